@@ -1,0 +1,64 @@
+# Every target sets up what it needs in .venv: a plain Python 3.11 or newer is enough to start.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+# Stamps, so that packages are installed once and again only when pyproject.toml changes.
+RUN := $(VENV)/installed-run
+DEV := $(VENV)/installed-dev
+BENCH := $(VENV)/installed-bench
+
+.PHONY: help install demo test test-all lint format bench clean
+
+help:
+	@echo "make demo      set up and run the example"
+	@echo "make test      set up and run the tests; make test-all runs the slow ones too"
+	@echo "make install   set up .venv with odejet in it"
+	@echo "make lint      check style and types; make format writes the style"
+	@echo "make bench     measure against heyoka and CVODES"
+	@echo "make clean     remove .venv and caches"
+
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+		{ echo "odejet needs Python 3.11 or newer; try: make PYTHON=python3.11 ..."; exit 1; }
+	@$(PYTHON) -m venv $(VENV) || \
+		{ rm -rf $(VENV); echo "this Python cannot make virtual environments; on Debian: apt install python3-venv"; exit 1; }
+
+$(RUN): pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --editable .
+	@touch $@
+
+$(DEV): pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --editable '.[test,dev]'
+	@touch $@ $(RUN) $(BENCH)
+
+$(BENCH): pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --editable '.[bench]'
+	@touch $@ $(RUN)
+
+install: $(RUN)
+
+demo: $(RUN)
+	$(BIN)/python examples/lotka_volterra.py
+
+test: $(DEV)
+	$(BIN)/python -m pytest
+
+test-all: $(DEV)
+	$(BIN)/python -m pytest -m ''
+
+lint: $(DEV)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+format: $(DEV)
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: $(BENCH)
+	$(BIN)/python -m benchmarks flow
+
+clean:
+	rm -rf $(VENV) .pytest_cache .ruff_cache .mypy_cache .hypothesis dist build
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

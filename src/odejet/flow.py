@@ -1,0 +1,222 @@
+"""Flow: the solution of a model as a function of its parameters and initial states.
+
+`simulate` is for people; `Flow` is the same for programs that call it many times.  Taylor series on the tape carry
+ordinary models; where their steps are held down by stability alone, collocation goes on from there, and CVODE where
+collocation cannot.  Whatever happens to a solution is an `Outcome` with a sentence, never an exception or a NaN.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from odejet import sundials
+from odejet.jets import collocation, steps
+from odejet.jets.kernel import MAX_ORDER, TABLES, expand_points, lay_out
+from odejet.jets.lanes import WIDTH
+from odejet.tape import Tape, build
+
+if TYPE_CHECKING:
+    from odejet.model import Model
+
+TOLERANCE = 1e-16
+"""Truncation of a Taylor step, relative to each state: at rounding level, since it costs little."""
+
+MAX_STEPS = 20_000
+COLLOCATION_STATES = 40
+"""Beyond this many states the dense linear algebra of collocation costs more than the small steps of CVODE."""
+
+_GROWTH = 1e3  # a step that collapses after such growth of the states is taken for a pole
+_FIRST_STEPS = 5  # a step that collapses right away is taken for a stiff initial layer
+_STIFF_TOLERANCE = 1e-12
+_SUNDIALS_TOLERANCE = 1e-10
+
+
+class Outcome(Enum):
+    """How a simulation ended, as a sentence with the time to be filled in."""
+
+    COMPLETED = "every requested time was reached"
+    BLOW_UP = "the solution grows without bound near t = {t:.6g}; other values, or fewer times, are needed"
+    SINGULAR = (
+        "the equations are not finite near t = {t:.6g} (a division by zero, or a logarithm or root of a negative number)"
+    )
+    EXHAUSTED = "the solution needs more than {steps} steps, used up at t = {t:.6g}; raise max_steps or shorten the times"
+    STIFF_FAILURE = "the solution becomes too stiff to follow near t = {t:.6g}"
+
+
+@dataclass(frozen=True)
+class Trajectory:
+    """States and outputs at the times that were reached, in rows of value and sensitivities."""
+
+    reached: np.ndarray  # positions of those times in the request
+    states: np.ndarray  # (times, states, 1 + unknowns)
+    outputs: np.ndarray  # (times, outputs, 1 + unknowns)
+    outcome: Outcome
+    time: float  # the last time reached
+    steps: int
+    method: str
+
+    @property
+    def message(self) -> str:
+        return self.outcome.value.format(t=self.time, steps=self.steps)
+
+
+class Flow:
+    """The solution map of a model; set up once, run many times."""
+
+    def __init__(self, model: Model) -> None:
+        self.model = model
+        self.tape: Tape = build(model)
+
+    def unknowns(self, free_states: bool = False) -> tuple[str, ...]:
+        """The names behind the sensitivities: unknown initial states (all of them with `free_states`), parameters."""
+        states = tuple(self.model.states)
+        return (*(states if free_states else (s for s in states if s not in self.model.initial)), *self.model.parameters)
+
+    def run(
+        self,
+        parameters: Sequence[float] | np.ndarray,
+        states: Sequence[float] | np.ndarray,
+        times: Sequence[float] | np.ndarray,
+        *,
+        start: float | None = None,
+        sensitivities: bool = True,
+        free_states: bool = False,
+        tolerance: float = TOLERANCE,
+        max_steps: int = MAX_STEPS,
+    ) -> Trajectory:
+        """Integrate from `states` at `start` (by default the first time) to all `times`, forward and backward.
+
+        Initial states that the model knows replace those given, unless `free_states` says that `start` is any time.
+        """
+        times = np.asarray(times, dtype=float)
+        start = float(times.min()) if start is None else float(start)
+        unknowns = self.unknowns(free_states) if sensitivities else ()
+        order = np.argsort(times, kind="stable")
+        split = int(np.searchsorted(times[order], start, side="left"))
+        branches = [branch for branch in (order[split:], order[:split][::-1]) if len(branch)]
+        parts = []
+        for branch in branches:
+            problem = _Problem(self, parameters, states, unknowns, free_states)
+            parts.append(problem.solve(start, times[branch], tolerance, max_steps))
+        positions = np.concatenate([branch[: len(part.states)] for branch, part in zip(branches, parts, strict=True)])
+        arranged = np.argsort(positions, kind="stable")
+        last = next((part for part in parts if part.outcome is not Outcome.COMPLETED), parts[0])
+        return Trajectory(
+            positions[arranged],
+            np.concatenate([part.states for part in parts])[arranged],
+            np.concatenate([part.outputs for part in parts])[arranged],
+            last.outcome,
+            last.time,
+            sum(part.steps for part in parts),
+            last.method,
+        )
+
+
+class _Problem:
+    """One initial-value problem: rows of value and tangents for all parameters and states."""
+
+    def __init__(self, flow: Flow, parameters, states, unknowns: tuple[str, ...], free_states: bool) -> None:
+        self.flow, self.free_states = flow, free_states
+        self.used = 1 + len(unknowns)
+        self.lanes = -(-self.used // WIDTH) * WIDTH
+        lane = {name: 1 + i for i, name in enumerate(unknowns)}
+        self.parameters = _rows(parameters, flow.model.parameters, lane, self.lanes)
+        self.states = _rows(states, tuple(flow.model.states), lane, self.lanes)
+
+    def solve(self, start: float, times: np.ndarray, tolerance: float, max_steps: int) -> Trajectory:
+        """Along times that lead away from the start in one direction."""
+        tape, states = self.flow.tape, self.states.copy()
+        series, point = (lay_out(tape, self.lanes, orders, self.free_states) for orders in (MAX_ORDER + 1, 1))
+        arguments = (start, np.ascontiguousarray(times), tolerance, max_steps, tape.work, TABLES)
+        status, done, reached, count, _, trajectory, outputs = steps.integrate(
+            series, point, tape.constant_values, self.parameters, states, *arguments
+        )
+        result = Trajectory(
+            np.arange(done),
+            trajectory[:, :, : self.used],
+            outputs[:, :, : self.used],
+            self.outcome(status, states, count),
+            reached,
+            count,
+            "taylor",
+        )
+        if result.outcome is Outcome.STIFF_FAILURE:
+            return self.go_on(result, states, times, tolerance, max_steps)
+        return result
+
+    def outcome(self, status: int, states: np.ndarray, count: int) -> Outcome:
+        """What an integration that ended with `status` at `states` has met; stiffness counts as failure until solved."""
+        if status == steps.REACHED:
+            return Outcome.COMPLETED
+        if status == steps.EXHAUSTED:
+            return Outcome.EXHAUSTED
+        if status == steps.STIFF or count <= _FIRST_STEPS and status == steps.COLLAPSED:
+            return Outcome.STIFF_FAILURE
+        grown = np.abs(states[:, 0]).max() > _GROWTH * max(np.abs(self.states[:, 0]).max(), 1e-300)
+        return Outcome.BLOW_UP if grown or not np.all(np.isfinite(states)) else Outcome.SINGULAR
+
+    def go_on(
+        self, before: Trajectory, states: np.ndarray, times: np.ndarray, tolerance: float, max_steps: int
+    ) -> Trajectory:
+        """The rest of a stiff trajectory, by collocation or else by CVODE."""
+        rest = times[len(before.states) :]
+        methods = {"collocation": collocation.collocate, "cvode": sundials.integrate}
+        if len(states) > COLLOCATION_STATES:
+            del methods["collocation"]
+        slopes, jacobian = self.slopes(self.parameters), self.jacobian()
+        trajectory = before.states[:0]
+        for name, method in methods.items():
+            limit = max(tolerance, _STIFF_TOLERANCE if name == "collocation" else _SUNDIALS_TOLERANCE)
+            trajectory, complete = method(
+                slopes, jacobian, before.time, states[:, : self.used], rest, limit, max_steps
+            )
+            if complete:
+                break
+        last = rest[len(trajectory) - 1] if len(trajectory) else before.time
+        return Trajectory(
+            np.arange(len(before.states) + len(trajectory)),
+            np.concatenate([before.states, trajectory]),
+            np.concatenate([before.outputs, self.outputs(rest[: len(trajectory)], trajectory)]),
+            Outcome.COMPLETED if len(trajectory) == len(rest) else Outcome.STIFF_FAILURE,
+            float(last),
+            before.steps,
+            f"taylor, {name} from t = {before.time:.6g}",
+        )
+
+    def evaluate(self, times: np.ndarray, rows: np.ndarray, parameters: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Series to first order of states and outputs at points given by rows of value and tangents."""
+        points, n, used = rows.shape
+        tape, lanes = self.flow.tape, parameters.shape[1]
+        states = np.zeros((points, n, lanes))
+        states[:, :, :used] = rows
+        nothing = np.zeros((points, 0, 2)), np.zeros((points, 0))
+        repeated = np.repeat(parameters[None], points, axis=0)
+        arguments = (np.ascontiguousarray(times), *nothing, 1, TABLES, 0)
+        series = expand_points(lay_out(tape, lanes, 3, True), tape.constant_values, repeated, states, *arguments)
+        return series[0][:, :, :, :used], series[1][:, :, :, :used]
+
+    def slopes(self, parameters: np.ndarray) -> collocation.Slopes:
+        return lambda times, rows: self.evaluate(times, rows, parameters)[0][:, :, 1]
+
+    def jacobian(self) -> collocation.Slopes:
+        """Slopes with one lane per state and none for the parameters."""
+        parameters = np.zeros((len(self.parameters), -(-(1 + len(self.states)) // WIDTH) * WIDTH))
+        parameters[:, 0] = self.parameters[:, 0]
+        return self.slopes(parameters)
+
+    def outputs(self, times: np.ndarray, trajectory: np.ndarray) -> np.ndarray:
+        return self.evaluate(times, trajectory, self.parameters)[1][:, :, 0]
+
+
+def _rows(values, names: tuple[str, ...], lane: Mapping[str, int], lanes: int) -> np.ndarray:
+    rows = np.zeros((len(names), lanes))
+    rows[:, 0] = values
+    for i, name in enumerate(names):
+        if name in lane:
+            rows[i, lane[name]] = 1.0
+    return rows

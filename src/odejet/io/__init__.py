@@ -1,0 +1,1 @@
+"""Files in and out: each module knows one format."""

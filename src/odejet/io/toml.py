@@ -1,0 +1,136 @@
+"""Model files: reading TOML that somebody else wrote, and writing it back.
+
+Reading goes through the standard library's `tomllib`, with decimals kept exact; writing needs only the few kinds of
+value that a model holds.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import tomllib
+from collections.abc import Mapping
+from decimal import Decimal, InvalidOperation
+from pathlib import Path
+from typing import Any
+
+from odejet.expressions import ModelError
+
+MAX_BYTES = 1_000_000
+
+_BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
+_DOTTED = re.compile(r"(?<![\w-])(?:[\w-]++[ \t]*+\.[ \t]*+){8}")
+_QUOTED = re.compile(
+    r""""{3}(?:[^"\\]|\\.|"{1,2}(?!"))*+"{3,5}"""
+    r"""|'{3}(?:[^']|'{1,2}(?!'))*+'{3,5}"""
+    r'''|"(?:[^"\\\n]|\\.)*+"'''
+    r"""|'[^'\n]*+'"""
+    r"""|\#[^\n]*+""",
+    re.DOTALL,
+)
+"""Strings and comments, as TOML delimits them."""
+
+
+class Literal(str):
+    """Text that is already TOML, such as a number."""
+
+
+def read_text(path: str | os.PathLike[str]) -> str:
+    """The text of a model file, or one sentence on why there is none."""
+    try:
+        with open(path, "rb") as file:
+            data = file.read(MAX_BYTES + 1)
+    except FileNotFoundError:
+        raise ModelError(f"{path}: there is no such file") from None
+    except IsADirectoryError:
+        raise ModelError(f"{path}: this is a directory; name the model file inside it") from None
+    except OSError as error:
+        raise ModelError(f"{path}: the file cannot be read ({(error.strerror or 'unknown reason').lower()})") from None
+    except ValueError:
+        raise ModelError(f"{str(path)!r} is not a file name") from None
+    if len(data) > MAX_BYTES:
+        raise ModelError(f"{path}: the file is larger than {MAX_BYTES // 1_000_000} MB, which no model needs")
+    try:
+        # Editors on Windows may put a byte order mark first.
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = data[: error.start].count(b"\n") + 1
+        raise ModelError(f"{path}: line {line} is not UTF-8 text; save the file as UTF-8") from None
+
+
+def write_text(path: str | os.PathLike[str], text: str) -> None:
+    try:
+        Path(path).write_text(text, encoding="utf-8", newline="\n")
+    except OSError as error:
+        raise ModelError(
+            f"{path}: the file cannot be written ({(error.strerror or 'unknown reason').lower()})"
+        ) from None
+    except ValueError:
+        raise ModelError(f"{str(path)!r} is not a file name") from None
+
+
+def loads(text: str, where: str) -> dict[str, Any]:
+    """The tables of a TOML text; decimals come as `Decimal`, so that 0.1 is one tenth."""
+    _check_keys(text, where)
+    try:
+        # With a line end at the end, errors there are given by line and not as "at end of document".
+        return tomllib.loads(text + "\n", parse_float=_decimal)
+    except tomllib.TOMLDecodeError as error:
+        raise ModelError(f"{where}: this is not TOML: {_sentence(error)}") from None
+    # Lists nested deeper than the interpreter's stack, and integers longer than Python converts.
+    except (RecursionError, ValueError):
+        raise ModelError(f"{where}: a value is too long or nested too deeply for a model") from None
+
+
+def _check_keys(text: str, where: str) -> None:
+    """Refuse keys of many dotted parts, for which `tomllib` takes memory quadratic in their number."""
+    outside = _QUOTED.sub(lambda quoted: "s" if quoted.group()[0] in "\"'" else "", text)
+    if _DOTTED.search(outside):
+        raise ModelError(f"{where}: a key has many dotted parts; a model has plain names in tables such as [states]")
+
+
+def _decimal(text: str) -> Decimal:
+    try:
+        return Decimal(text)
+    except InvalidOperation:
+        # Its exponent alone is beyond what decimals hold; the model refuses infinity at its place.
+        return Decimal("Infinity")
+
+
+def _sentence(error: Exception) -> str:
+    text = str(error)
+    return text[:1].lower() + text[1:]
+
+
+def dumps(document: Mapping[str, Any]) -> str:
+    """TOML of texts, lists of texts, pairs of floats, `Literal`s and tables of these; empty tables are left out."""
+    top = [f"{_key(key)} = {_value(value)}" for key, value in document.items() if not isinstance(value, Mapping)]
+    sections = ["\n".join(top)]
+    for key, table in document.items():
+        if isinstance(table, Mapping) and table:
+            lines = [f"{_key(name)} = {_value(value)}" for name, value in table.items()]
+            sections.append("\n".join([f"[{_key(key)}]", *lines]))
+    return "\n\n".join(sections) + "\n"
+
+
+def _key(name: str) -> str:
+    return name if _BARE_KEY.fullmatch(name) else _quoted(name)
+
+
+def _value(value: object) -> str:
+    match value:
+        case Literal():
+            return str(value)
+        case str():
+            return _quoted(value)
+        case float():
+            return repr(value)
+        case list() | tuple():
+            return "[" + ", ".join(_value(item) for item in value) + "]"
+        case _:
+            raise AssertionError(f"a model holds no {type(value).__name__}")
+
+
+def _quoted(text: str) -> str:
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
+    return '"' + "".join(c if c.isprintable() else f"\\U{ord(c):08X}" for c in escaped) + '"'
