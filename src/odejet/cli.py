@@ -1,0 +1,348 @@
+"""The command line: `odejet simulate` and `odejet show`.
+
+A command is a pair of functions: one describes its arguments, the other runs it and returns an exit status.  Results go
+to files or to stdout, words to stderr.  Bad input gets one sentence and exit status 2, a model that cannot be solved
+exit status 3, and then nothing is written.
+
+What takes long to import is imported by the command that needs it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import math
+import os
+import sys
+import unicodedata
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from enum import IntEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO, NoReturn
+
+from odejet.expressions import ModelError, clipped, nearest
+
+if TYPE_CHECKING:
+    import matplotlib.figure
+    import numpy as np
+
+    from odejet.io.files import Writer
+    from odejet.model import Model
+    from odejet.simulation import Simulation
+
+MAX_TIMES = 10_000_000
+PLOTS = (".png", ".pdf", ".svg")
+
+
+class Status(IntEnum):
+    """Exit statuses; those of interruptions are what shells use."""
+
+    DONE = 0
+    BAD_INPUT = 2
+    UNSOLVED = 3
+    INTERRUPTED = 130
+    BROKEN_PIPE = 141
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command and return its exit status."""
+    try:
+        arguments = _parser().parse_args(_spelled_out(sys.argv[1:] if argv is None else argv))
+        status: int = arguments.run(arguments)
+        sys.stdout.flush()
+        return status
+    except ModelError as error:
+        return _complain(str(error), Status.BAD_INPUT)
+    except MemoryError:
+        return _complain("the memory is not large enough for this; ask for fewer times", Status.BAD_INPUT)
+    except KeyboardInterrupt:
+        return _complain("interrupted", Status.INTERRUPTED)
+    except BrokenPipeError:
+        # Whoever read our output has left; Python would complain once more when it closes stdout.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return Status.BROKEN_PIPE
+
+
+def _complain(message: str, status: Status) -> int:
+    print(f"odejet: {message}", file=sys.stderr)
+    return status
+
+
+# --- arguments --------------------------------------------------------------------------------------------------------
+
+
+class _Parser(argparse.ArgumentParser):
+    """A parser whose complaints are like all others."""
+
+    def error(self, message: str) -> NoReturn:
+        raise ModelError(f"{message}; see {self.prog} --help")
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = _Parser(
+        prog="odejet",
+        description="Ordinary differential equations, their outputs and what data say about them.",
+        epilog="Exit status: 0 done, 2 bad input, 3 the model could not be solved.",
+        allow_abbrev=False,
+    )
+    parser.add_argument("--version", action="version", version=f"odejet {_version()}")
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    for describe in (_describe_simulate, _describe_show):
+        describe(commands)
+    return parser
+
+
+def _version() -> str:
+    from odejet import __version__
+
+    return __version__
+
+
+def _spelled_out(argv: Sequence[str]) -> Iterator[str]:
+    """Arguments as `argparse` reads them: one pair per `--set`, and `--times` with the value that may start with -."""
+    words = iter(argv)
+    option = ""
+    for word in words:
+        if option == "--set" and "=" in word and not word.startswith("-"):
+            yield f"--set={word}"
+            continue
+        option = word
+        if word in ("--set", "--times") and (value := next(words, None)) is not None:
+            yield f"{word}={value}"
+        else:
+            yield word
+
+
+def _describe(commands: Any, run: Callable[..., int], name: str, summary: str, details: str) -> argparse.ArgumentParser:
+    """A command with what all commands have: a model file."""
+    parser: argparse.ArgumentParser = commands.add_parser(
+        name, help=summary, description=f"{summary[0].upper()}{summary[1:]}.", epilog=details, allow_abbrev=False
+    )
+    parser.add_argument("model", metavar="MODEL", help="model file (TOML)")
+    parser.set_defaults(run=run)
+    return parser
+
+
+# --- show -------------------------------------------------------------------------------------------------------------
+
+
+def _describe_show(commands: Any) -> None:
+    details = "A model that is shown is a model without mistakes: everything in the file is checked."
+    parser = _describe(commands, _show, "show", "check a model file and show the model", details)
+    parser.add_argument("--latex", action="store_true", help="the equations in LaTeX")
+
+
+def _show(arguments: argparse.Namespace) -> int:
+    from odejet.model import Model
+
+    model = Model.from_toml(arguments.model)
+    _put(f"{model.latex() if arguments.latex else model!r}\n".encode())
+    return Status.DONE
+
+
+# --- simulate ---------------------------------------------------------------------------------------------------------
+
+
+def _describe_simulate(commands: Any) -> None:
+    details = "The table has the columns time, the outputs and, if asked for, the states, in full double precision."
+    parser = _describe(commands, _simulate, "simulate", "solve a model and write its outputs as CSV", details)
+    add = parser.add_argument
+    add(
+        "--set",
+        metavar="NAME=VALUE",
+        action="append",
+        default=[],
+        help="the value of a parameter, or of a state at the earliest time; may be repeated and take several pairs",
+    )
+    add(
+        "--times",
+        metavar="TIMES",
+        required=True,
+        help="START:STOP:COUNT, evenly spaced with both ends, or a list such as 0,0.5,2",
+    )
+    add(
+        "--noise",
+        metavar="ETA",
+        type=float,
+        default=0.0,
+        help="add to each output Gaussian noise whose standard deviation is ETA times the absolute mean of that output",
+    )
+    add("--seed", metavar="S", type=int, default=0, help="seed of the noise (default %(default)s)")
+    add("--states", action="store_true", help="write the states too, always without noise")
+    add("--max-steps", metavar="N", type=int, help="give up after so many steps")
+    add("--plot", metavar="FILE", help=f"plot the outputs into a file ({', '.join(PLOTS)})")
+    add("-o", "--output", metavar="FILE", default="-", help="write the CSV into a file instead of stdout")
+    add("-q", "--quiet", action="store_true", help="no summary on stderr")
+
+
+def _simulate(arguments: argparse.Namespace) -> int:
+    from odejet.io.files import write_all
+    from odejet.model import Model
+
+    model = Model.from_toml(arguments.model)
+    _check(arguments, model)
+    values, times = _values(arguments.set, model), _times(arguments.times)
+
+    from odejet.flow import MAX_STEPS
+    from odejet.simulation import simulate
+
+    simulation = simulate(
+        model,
+        {name: values[name] for name in model.parameters},
+        {name: values[name] for name in model.unknowns if name in model.states},
+        times,
+        max_steps=arguments.max_steps or MAX_STEPS,
+    )
+    if not simulation.success:
+        return _complain(simulation.message, Status.UNSOLVED)
+    outputs = _noisy(simulation.outputs, arguments.noise, arguments.seed)
+    columns = {"time": simulation.times, **outputs, **(simulation.states if arguments.states else {})}
+    contents: dict[str, Writer] = {}
+    if arguments.plot:
+        contents[arguments.plot] = _plot(simulation, outputs if arguments.noise else {}, Path(arguments.plot).suffix)
+    if arguments.output != "-":
+        contents[arguments.output] = lambda file: file.writelines(_csv(columns))
+    write_all(contents)
+    if arguments.output == "-":
+        _put(*_csv(columns))
+    if not arguments.quiet:
+        _summarise(simulation, outputs, list(contents))
+    return Status.DONE
+
+
+def _check(arguments: argparse.Namespace, model: Model) -> None:
+    """Refuse what makes no sense, before any work."""
+    if not (math.isfinite(arguments.noise) and arguments.noise >= 0):
+        raise ModelError(f"--noise: expected a number that is not negative, not {arguments.noise:g}")
+    if arguments.seed < 0:
+        raise ModelError(f"--seed: expected a whole number that is not negative, not {arguments.seed}")
+    if arguments.max_steps is not None and arguments.max_steps < 1:
+        raise ModelError(f"--max-steps: expected a whole number of at least 1, not {arguments.max_steps}")
+    if not model.outputs and not arguments.states:
+        raise ModelError(f"{arguments.model}: the model has no outputs; add a table [outputs], or ask for --states")
+    if arguments.plot and Path(arguments.plot).suffix.lower() not in PLOTS:
+        raise ModelError(f"--plot {arguments.plot}: the name must end in one of {', '.join(PLOTS)}")
+    files = [arguments.model, *(path for path in (arguments.output, arguments.plot) if path and path != "-")]
+    for one, other in itertools.combinations(files, 2):
+        if os.path.realpath(one) == os.path.realpath(other) or _is_same(one, other):
+            what = "the model file" if one == arguments.model else "what --plot writes too"
+            raise ModelError(f"{other}: this is {what}; name another file to write to")
+
+
+def _is_same(one: str, other: str) -> bool:
+    return os.path.isfile(one) and os.path.isfile(other) and os.path.samefile(one, other)
+
+
+def _values(pairs: Sequence[str], model: Model) -> dict[str, float]:
+    """The value of every unknown of the model."""
+    values: dict[str, float] = {}
+    for pair in pairs:
+        name, equals, text = pair.partition("=")
+        name = unicodedata.normalize("NFKC", name.strip())
+        if not name or not equals:
+            raise ModelError(f"--set {clipped(pair)}: expected NAME=VALUE, such as k1=0.3")
+        if name in values:
+            raise ModelError(f"--set {clipped(pair)}: {name} is already set; give it one value")
+        if name not in model.unknowns:
+            raise ModelError(f"--set {clipped(pair)}: {_why_not(name, model)}")
+        values[name] = _number(text, f"--set {clipped(pair)}")
+    missing = [name for name in model.unknowns if name not in values]
+    if missing:
+        raise ModelError(f"no value is given for {', '.join(missing)}; add --set {missing[0]}=VALUE")
+    return values
+
+
+def _why_not(name: str, model: Model) -> str:
+    """Why a name cannot be set."""
+    if name in model.fixed or name in model.initial:
+        kind = "the parameter" if name in model.fixed else "the initial value of the state"
+        return f"{kind} '{name}' is known in the model file; change it there"
+    for table, kind in ((model.inputs, "an input"), (model.outputs, "an output")):
+        if name in table:
+            return f"'{name}' is {kind}; only parameters and states are set"
+    hint = nearest(name, model.unknowns) or f"; what can be set is {', '.join(model.unknowns[:20]) or 'nothing'}"
+    return f"the model has no parameter or state {clipped(name)}{hint}"
+
+
+def _number(text: str, where: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not math.isfinite(value):
+        raise ModelError(f"{where}: {clipped(text)} is not a finite number")
+    return value
+
+
+def _times(text: str) -> np.ndarray:
+    """START:STOP:COUNT, or numbers separated by commas."""
+    import numpy as np
+
+    where = f"--times {clipped(text)}"
+    if ":" not in text:
+        return np.array([_number(part, where) for part in text.split(",")])
+    parts = text.split(":")
+    if len(parts) != 3:
+        raise ModelError(f"{where}: expected START:STOP:COUNT, such as 0:20:750")
+    start, stop = (_number(part, where) for part in parts[:2])
+    if not parts[2].strip().isdecimal() or len(parts[2]) > 20 or not 2 <= int(parts[2]) <= MAX_TIMES:
+        raise ModelError(f"{where}: the count must be a whole number from 2 to {MAX_TIMES}, not {clipped(parts[2])}")
+    return np.linspace(start, stop, int(parts[2]))
+
+
+def _noisy(outputs: Mapping[str, np.ndarray], eta: float, seed: int) -> dict[str, np.ndarray]:
+    """Outputs as they would be measured; the noise of each is proportional to the size of its mean."""
+    import numpy as np
+
+    rng = np.random.default_rng(seed)
+    return {
+        name: values + eta * abs(values.mean()) * rng.standard_normal(len(values)) for name, values in outputs.items()
+    }
+
+
+# --- what comes out ---------------------------------------------------------------------------------------------------
+
+
+def _csv(columns: Mapping[str, np.ndarray]) -> Iterator[bytes]:
+    """A table of comma-separated values, some thousand lines at a time; numbers read back are the same numbers."""
+    yield f"{','.join(columns)}\n".encode()
+    length = len(columns["time"])
+    for first in range(0, length, 4096):
+        rows = zip(*(column[first : first + 4096].tolist() for column in columns.values()), strict=True)
+        yield "".join(f"{','.join(map(repr, row))}\n" for row in rows).encode()
+
+
+def _put(*chunks: bytes) -> None:
+    """Onto stdout, in UTF-8 whatever the terminal is set to."""
+    sys.stdout.flush()
+    sys.stdout.buffer.writelines(chunks)
+
+
+def _plot(simulation: Simulation, measured: Mapping[str, np.ndarray], suffix: str) -> Writer:
+    """The outputs as curves, with the noisy values as points."""
+
+    def write(file: BinaryIO) -> None:
+        figure: matplotlib.figure.Figure = simulation.plot()
+        for panel, values in zip(figure.axes, measured.values(), strict=False):
+            panel.plot(simulation.times, values, ".", color="#c46a2b", markersize=3, alpha=0.6, zorder=1)
+        figure.savefig(file, format=suffix.lower().removeprefix("."), dpi=150)
+
+    return write
+
+
+def _summarise(simulation: Simulation, outputs: Mapping[str, np.ndarray], files: Sequence[str]) -> None:
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(title=f"{simulation.model.name}: {len(simulation.times)} times ({simulation.method})")
+    table.add_column("output")
+    for heading in ("min", "max"):
+        table.add_column(heading, justify="right")
+    for name, values in outputs.items():
+        table.add_row(name, f"{values.min():.6g}", f"{values.max():.6g}")
+    console = Console(stderr=True)
+    if outputs:
+        console.print(table)
+    for file in files:
+        console.print(Text(f"written: {file}"))

@@ -1,0 +1,76 @@
+"""Files: written whole or not at all.
+
+Everything is first written beside its destination under another name, and moved into place only when all of it is
+there.  A run that fails leaves no file behind and an older one untouched.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import shutil
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import BinaryIO
+
+from odejet.expressions import ModelError
+
+Writer = Callable[[BinaryIO], object]
+"""Writes the content of a file into it."""
+
+
+def write_all(contents: Mapping[str, Writer]) -> None:
+    """Write every file, or none of them if one cannot be written."""
+    with ExitStack() as drafts:
+        ready = [drafts.enter_context(_draft(path, writer)) for path, writer in contents.items()]
+        for publish in ready:
+            publish()
+
+
+@contextmanager
+def _draft(path: str, writer: Writer) -> Iterator[Callable[[], None]]:
+    """The content of a file to be, and what moves it into place; a draft that is not moved is removed."""
+
+    def publish() -> None:
+        with _told_of(path):
+            # Devices and pipes cannot be replaced, only written to.
+            if draft is None:
+                _write(Path(path), writer)
+                return
+            if target.exists():
+                shutil.copymode(target, draft)
+            os.replace(draft, target)
+
+    draft = None
+    try:
+        with _told_of(path):
+            target = Path(path).resolve()  # behind a link, the file itself is replaced
+            if target.is_dir():
+                raise ModelError(f"{path}: this is a directory; name a file inside it")
+            if target.is_file() or not os.path.exists(path):
+                draft = target.with_name(f".odejet-{secrets.token_hex(8)}")
+                _write(draft, writer)
+        yield publish
+    finally:
+        if draft is not None:
+            draft.unlink(missing_ok=True)
+
+
+def _write(path: Path, writer: Writer) -> None:
+    with open(path, "wb") as file:
+        writer(file)
+
+
+@contextmanager
+def _told_of(path: str) -> Iterator[None]:
+    """What the operating system says of a file, as a sentence about `path`."""
+    try:
+        yield
+    except BrokenPipeError:
+        raise
+    except FileNotFoundError:
+        raise ModelError(f"{path}: there is no such directory to write to") from None
+    except OSError as error:
+        reason = (error.strerror or "unknown reason").lower()
+        raise ModelError(f"{path}: the file cannot be written ({reason})") from None
