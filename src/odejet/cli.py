@@ -49,7 +49,6 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         arguments = _parser().parse_args(_spelled_out(sys.argv[1:] if argv is None else argv))
         status: int = arguments.run(arguments)
-        sys.stdout.flush()
         return status
     except ModelError as error:
         return _complain(str(error), Status.BAD_INPUT)
@@ -58,8 +57,6 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return _complain("interrupted", Status.INTERRUPTED)
     except BrokenPipeError:
-        # Whoever read our output has left; Python would complain once more when it closes stdout.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return Status.BROKEN_PIPE
 
 
@@ -314,8 +311,17 @@ def _csv(columns: Mapping[str, np.ndarray]) -> Iterator[bytes]:
 
 def _put(*chunks: bytes) -> None:
     """Onto stdout, in UTF-8 whatever the terminal is set to."""
-    sys.stdout.flush()
-    sys.stdout.buffer.writelines(chunks)
+    if sys.stdout is None:
+        raise ModelError("stdout is closed; name a file with -o")
+    try:
+        sys.stdout.buffer.writelines(chunks)
+        sys.stdout.flush()
+    except OSError as error:
+        # Python would try once more, and complain, when it closes stdout.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        if isinstance(error, BrokenPipeError):
+            raise
+        raise ModelError(f"stdout cannot be written ({(error.strerror or 'unknown reason').lower()})") from None
 
 
 def _plot(simulation: Simulation, measured: Mapping[str, np.ndarray], suffix: str) -> Writer:
@@ -331,18 +337,20 @@ def _plot(simulation: Simulation, measured: Mapping[str, np.ndarray], suffix: st
 
 
 def _summarise(simulation: Simulation, outputs: Mapping[str, np.ndarray], files: Sequence[str]) -> None:
+    """What was done, for people: the range of each output, and the files."""
+    from rich import box
     from rich.console import Console
     from rich.table import Table
-    from rich.text import Text
 
-    table = Table(title=f"{simulation.model.name}: {len(simulation.times)} times ({simulation.method})")
-    table.add_column("output")
-    for heading in ("min", "max"):
-        table.add_column(heading, justify="right")
-    for name, values in outputs.items():
-        table.add_row(name, f"{values.min():.6g}", f"{values.max():.6g}")
-    console = Console(stderr=True)
+    times = simulation.times
+    span = f"{len(times)} times from {times.min():.6g} to {times.max():.6g}"
+    print(f"{simulation.model.name}: {span}, solved by {simulation.method}", file=sys.stderr)
     if outputs:
-        console.print(table)
+        table = Table("output", box=box.SIMPLE_HEAD)
+        for heading in ("min", "mean", "max"):
+            table.add_column(heading, justify="right")
+        for name, values in outputs.items():
+            table.add_row(name, *(f"{number:.6g}" for number in (values.min(), values.mean(), values.max())))
+        Console(stderr=True).print(table)
     for file in files:
-        console.print(Text(f"written: {file}"))
+        print(f"written: {file}", file=sys.stderr)

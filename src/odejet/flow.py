@@ -1,8 +1,8 @@
 """Flow: the solution of a model as a function of its parameters and initial states.
 
 `simulate` is for people; `Flow` is the same for programs that call it many times.  Taylor series on the tape carry
-ordinary models; where their steps are held down by stability alone, collocation goes on from there, and CVODE where
-collocation cannot.  Whatever happens to a solution is an `Outcome` with a sentence, never an exception or a NaN.
+ordinary models; where their steps are held down by stability alone, collocation goes on from there (CVODE, for models
+with many states).  Whatever happens to a solution is an `Outcome` with a sentence, never an exception or a NaN.
 """
 
 from __future__ import annotations
@@ -163,26 +163,20 @@ class _Problem:
     def go_on(
         self, before: Trajectory, states: np.ndarray, times: np.ndarray, tolerance: float, max_steps: int
     ) -> Trajectory:
-        """The rest of a stiff trajectory, by collocation or else by CVODE."""
+        """The rest of a stiff trajectory, by collocation or, for a large model, by CVODE."""
         rest = times[len(before.states) :]
-        methods = {"collocation": collocation.collocate, "cvode": sundials.integrate}
-        if len(states) > COLLOCATION_STATES:
-            del methods["collocation"]
-        slopes, jacobian = self.slopes(self.parameters), self.jacobian()
-        trajectory = before.states[:0]
-        for name, method in methods.items():
-            limit = max(tolerance, _STIFF_TOLERANCE if name == "collocation" else _SUNDIALS_TOLERANCE)
-            trajectory, complete = method(
-                slopes, jacobian, before.time, states[:, : self.used], rest, limit, max_steps
-            )
-            if complete:
-                break
+        if len(states) <= COLLOCATION_STATES:
+            name, method, limit = "collocation", collocation.collocate, _STIFF_TOLERANCE
+        else:
+            name, method, limit = "cvode", sundials.integrate, _SUNDIALS_TOLERANCE
+        arguments = (before.time, states[:, : self.used], rest, max(tolerance, limit), max_steps)
+        trajectory, complete = method(self.slopes(self.parameters), self.jacobian(), *arguments)
         last = rest[len(trajectory) - 1] if len(trajectory) else before.time
         return Trajectory(
             np.arange(len(before.states) + len(trajectory)),
             np.concatenate([before.states, trajectory]),
             np.concatenate([before.outputs, self.outputs(rest[: len(trajectory)], trajectory)]),
-            Outcome.COMPLETED if len(trajectory) == len(rest) else Outcome.STIFF_FAILURE,
+            Outcome.COMPLETED if complete else Outcome.STIFF_FAILURE,
             float(last),
             before.steps,
             f"taylor, {name} from t = {before.time:.6g}",

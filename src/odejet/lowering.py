@@ -470,6 +470,7 @@ class Lowering:
         row[Column.C] = numbering.get(instruction.c, -1)
         row[Column.FUNCTION] = instruction.function
         row[Column.PLAIN] = int(instruction.b >= 0 and not self.registers[instruction.b].tangent)
-        row[Column.REACH] = self.registers[instruction.a].degree if instruction.a >= 0 else INFINITE
+        shortened = instruction.op in (Op.MULTIPLY, Op.QUADRATURE)
+        row[Column.REACH] = self.registers[instruction.a].degree if shortened else INFINITE
         row[Column.BEGIN], row[Column.END] = begin, len(terms)
         return row

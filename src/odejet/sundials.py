@@ -7,6 +7,8 @@ copy of the states' Jacobian per lane (second derivatives are left out, which Ne
 from __future__ import annotations
 
 import os
+from contextlib import redirect_stdout
+from io import StringIO
 
 import numpy as np
 
@@ -49,7 +51,7 @@ def integrate(
     # CVODE wants each time once, and none that is the start.
     ahead, positions = np.unique(np.abs(times - start), return_inverse=True)
     grid = start + np.sign(times[-1] - start) * ahead[ahead > 0]
-    with np.errstate(all="ignore"):
+    with np.errstate(all="ignore"), redirect_stdout(StringIO()):  # failures are printed, and told by the outcome anyway
         solution = solver.solve(np.r_[start, grid], rows.T.ravel())
     arrived = np.isclose(solution.t, np.r_[start, grid][: len(solution.t)], rtol=1e-14, atol=0)
     good = int(np.cumprod(arrived & np.all(np.isfinite(solution.y), axis=1)).sum())

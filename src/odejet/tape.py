@@ -66,7 +66,7 @@ class Column(IntEnum):
     C = 4  # LINEAR: the static constant or -1; POWER: the static exponent
     FUNCTION = 5
     PLAIN = 6  # MULTIPLY: b carries no tangents
-    REACH = 7  # the degree in time of a
+    REACH = 7  # MULTIPLY, QUADRATURE: the degree in time of a, where the sum over orders may end
     BEGIN = 8  # LINEAR: its slice of `Tape.terms`
     END = 9
 

@@ -25,6 +25,7 @@ STAGES = 9
 
 _ITERATIONS = 12  # of Newton's method
 _SETTLED = 1e-10  # an update this small, relative to the states, is followed by one last
+_NOISE = 10.0  # times the last, idle Newton update: what rounding may contribute to a coefficient
 _SHRINK, _GROW = 0.2, 3.0  # limits of the change of the step size
 _RESOLUTION = 1e-13  # the smallest step, relative to the time
 
@@ -81,12 +82,12 @@ def collocate(
             break
         guess = rows[None, :, 0] if previous is None else previous(t + rule.points * h)
         solved = _solve_stages(rule, jacobian, t, h, rows[:, 0], guess)
-        values = None if solved is None else np.concatenate([rows[None, :, 0], solved[0]])
-        rough = np.inf if values is None else _roughness(rule, values)
+        values = None if solved is None else np.concatenate([rows[None, :, 0], solved.values])
+        rough = np.inf if values is None else _roughness(rule, values, solved.noise)
         if solved is None or rough > tolerance:
             h *= max(_SHRINK, 0.8 * (tolerance / rough) ** (1 / STAGES))
             continue
-        nodes = np.concatenate([rows[None], _solve_tangents(rule, slopes, t, h, rows, *solved)])
+        nodes = np.concatenate([rows[None], _solve_tangents(rule, slopes, t, h, rows, solved)])
         inside = done + int(np.searchsorted(np.abs(times[done:] - start), abs(t + h - start), side="right"))
         trajectory[done:inside] = np.tensordot(rule.weights((times[done:inside] - t) / h), nodes, axes=1)
         done, previous = inside, _Extrapolation(rule, t, h, values)
@@ -119,8 +120,19 @@ class _Extrapolation:
         return self.rule.weights((times - self.start) / self.step) @ self.values
 
 
-def _solve_stages(rule: Radau, jacobian: Slopes, t: float, h: float, x: np.ndarray, guess: np.ndarray):
-    """Newton's method; the stages, and the linear system of the last iteration, or None."""
+@dataclass(frozen=True)
+class _Stages:
+    """Solved stages, the linear system at them, and how far rounding still moves each state."""
+
+    values: np.ndarray
+    system: _System
+    noise: np.ndarray
+
+
+def _solve_stages(
+    rule: Radau, jacobian: Slopes, t: float, h: float, x: np.ndarray, guess: np.ndarray
+) -> _Stages | None:
+    """Newton's method; None where it does not settle."""
     stages = np.repeat(guess, STAGES, axis=0) if len(guess) == 1 else guess
     rows = np.zeros((STAGES, len(x), 1 + len(x)))
     rows[:, np.arange(len(x)), 1 + np.arange(len(x))] = 1
@@ -135,20 +147,22 @@ def _solve_stages(rule: Radau, jacobian: Slopes, t: float, h: float, x: np.ndarr
             return None
         stages = stages + update[:, :, 0]
         if settled:
-            return stages, system
+            return _Stages(stages, system, np.abs(update[:, :, 0]).max(axis=0))
         settled = bool(np.max(np.abs(update[:, :, 0]) / system.scales) < _SETTLED)
     return None
 
 
-def _solve_tangents(rule: Radau, slopes: Slopes, t: float, h: float, rows: np.ndarray, stages: np.ndarray, system):
+def _solve_tangents(
+    rule: Radau, slopes: Slopes, t: float, h: float, rows: np.ndarray, stages: _Stages
+) -> np.ndarray:
     """Stages with their sensitivities: (I - h A (x) J) S = S_0 + h A df/dp."""
     result = np.empty((STAGES, *rows.shape))
-    result[:, :, 0] = stages
+    result[:, :, 0] = stages.values
     if rows.shape[1] > 1:
         at_rest = np.zeros_like(result)
-        at_rest[:, :, 0] = stages
+        at_rest[:, :, 0] = stages.values
         forcing = slopes(t + rule.points * h, at_rest)[:, :, 1:]
-        result[:, :, 1:] = system.solve(rows[None, :, 1:] + h * np.tensordot(rule.matrix, forcing, axes=1))
+        result[:, :, 1:] = stages.system.solve(rows[None, :, 1:] + h * np.tensordot(rule.matrix, forcing, axes=1))
     return result
 
 
@@ -182,9 +196,9 @@ class _System:
         return solution.reshape(s, n, columns) * self.scales[None, :, None]
 
 
-def _roughness(rule: Radau, values: np.ndarray) -> float:
-    """The last two Legendre coefficients of every state, relative to its size on the step."""
-    last = np.abs(rule.analysis[-2:] @ values)
+def _roughness(rule: Radau, values: np.ndarray, noise: np.ndarray) -> float:
+    """The last two Legendre coefficients of every state beyond rounding, relative to its size on the step."""
+    last = np.maximum(np.abs(rule.analysis[-2:] @ values) - _NOISE * noise, 0)
     size = np.abs(values).max(axis=0)
     ratio = last / np.where(size > 0, size, np.inf)
     # The last but one is counted as it would look one degree further on.

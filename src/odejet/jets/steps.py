@@ -18,7 +18,7 @@ small to be resolved; at a right-hand side that is not finite; at the limit of s
 
 _TANGENT_WEIGHT = 1e-3  # tangents may be truncated at a thousand times the tolerance of the values
 _RESOLUTION = 1e-14  # the smallest step, relative to the time
-_SMOOTH = 0.02  # a relative change per step below this is no reason for a small step
+_SMOOTH = 1e-4  # third terms below this, relative to the states, are no reason for a small step
 _MANY = 3000  # so many steps still to go at the present size make a smooth solution a stiff one
 _PATIENCE = 30  # for so many steps in a row
 
@@ -193,13 +193,17 @@ def observe(memory, layout, times, first, last, trajectory, outputs, tables, mod
 
 
 @kernel
-def largest_change(c, layout, scales, h):
-    """The largest relative change of a state over a step of size h, to first order."""
-    change = 0.0
+def is_smooth(c, layout, scales, radius):
+    """Whether the third terms at the radius of convergence are small.
+
+    Near a singularity the terms of a series are alike there, from the first on.  Where a stiff solution limits the radius,
+    its low orders know nothing of it.
+    """
     for i in range(len(layout.states)):
         if scales[i] > 0:
-            change = max(change, abs(peek(c, layout.states[i] + layout.lanes)) * h / scales[i])
-    return change
+            if abs(peek(c, layout.states[i] + 3 * layout.lanes)) * radius**3 > _SMOOTH * scales[i]:
+                return False
+    return True
 
 
 @entry
@@ -256,16 +260,16 @@ def integrate(layout, point, constants, parameters, states, start, times, tolera
             status = REACHED
             t = end
             break
-        change = largest_change(c, layout, scales, h)
+        smooth = is_smooth(c, layout, scales, h / tolerance ** (1 / order))
         if h < _RESOLUTION * abs(t) or reached == t:
-            status, done = (STIFF if change < _SMOOTH else COLLAPSED), first
+            status, done = (STIFF if smooth else COLLAPSED), first
             break
         observe(point_memory, point, times, first, done, trajectory, outputs, pointers, modulus)
         for i in range(len(states)):
             if layout.states[i] >= layout.dynamic:
                 evaluate(c, layout.states[i], order, lanes, reached - t, c, layout.states[i])
         t = reached
-        calm = calm + 1 if change < _SMOOTH and remaining > _MANY * h else 0
+        calm = calm + 1 if smooth and remaining > _MANY * h else 0
         if calm >= _PATIENCE:
             status = STIFF
             break

@@ -1,0 +1,1 @@
+"""Benchmarks: the only place that knows the true values behind data."""

@@ -1,0 +1,518 @@
+"""The command line: known answers, and one sentence with an exit status for everything that can go wrong."""
+
+from __future__ import annotations
+
+import math
+import os
+import random
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import odejet
+from odejet import cli
+from odejet.cli import main
+from odejet.io.files import write_all
+
+DECAY = """
+[states]
+x = "-k*x"
+
+[outputs]
+y = "2*x"
+"""
+
+RICH = """
+name = "rich"
+
+[states]
+x = "-k*x + u"
+w = "c*w"
+
+[outputs]
+y1 = "x + b"
+y2 = "100*w"
+
+[inputs]
+u = "0*t"
+
+[initial]
+w = 0.5
+
+[fixed]
+b = 3
+"""
+
+VALUES = ["--set", "k=0.5", "x=3"]
+TIMES = ["--times", "0:4:5"]
+
+
+@pytest.fixture
+def decay(tmp_path, monkeypatch) -> str:
+    """The file of a model with a known answer, in the current directory."""
+    monkeypatch.chdir(tmp_path)
+    Path("decay.toml").write_text(DECAY)
+    return "decay.toml"
+
+
+@pytest.fixture
+def rich(tmp_path, monkeypatch) -> str:
+    monkeypatch.chdir(tmp_path)
+    Path("rich.toml").write_text(RICH)
+    return "rich.toml"
+
+
+def table(text: str) -> tuple[list[str], np.ndarray]:
+    header, *rows = text.splitlines()
+    return header.split(","), np.array([[float(cell) for cell in row.split(",")] for row in rows])
+
+
+def refused(capsys, argv: list[str], status: int = 2) -> str:
+    """The sentence with which a command is refused, having written nothing."""
+    before = {path: path.read_bytes() for path in Path.cwd().iterdir() if path.is_file()}
+    assert main(argv) == status
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert {path: path.read_bytes() for path in Path.cwd().iterdir() if path.is_file()} == before
+    assert err.startswith("odejet: ") and err.endswith("\n")
+    assert "Traceback" not in err
+    return err.removeprefix("odejet: ").removesuffix("\n")
+
+
+# --- known answers ---
+
+
+def test_exponential_decay_on_stdout(decay, capsys):
+    assert main(["simulate", decay, *VALUES, *TIMES]) == 0
+    out, err = capsys.readouterr()
+    header, rows = table(out)
+    assert header == ["time", "y"]
+    np.testing.assert_allclose(rows[:, 0], [0, 1, 2, 3, 4], rtol=0)
+    np.testing.assert_allclose(rows[:, 1], 6 * np.exp(-0.5 * rows[:, 0]), rtol=1e-14)
+    assert "decay: 5 times from 0 to 4, solved by taylor" in err
+    assert "0.812012" in err
+
+
+def test_numbers_keep_full_precision(decay, capsys):
+    model = odejet.Model.from_toml(decay)
+    sim = odejet.simulate(model, {"k": 0.5}, {"x": 3}, np.linspace(0, 1, 101))
+    assert main(["simulate", decay, *VALUES, "--times", "0:1:101", "-q"]) == 0
+    _, rows = table(capsys.readouterr().out)
+    assert np.array_equal(rows, np.column_stack([sim.times, sim["y"]]))
+
+
+def test_file_states_and_quiet(decay, capsys):
+    assert main(["simulate", decay, *VALUES, *TIMES, "--states", "-o", "out.csv", "-q"]) == 0
+    assert capsys.readouterr() == ("", "")
+    header, rows = table(Path("out.csv").read_text())
+    assert header == ["time", "y", "x"]
+    np.testing.assert_allclose(rows[:, 1], 2 * rows[:, 2], rtol=1e-15)
+    assert sorted(os.listdir()) == ["decay.toml", "out.csv"]
+
+
+def test_many_rows(decay, capsys):
+    assert main(["simulate", decay, *VALUES, "--times", "0:1:10000", "-q"]) == 0
+    _, rows = table(capsys.readouterr().out)
+    assert np.array_equal(rows[:, 0], np.linspace(0, 1, 10000))
+
+
+def test_known_values_need_not_be_set(rich, capsys):
+    assert main(["simulate", rich, "--set", "k=1", "--set", "c=0.25", "x=2", "--times", "0,1", "--states"]) == 0
+    header, rows = table(capsys.readouterr().out)
+    assert header == ["time", "y1", "y2", "x", "w"]
+    expected = [1, 2 * math.exp(-1) + 3, 50 * math.exp(0.25), 2 * math.exp(-1), 0.5 * math.exp(0.25)]
+    np.testing.assert_allclose(rows[1], expected, rtol=1e-14)
+
+
+def test_a_model_without_outputs_can_show_its_states(decay, capsys):
+    Path(decay).write_text('[states]\nx = "-k*x"\n')
+    assert main(["simulate", decay, *VALUES, *TIMES, "--states"]) == 0
+    assert capsys.readouterr().out.startswith("time,x\n0.0,3.0\n")
+
+
+def test_greek_names(decay, capsys):
+    Path(decay).write_text('[states]\nβ = "-µ*β"\n[outputs]\nγ = "β"\n', encoding="utf-8")
+    assert main(["simulate", decay, "--set", "β=1", "\u00b5=0.5", "--times", "0,1"]) == 0
+    assert capsys.readouterr().out.startswith("time,γ\n0.0,1.0\n")
+
+
+@pytest.mark.parametrize(
+    "argv",
+    [
+        ["simulate", "decay.toml", "--set", "k=0.5", "--set", "x=3", "--times", "0,4"],
+        ["simulate", "--set", "k=0.5", "x=3", "decay.toml", "--times", "0,4"],
+        ["simulate", "--times", "0,4", "--set", "k=.5", "x=3e0", "--seed", "1", "decay.toml"],
+        ["simulate", "--times=0,4", "--set=k=0.5", "--set= x = 3 ", "decay.toml", "-o", "-"],
+    ],
+)
+def test_arguments_in_any_order(decay, capsys, argv):
+    assert main(argv) == 0
+    header, rows = table(capsys.readouterr().out)
+    assert header == ["time", "y"]
+    np.testing.assert_allclose(rows, [[0, 6], [4, 6 * math.exp(-2)]], rtol=1e-14)
+
+
+@pytest.mark.parametrize(
+    ("text", "times"),
+    [
+        ("0:1:3", [0, 0.5, 1]),
+        ("-1:1:3", [-1, 0, 1]),
+        ("-1,2", [-1, 2]),
+        ("0,0.5,2", [0, 0.5, 2]),
+        ("1,0,1", [1, 0, 1]),
+        ("1:0:2", [1, 0]),
+        ("2", [2]),
+        (" 0 : 1e0 : 2 ", [0, 1]),
+    ],
+)
+def test_times(decay, capsys, text, times):
+    assert main(["simulate", decay, *VALUES, "--times", text]) == 0
+    _, rows = table(capsys.readouterr().out)
+    assert rows[:, 0].tolist() == times
+    np.testing.assert_allclose(rows[:, 1], 6 * np.exp(-0.5 * (rows[:, 0] - min(times))), rtol=1e-13)
+
+
+# --- noise ---
+
+
+def noisy(capsys, model: str, *options: str) -> np.ndarray:
+    values = ["--set", "k=1", "c=0.25", "x=2"]
+    assert main(["simulate", model, *values, "--times", "0:1:2000", "--states", "-q", *options]) == 0
+    return table(capsys.readouterr().out)[1]
+
+
+def test_noise_is_reproducible(rich, capsys):
+    first = noisy(capsys, rich, "--noise", "0.01", "--seed", "3")
+    assert np.array_equal(first, noisy(capsys, rich, "--noise", "0.01", "--seed", "3"))
+    assert not np.array_equal(first, noisy(capsys, rich, "--noise", "0.01", "--seed", "4"))
+    default = noisy(capsys, rich, "--noise", "0.01")
+    assert np.array_equal(default, noisy(capsys, rich, "--noise", "0.01", "--seed", "0"))
+
+
+def test_noise_is_relative_to_the_mean_of_each_output(rich, capsys):
+    clean, rows = noisy(capsys, rich), noisy(capsys, rich, "--noise", "0.02")
+    assert np.array_equal(clean[:, [0, 3, 4]], rows[:, [0, 3, 4]])
+    errors = rows[:, 1:3] - clean[:, 1:3]
+    np.testing.assert_allclose(errors.std(axis=0), 0.02 * clean[:, 1:3].mean(axis=0), rtol=0.1)
+    assert abs(np.corrcoef(errors.T)[0, 1]) < 0.1
+
+
+def test_no_noise_changes_nothing(rich, capsys):
+    assert np.array_equal(noisy(capsys, rich), noisy(capsys, rich, "--noise", "0", "--seed", "9"))
+
+
+# --- files ---
+
+
+@pytest.mark.parametrize(("name", "start"), [("a.png", b"\x89PNG"), ("a.PDF", b"%PDF"), ("a.svg", b"<?xml")])
+def test_plot(rich, capsys, name, start):
+    argv = ["simulate", rich, "--set", "k=1", "c=0.25", "x=2", *TIMES, "--noise", "0.01", "--plot", name]
+    assert main(argv) == 0
+    assert Path(name).read_bytes().startswith(start)
+    assert f"written: {name}" in capsys.readouterr().err
+
+
+def test_plot_and_data_together(decay, capsys):
+    assert main(["simulate", decay, *VALUES, *TIMES, "--plot", "a.png", "-o", "a.csv"]) == 0
+    assert sorted(os.listdir()) == ["a.csv", "a.png", "decay.toml"]
+    assert capsys.readouterr().out == ""
+
+
+def test_an_older_file_is_replaced_and_keeps_its_mode(decay):
+    Path("out.csv").write_text("old")
+    Path("out.csv").chmod(0o640)
+    assert main(["simulate", decay, *VALUES, *TIMES, "-o", "out.csv"]) == 0
+    assert Path("out.csv").read_text().startswith("time,y\n")
+    assert Path("out.csv").stat().st_mode & 0o777 == 0o640
+
+
+def test_a_link_stays_a_link(decay):
+    Path("real.csv").write_text("old")
+    Path("link.csv").symlink_to("real.csv")
+    assert main(["simulate", decay, *VALUES, *TIMES, "-o", "link.csv"]) == 0
+    assert Path("link.csv").is_symlink()
+    assert Path("real.csv").read_text().startswith("time,y\n")
+
+
+def test_devices_are_written_to_and_not_replaced(decay):
+    assert main(["simulate", decay, *VALUES, *TIMES, "-o", os.devnull]) == 0
+    assert not Path(os.devnull).is_file()
+
+
+def test_new_files_obey_the_umask(decay):
+    before = os.umask(0o027)
+    try:
+        assert main(["simulate", decay, *VALUES, *TIMES, "-o", "out.csv"]) == 0
+    finally:
+        os.umask(before)
+    assert Path("out.csv").stat().st_mode & 0o777 == 0o640
+
+
+def test_all_files_are_written_or_none(tmp_path):
+    (tmp_path / "old").write_text("old")
+
+    def fail(_):
+        raise RuntimeError("half way")
+
+    with pytest.raises(RuntimeError, match="half way"):
+        write_all({str(tmp_path / "old"): lambda file: file.write(b"new"), str(tmp_path / "other"): fail})
+    assert (tmp_path / "old").read_text() == "old"
+    assert os.listdir(tmp_path) == ["old"]
+
+
+# --- what is refused ---
+
+SIMULATE = ["simulate", "decay.toml"]
+
+
+@pytest.mark.parametrize(
+    ("argv", "sentence"),
+    [
+        ([], "the following arguments are required: COMMAND; see odejet --help"),
+        (["guess"], "argument COMMAND: invalid choice: 'guess'"),
+        (["simulate"], "the following arguments are required: MODEL, --times; see odejet simulate --help"),
+        ([*SIMULATE, *VALUES], "the following arguments are required: --times"),
+        ([*SIMULATE, *VALUES, "--times"], "argument --times: expected one argument"),
+        ([*SIMULATE, *VALUES, *TIMES, "--sed", "1"], "unrecognized arguments: --sed 1"),
+        ([*SIMULATE, *VALUES, *TIMES, "--set"], "argument --set: expected one argument"),
+        ([*SIMULATE, *VALUES, *TIMES, "--noise", "much"], "argument --noise: invalid float value: 'much'"),
+        ([*SIMULATE, *VALUES, *TIMES, "--noise", "-1"], "--noise: expected a number that is not negative, not -1"),
+        ([*SIMULATE, *VALUES, *TIMES, "--noise", "nan"], "--noise: expected a number that is not negative, not nan"),
+        ([*SIMULATE, *VALUES, *TIMES, "--seed", "1.5"], "argument --seed: invalid int value: '1.5'"),
+        ([*SIMULATE, *VALUES, *TIMES, "--seed", "-1"], "--seed: expected a whole number that is not negative, not -1"),
+        ([*SIMULATE, *VALUES, *TIMES, "--max-steps", "0"], "--max-steps: expected a whole number of at least 1, not 0"),
+        ([*SIMULATE, *TIMES], "no value is given for x, k; add --set x=VALUE"),
+        ([*SIMULATE, "--set", "x=3", *TIMES], "no value is given for k; add --set k=VALUE"),
+        (
+            [*SIMULATE, *VALUES, "K=1", *TIMES],
+            "--set 'K=1': the model has no parameter or state 'K'; did you mean 'k'?",
+        ),
+        ([*SIMULATE, *VALUES, "q=1", *TIMES], "--set 'q=1': the model has no parameter or state 'q'; what can be set"),
+        ([*SIMULATE, *VALUES, "y=1", *TIMES], "--set 'y=1': 'y' is an output; only parameters and states are set"),
+        ([*SIMULATE, *VALUES, "k=0.5", *TIMES], "--set 'k=0.5': k is already set; give it one value"),
+        ([*SIMULATE, "--set", "k=fast", *TIMES], "--set 'k=fast': 'fast' is not a finite number"),
+        ([*SIMULATE, "--set", "k=", *TIMES], "--set 'k=': '' is not a finite number"),
+        ([*SIMULATE, "--set", "k=nan", *TIMES], "--set 'k=nan': 'nan' is not a finite number"),
+        ([*SIMULATE, "--set", "k=1e999", *TIMES], "--set 'k=1e999': '1e999' is not a finite number"),
+        ([*SIMULATE, "--set", "k", *TIMES], "--set 'k': expected NAME=VALUE, such as k1=0.3"),
+        ([*SIMULATE, "--set", "=1", *TIMES], "--set '=1': expected NAME=VALUE, such as k1=0.3"),
+        ([*SIMULATE, *VALUES, "--times", ""], "--times '': '' is not a finite number"),
+        ([*SIMULATE, *VALUES, "--times", "0,,1"], "--times '0,,1': '' is not a finite number"),
+        ([*SIMULATE, *VALUES, "--times", "0,inf"], "--times '0,inf': 'inf' is not a finite number"),
+        ([*SIMULATE, *VALUES, "--times", "0:1"], "--times '0:1': expected START:STOP:COUNT, such as 0:20:750"),
+        ([*SIMULATE, *VALUES, "--times", "0:1:2:3"], "--times '0:1:2:3': expected START:STOP:COUNT"),
+        ([*SIMULATE, *VALUES, "--times", "a:1:2"], "--times 'a:1:2': 'a' is not a finite number"),
+        ([*SIMULATE, *VALUES, "--times", "0:1:1"], "the count must be a whole number from 2 to 10000000, not '1'"),
+        ([*SIMULATE, *VALUES, "--times", "0:1:2.5"], "the count must be a whole number from 2 to 10000000, not '2.5'"),
+        ([*SIMULATE, *VALUES, "--times", "0:1:-2"], "the count must be a whole number from 2 to 10000000, not '-2'"),
+        ([*SIMULATE, *VALUES, "--times", "0:1:10000001"], "the count must be a whole number from 2 to 10000000, not"),
+        ([*SIMULATE, *VALUES, "--times", "0:1:" + "9" * 5000], "the count must be a whole number from 2 to 10000000"),
+        (["simulate", "nowhere.toml", *TIMES], "nowhere.toml: there is no such file"),
+        (["show", "nowhere.toml"], "nowhere.toml: there is no such file"),
+        (["show", "."], ".: this is a directory"),
+        ([*SIMULATE, *VALUES, *TIMES, "-o", "no/where.csv"], "no/where.csv: there is no such directory to write to"),
+        ([*SIMULATE, *VALUES, *TIMES, "-o", "."], ".: this is a directory; name a file inside it"),
+        ([*SIMULATE, *VALUES, *TIMES, "-o", "a" * 300], "the file cannot be written (file name too long)"),
+        ([*SIMULATE, *VALUES, *TIMES, "-o", "decay.toml"], "decay.toml: this is the model file; name another file"),
+        ([*SIMULATE, *VALUES, *TIMES, "-o", "./x/../decay.toml"], "this is the model file; name another file"),
+        ([*SIMULATE, *VALUES, *TIMES, "--plot", "a.csv"], "--plot a.csv: the name must end in one of .png, .pdf, .svg"),
+        ([*SIMULATE, *VALUES, *TIMES, "--plot", "a"], "--plot a: the name must end in one of .png, .pdf, .svg"),
+        ([*SIMULATE, *VALUES, *TIMES, "--plot", "a.png", "-o", "a.png"], "a.png: this is what --plot writes too"),
+        ([*SIMULATE, *VALUES, *TIMES, "--plot", "no/a.png", "-o", "a.csv"], "no/a.png: there is no such directory"),
+        ([*SIMULATE, *VALUES, *TIMES, "--plot", "a.png", "-o", "no/a.csv"], "no/a.csv: there is no such directory"),
+    ],
+)
+def test_bad_arguments(decay, capsys, argv, sentence):
+    message = refused(capsys, argv)
+    assert sentence in message
+    assert "\n" not in message
+
+
+@pytest.mark.parametrize(
+    ("pair", "sentence"),
+    [
+        ("b=1", "--set 'b=1': the parameter 'b' is known in the model file; change it there"),
+        ("w=1", "--set 'w=1': the initial value of the state 'w' is known in the model file; change it there"),
+        ("u=1", "--set 'u=1': 'u' is an input; only parameters and states are set"),
+    ],
+)
+def test_known_values_cannot_be_set(rich, capsys, pair, sentence):
+    assert refused(capsys, ["simulate", rich, *VALUES, "c=1", pair, *TIMES]) == sentence
+
+
+def test_the_model_file_is_recognised_under_other_names(decay, capsys):
+    os.link(decay, "hard.toml")
+    Path("soft.toml").symlink_to(decay)
+    for name in ("hard.toml", "soft.toml"):
+        argv = ["simulate", decay, *VALUES, *TIMES, "-o", name]
+        assert refused(capsys, argv) == f"{name}: this is the model file; name another file to write to"
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="nothing is forbidden to root")
+def test_a_forbidden_directory(decay, capsys):
+    Path("closed").mkdir(mode=0o500)
+    message = refused(capsys, ["simulate", decay, *VALUES, *TIMES, "-o", "closed/out.csv"])
+    assert message == "closed/out.csv: the file cannot be written (permission denied)"
+
+
+def test_a_mistake_in_an_expression_is_shown_with_a_caret(decay, capsys):
+    Path(decay).write_text('[states]\nx = "-k*x + 2*^x"\n')
+    for command in (["show", decay], ["simulate", decay, *VALUES, *TIMES]):
+        first, text, caret = refused(capsys, command).split("\n")
+        assert first.startswith("decay.toml [states] x: the character '^' is not allowed")
+        assert text[caret.index("^")] == "^"
+
+
+def test_a_model_without_outputs(decay, capsys):
+    Path(decay).write_text('[states]\nx = "-k*x"\n')
+    message = refused(capsys, ["simulate", decay, *VALUES, *TIMES])
+    assert message == "decay.toml: the model has no outputs; add a table [outputs], or ask for --states"
+
+
+# --- simulations that end early ---
+
+
+@pytest.mark.parametrize("options", [[], ["-o", "out.csv"], ["-o", "out.csv", "--plot", "out.png"]])
+def test_blow_up(decay, capsys, options):
+    Path("out.csv").write_text("old")
+    Path(decay).write_text('[states]\nx = "k*x**2"\n[outputs]\ny = "x"\n')
+    message = refused(capsys, ["simulate", decay, "--set", "k=0.5", "x=1", "--times", "0:4:5", *options], status=3)
+    assert message.startswith("the solution grows without bound near t = 2;")
+
+
+def test_too_many_steps(decay, capsys):
+    Path(decay).write_text('[states]\nx = "k*y"\ny = "-k*x"\n[outputs]\no = "x"\n')
+    argv = ["simulate", decay, "--set", "k=1", "x=1", "y=0", "--times", "0:1000:3", "--max-steps", "10"]
+    assert "more than 10 steps" in refused(capsys, argv, status=3)
+    assert main([*argv[:-1], "10000", "-q"]) == 0
+
+
+def test_memory_that_does_not_suffice(decay, capsys, monkeypatch):
+    def fail(*_, **__):
+        raise MemoryError
+
+    monkeypatch.setattr("odejet.simulation.simulate", fail)
+    message = refused(capsys, ["simulate", decay, *VALUES, *TIMES])
+    assert message == "the memory is not large enough for this; ask for fewer times"
+
+
+# --- show ---
+
+
+def test_show(rich, capsys):
+    assert main(["show", rich]) == 0
+    assert capsys.readouterr() == (f"{odejet.Model.from_toml(rich)!r}\n", "")
+
+
+def test_show_latex(decay, capsys):
+    assert main(["show", decay, "--latex"]) == 0
+    assert r"\dot{x} &= - k x" in capsys.readouterr().out
+
+
+# --- the program as such ---
+
+
+def test_version_and_help(capsys):
+    for argv, text in ((["--version"], f"odejet {odejet.__version__}\n"), (["simulate", "--help"], "START:STOP:COUNT")):
+        with pytest.raises(SystemExit) as end:
+            main(argv)
+        assert end.value.code == 0
+        assert text in capsys.readouterr().out
+
+
+def run(*argv: str, **options) -> subprocess.CompletedProcess[bytes]:
+    source = str(Path(cli.__file__).parents[1])
+    return subprocess.run(
+        [sys.executable, "-m", "odejet", *argv], check=False, env={**os.environ, "PYTHONPATH": source}, **options
+    )
+
+
+def test_as_a_program(decay):
+    done = run("simulate", decay, *VALUES, *TIMES, capture_output=True)
+    assert done.returncode == 0
+    assert done.stdout.startswith(b"time,y\n0.0,6.0\n")
+    failed = run("simulate", decay, *TIMES, capture_output=True)
+    assert (failed.returncode, failed.stdout) == (2, b"")
+    assert failed.stderr == b"odejet: no value is given for x, k; add --set x=VALUE\n"
+
+
+def test_a_reader_that_leaves(decay):
+    read, write = os.pipe()
+    os.close(read)
+    done = run("simulate", decay, *VALUES, "--times", "0:1:100000", stdout=write, stderr=subprocess.PIPE)
+    os.close(write)
+    assert (done.returncode, done.stderr) == (141, b"")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no full device here")
+def test_a_full_disk(decay):
+    with open("/dev/full", "wb") as full:
+        done = run("simulate", decay, *VALUES, *TIMES, stdout=full, stderr=subprocess.PIPE)
+    assert (done.returncode, done.stderr) == (2, b"odejet: stdout cannot be written (no space left on device)\n")
+
+
+# --- anything at all as a model file ---
+
+
+def garbage(rng: random.Random) -> bytes:
+    """Bytes of all kinds: any, printable ones, or pieces of TOML in disorder."""
+    kind, length = rng.randrange(3), rng.randrange(120)
+    if kind == 0:
+        return rng.randbytes(length)
+    if kind == 1:
+        return bytes(rng.choice(range(32, 127)) for _ in range(length))
+    pieces = [
+        "[states]",
+        "[",
+        "]",
+        "=",
+        '"',
+        "'",
+        "\n",
+        "x",
+        "-k*x",
+        ".",
+        ",",
+        "{",
+        "}",
+        "#",
+        "1e9",
+        "nan",
+        "\0",
+        "é",
+        " ",
+    ]
+    return "".join(rng.choice(pieces) for _ in range(length // 4)).encode()
+
+
+def test_random_bytes_get_one_sentence(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    rng = random.Random(0)
+    for _ in range(10_000):
+        Path("model.toml").write_bytes(content := garbage(rng))
+        status = main(["simulate", "model.toml", *TIMES])
+        out, err = capsys.readouterr()
+        assert (status, out) == (2, ""), content
+        assert err.startswith("odejet: model.toml"), content
+        assert len(err.splitlines()) == 1 or "[states]" in err.splitlines()[0], content
+    assert os.listdir() == ["model.toml"]
+
+
+def test_damaged_models_are_shown_or_refused(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    rng = random.Random(1)
+    statuses = set()
+    for _ in range(2000):
+        content = bytearray(RICH.encode())
+        for _ in range(rng.randrange(1, 4)):
+            content[rng.randrange(len(content))] = rng.choice(b'abx=[]{}".,+-*/()^0159\n\t \xff')
+        Path("model.toml").write_bytes(content)
+        statuses.add(status := main(["show", "model.toml"]))
+        out, err = capsys.readouterr()
+        assert bool(out) == (status == 0) and bool(err) == (status == 2), bytes(content)
+        assert status == 0 or err.startswith("odejet: model.toml"), bytes(content)
+        assert len(err.splitlines()) in (0, 1, 3), bytes(content)
+    assert statuses == {0, 2}

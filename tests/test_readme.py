@@ -1,0 +1,99 @@
+"""README and docs tell the truth: what they show runs, and says what they say it says."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import shutil
+from pathlib import Path
+
+import matplotlib
+import numpy as np
+import pytest
+
+from odejet import Model
+from odejet.cli import main
+
+ROOT = Path(__file__).parents[1]
+PAGES = {"README": ROOT / "README.md", "model language": ROOT / "docs" / "model-language.md"}
+
+
+def blocks(page: str, language: str) -> list[str]:
+    text = PAGES[page].read_text(encoding="utf-8")
+    return re.findall(rf"^```{language}\n(.*?)^```$", text, flags=re.MULTILINE | re.DOTALL)
+
+
+def commands(page: str) -> list[str]:
+    return [line for block in blocks(page, "sh") for line in block.splitlines() if line.startswith("odejet ")]
+
+
+@pytest.fixture(autouse=True)
+def elsewhere(tmp_path, monkeypatch):
+    """A directory with the examples in it, as in a copy of the repository."""
+    matplotlib.use("agg")
+    shutil.copytree(ROOT / "examples", tmp_path / "examples", ignore=shutil.ignore_patterns("output"))
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_python_runs(page):
+    assert blocks(page, "python")
+    for code in blocks(page, "python"):
+        exec(compile(code, page, "exec"), {})
+
+
+def test_readme_python_is_ten_lines(elsewhere):
+    lines = [line for line in blocks("README", "python")[0].splitlines() if line.strip()]
+    assert len(lines) <= 12
+    exec(compile("\n".join(lines), "README", "exec"), {})
+    assert (elsewhere / "lotka_volterra.png").stat().st_size > 1000
+
+
+def test_readme_commands_run(elsewhere, capsys):
+    assert len(commands("README")) == 3
+    for line in commands("README"):
+        assert main(shlex.split(line)[1:]) == 0
+    out = capsys.readouterr().out
+    assert out.startswith("Model lotka_volterra\n")
+    assert "\ntime,y1\n0.0,1.5\n" in out
+    assert np.loadtxt(elsewhere / "data.csv", delimiter=",", skiprows=1).shape == (101, 2)
+    assert (elsewhere / "data.png").exists()
+
+
+def test_readme_model_is_that_of_the_example():
+    shown, example = Model.from_toml_text(blocks("README", "toml")[0]), Model.from_toml("examples/lotka_volterra.toml")
+    assert (shown.states, shown.outputs) == (example.states, example.outputs)
+
+
+def test_language_reference_commands_run(elsewhere, capsys):
+    (elsewhere / "chemostat.toml").write_text(blocks("model language", "toml")[0], encoding="utf-8")
+    assert len(commands("model language")) == 2
+    for line in commands("model language"):
+        assert main(shlex.split(line)[1:]) == 0
+    assert "5 unknowns: s(0), mu, K, s_in, x0" in capsys.readouterr().out
+    assert (elsewhere / "chemostat.csv").read_text().startswith("time,density,log_substrate\n")
+
+
+def test_language_reference_quotes_real_messages(elsewhere, capsys):
+    _, *mistakes = blocks("model language", "toml")
+    answers = blocks("model language", "text")
+    assert len(mistakes) == len(answers) > 5
+    for mistake, answer in zip(mistakes, answers, strict=True):
+        (elsewhere / "model.toml").write_text(mistake, encoding="utf-8")
+        assert main(["show", "model.toml"]) == 2
+        assert capsys.readouterr().err == answer
+
+
+def test_the_example_runs(elsewhere, capsys):
+    code = (elsewhere / "examples" / "lotka_volterra.py").read_text(encoding="utf-8")
+    exec(compile(code, "example", "exec"), {"__file__": str(elsewhere / "examples" / "lotka_volterra.py")})
+    output = elsewhere / "examples" / "output"
+    assert sorted(path.name for path in output.iterdir()) == ["lotka_volterra.csv", "lotka_volterra.png"]
+    assert str(output / "lotka_volterra.csv") in capsys.readouterr().out
+
+
+def test_links_lead_somewhere():
+    for page in PAGES.values():
+        for link in re.findall(r"\]\(([^)#:]+)\)", page.read_text(encoding="utf-8")):
+            assert (page.parent / link).exists(), link
