@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
+from odejet.expressions import evaluate
 from odejet.model import Model
-from tests.strategies import evaluate
 
 ORDER = 0  # the truncation order of all series in an evaluation
 
@@ -48,11 +48,14 @@ class Series:
         missing = ORDER + 1 - len(coefficients)
         self.c = [*coefficients[: ORDER + 1], *[constant(Fraction(0), Series.width)] * missing]
 
-    def __add__(self, other: Series | int) -> Series:
-        other = other if isinstance(other, Series) else Series(other)
+    def __add__(self, other: Series) -> Series:
         return Series([a + b for a, b in zip(self.c, other.c, strict=True)])
 
-    __radd__ = __add__
+    def __neg__(self) -> Series:
+        return self * -1
+
+    def __sub__(self, other: Series) -> Series:
+        return self + -other
 
     def __mul__(self, other: Series | int) -> Series:
         other = other if isinstance(other, Series) else Series(other)
@@ -63,8 +66,6 @@ class Series:
                 total = total + self.c[j] * other.c[k - j]
             rows.append(total)
         return Series(rows)
-
-    __rmul__ = __mul__
 
     def __truediv__(self, other: Series) -> Series:
         quotient: list[Dual] = []
@@ -97,18 +98,24 @@ def jets(model: Model, states: list, parameters: list, time: Any, inputs: dict[s
     def seed(value: Any, lane: int) -> Dual:
         return Dual(value, tuple(Fraction(int(i == lane)) for i in range(width)))
 
-    known = {name: [seed(value, n + i)] for i, (name, value) in enumerate(zip(model.parameters, parameters, strict=True))}
+    known = {
+        name: [seed(value, n + i)] for i, (name, value) in enumerate(zip(model.parameters, parameters, strict=True))
+    }
     known |= {name: [constant(Fraction(value), width)] for name, value in model.fixed.items()}
     known["t"] = [constant(time, width), constant(Fraction(1), width)]
     known |= {name: [constant(Fraction(x), width) for x in series] for name, series in inputs.items()}
+
+    def number(value: Fraction) -> Series:
+        return Series([constant(value, width)])
+
     solution = [[seed(value, i)] for i, value in enumerate(states)]
     outputs: list[list[Dual]] = []
     for k in range(order + 1):
         ORDER = k
         values = {name: Series(list(c)) for name, c in known.items()}
         values |= {name: Series(list(c)) for name, c in zip(model.states, solution, strict=True)}
-        rates = [evaluate(rate, values) for rate in model.states.values()]
-        outputs = [evaluate(output, values).c for output in model.outputs.values()]
+        rates = [evaluate(rate, values, None, number) for rate in model.states.values()]
+        outputs = [evaluate(output, values, None, number).c for output in model.outputs.values()]
         for coefficients, rate in zip(solution, rates, strict=True):
             coefficients.append(rate.c[k].scaled(Fraction(1, k + 1)))
     return [coefficients[: order + 1] for coefficients in solution], outputs

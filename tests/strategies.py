@@ -1,15 +1,15 @@
-"""Random expressions and models, and a plain evaluator to compare with."""
+"""Random expressions and models."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
-from fractions import Fraction
 from typing import Any
 
+import mpmath
 from hypothesis import strategies as st
 
-from odejet.expressions import Expression, Function, ModelError, Number, Power, Product, Sum, Symbol, parse
+from odejet import expressions
+from odejet.expressions import Expression, ModelError, parse
 from odejet.model import Model
 
 
@@ -46,33 +46,11 @@ def is_expression(text: str) -> bool:
     return True
 
 
-def evaluate(expression: Expression, values: Mapping[str, Any], functions: Any = math) -> Any:
-    """The value of an expression, in whatever numbers the values and functions are."""
-
-    def value(child: Expression) -> Any:
-        return evaluate(child, values, functions)
-
-    match expression:
-        case Number(exact):
-            return _quotient(exact, values)
-        case Symbol(name):
-            return values[name]
-        case Sum(terms):
-            return sum(sign * value(term) for sign, term in terms)
-        case Product(factors):
-            result = value(factors[0][1])
-            for exponent, factor in factors[1:]:
-                result = result * value(factor) if exponent > 0 else result / value(factor)
-            return result
-        case Power(base, exponent):
-            return value(base) ** value(exponent)
-        case Function(name, argument):
-            return getattr(functions, name)(value(argument))
-
-
-def _quotient(exact: Fraction, values: Mapping[str, Any]) -> Any:
-    kind = type(next(iter(values.values())))
-    return kind(exact.numerator) / kind(exact.denominator)
+def evaluate(expression: Expression, values: Mapping[str, Any]) -> Any:
+    """The value of an expression in mpmath's numbers."""
+    return expressions.evaluate(
+        expression, values, mpmath, lambda exact: mpmath.mpf(exact.numerator) / exact.denominator
+    )
 
 
 @st.composite

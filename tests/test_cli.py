@@ -134,7 +134,7 @@ def test_a_model_without_outputs_can_show_its_states(decay, capsys):
 
 
 def test_greek_names(decay, capsys):
-    Path(decay).write_text('[states]\nβ = "-µ*β"\n[outputs]\nγ = "β"\n', encoding="utf-8")
+    Path(decay).write_text('[states]\n"β" = "-µ*β"\n[outputs]\n"γ" = "β"\n', encoding="utf-8")
     assert main(["simulate", decay, "--set", "β=1", "\u00b5=0.5", "--times", "0,1"]) == 0
     assert capsys.readouterr().out.startswith("time,γ\n0.0,1.0\n")
 

@@ -342,7 +342,7 @@ def test_means_what_python_means(text, seed):
     values = {checked_name(name) if name != "t" else name: mpmath.mpf(rng.uniform(0.1, 2)) for name in LETTERS}
     with mpmath.workdps(40):
         try:
-            value = strategies.evaluate(parse(text), values, mpmath)
+            value = strategies.evaluate(parse(text), values)
             python = _in_python(text, values)
         except (ZeroDivisionError, OverflowError, ValueError):
             assume(False)
@@ -513,9 +513,9 @@ def test_sympy_means_the_same(text):
     function = sympy.lambdify(sympy.symbols("a b t"), symbolic, "mpmath")
     with mpmath.workdps(60):
         try:
-            value = strategies.evaluate(expression, values, mpmath)
+            value = strategies.evaluate(expression, values)
             assume(mpmath.isfinite(value) and abs(value) < 1e30)
-            back = strategies.evaluate(from_sympy(symbolic), values, mpmath)
+            back = strategies.evaluate(from_sympy(symbolic), values)
             there = function(*values.values())
         except (ZeroDivisionError, OverflowError, ValueError):
             assume(False)

@@ -5,10 +5,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from benchmarks import systems
 from odejet.flow import Flow, Outcome
 from odejet.model import Model
-from tests import yardsticks
+from benchmarks import systems, yardsticks
 
 DECAY = Model({"x": "-k*x"}, {"y": "2*x"})
 BLOW_UP = Model({"x": "a*x**2"}, {"y": "x"})
@@ -94,7 +93,11 @@ def test_tangents_move_where_the_state_rests():
 
 def test_every_function_along_a_trajectory():
     model = Model(
-        {"x": "cos(t)*exp(-x) + tanh(x)/4", "y": "sqrt(1 + y)*log(2 + x) - y**a + sinh(x)/cosh(y)", "z": "tan(x/3)*sin(y)"},
+        {
+            "x": "cos(t)*exp(-x) + tanh(x)/4",
+            "y": "sqrt(1 + y)*log(2 + x) - y**a + sinh(x)/cosh(y)",
+            "z": "tan(x/3)*sin(y)",
+        },
         {"o": "x**y + z"},
     )
     reference = yardsticks.Heyoka(model)
@@ -142,7 +145,9 @@ def test_robertson_with_published_values():
     found = run(ROBERTSON, [0.04, 3e7, 1e4], [1.0, 0.0, 0.0], times)
     assert found.outcome is Outcome.COMPLETED
     assert "collocation" in found.method
-    np.testing.assert_allclose(found.states[-1, :, 0], [0.2083340149701255e-7, 0.8333360770334713e-13, 0.9999999791665050], rtol=1e-8)
+    np.testing.assert_allclose(
+        found.states[-1, :, 0], [0.2083340149701255e-7, 0.8333360770334713e-13, 0.9999999791665050], rtol=1e-8
+    )
     np.testing.assert_allclose(found.states[1:4, 0, 0], [0.98517211, 0.90551868, 0.71582707], rtol=1e-7)
 
 
@@ -152,7 +157,8 @@ def test_sensitivities_of_a_stiff_model_agree_with_differences():
     for i in range(3):
         shift = np.where(np.arange(3) == i, 1 + step, 1), np.where(np.arange(3) == i, 1 - step, 1)
         up, down = (
-            run(ROBERTSON, point * s, [1.0, 0.0, 0.0], times, start=0.0, sensitivities=False).states[..., 0] for s in shift
+            run(ROBERTSON, point * s, [1.0, 0.0, 0.0], times, start=0.0, sensitivities=False).states[..., 0]
+            for s in shift
         )
         difference = (up - down) / (2 * step * point[i])
         np.testing.assert_allclose(found.states[:, :, 4 + i], difference, rtol=1e-6)

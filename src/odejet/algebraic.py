@@ -179,9 +179,7 @@ class AlgebraicLowering(Lowering):
         values = {register: value for value, register in self.numbers.items()}
         if definition is None or definition.c >= 0 or any(c not in values for c, _ in definition.terms):
             return [(series, Fraction(1))]
-        return [
-            (place, values[c] * scale) for c, source in definition.terms for place, scale in self.spread(source)
-        ]
+        return [(place, values[c] * scale) for c, source in definition.terms for place, scale in self.spread(source)]
 
     def inverse_of_logarithm(self, key: Key) -> Affine | None:
         """x, if the monomial is log(x) itself."""

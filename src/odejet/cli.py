@@ -10,6 +10,7 @@ What takes long to import is imported by the command that needs it.
 from __future__ import annotations
 
 import argparse
+import functools
 import itertools
 import math
 import os
@@ -75,6 +76,7 @@ class _Parser(argparse.ArgumentParser):
         raise ModelError(f"{message}; see {self.prog} --help")
 
 
+@functools.cache
 def _parser() -> argparse.ArgumentParser:
     parser = _Parser(
         prog="odejet",

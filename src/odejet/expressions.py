@@ -14,7 +14,7 @@ import math
 import re
 import unicodedata
 import warnings
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from decimal import Decimal, localcontext
 from fractions import Fraction
@@ -200,6 +200,35 @@ def names(expression: Expression) -> Iterator[str]:
         yield expression.name
     for child in children(expression):
         yield from names(child)
+
+
+def evaluate(
+    expression: Expression, values: Mapping[str, Any], functions: Any, number: Callable[[Fraction], Any] = float
+) -> Any:
+    """The value of an expression in any arithmetic: `functions` has the elementary functions, `number` converts."""
+
+    def value(child: Expression) -> Any:
+        return evaluate(child, values, functions, number)
+
+    match expression:
+        case Number(exact):
+            return number(exact)
+        case Symbol(name):
+            return values[name]
+        case Sum(((sign, first), *rest)):
+            total = value(first) if sign > 0 else -value(first)
+            for sign, term in rest:
+                total = total + value(term) if sign > 0 else total - value(term)
+            return total
+        case Product(((_, first), *rest)):
+            product = value(first)
+            for exponent, factor in rest:
+                product = product * value(factor) if exponent > 0 else product / value(factor)
+            return product
+        case Power(base, power):
+            return value(base) ** value(power)
+        case Function(name, argument):
+            return getattr(functions, name)(value(argument))
 
 
 def nearest(name: str, known: Iterable[str], cutoff: float = 0.5) -> str:
@@ -618,19 +647,11 @@ def to_sympy(expression: Expression) -> Any:
     """The expression as a SymPy expression, for printing and algebra."""
     import sympy
 
-    match expression:
-        case Number(value):
-            return sympy.Integer(value.numerator) if value.denominator == 1 else sympy.Float(str(expression))
-        case Symbol(name):
-            return sympy.Symbol(name)
-        case Sum(terms):
-            return sympy.Add(*(sign * to_sympy(term) for sign, term in terms))
-        case Product(factors):
-            return sympy.Mul(*(to_sympy(factor) ** exponent for exponent, factor in factors))
-        case Power(base, exponent):
-            return to_sympy(base) ** to_sympy(exponent)
-        case Function(name, argument):
-            return getattr(sympy, name)(to_sympy(argument))
+    def exact(value: Fraction) -> Any:
+        return sympy.Integer(value.numerator) if value.denominator == 1 else sympy.Float(str(Number(value)))
+
+    values = {name: sympy.Symbol(name) for name in names(expression)}
+    return evaluate(expression, values, sympy, exact)
 
 
 # --- printing ---------------------------------------------------------------------------------------------------------

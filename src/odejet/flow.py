@@ -8,7 +8,7 @@ with many states).  Whatever happens to a solution is an `Outcome` with a senten
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from typing import TYPE_CHECKING
 
@@ -41,10 +41,10 @@ class Outcome(Enum):
 
     COMPLETED = "every requested time was reached"
     BLOW_UP = "the solution grows without bound near t = {t:.6g}; other values, or fewer times, are needed"
-    SINGULAR = (
-        "the equations are not finite near t = {t:.6g} (a division by zero, or a logarithm or root of a negative number)"
+    SINGULAR = "the equations are not finite near t = {t:.6g} (a division by zero, or a logarithm or root of a negative number)"
+    EXHAUSTED = (
+        "the solution needs more than {steps} steps, used up at t = {t:.6g}; raise max_steps or shorten the times"
     )
-    EXHAUSTED = "the solution needs more than {steps} steps, used up at t = {t:.6g}; raise max_steps or shorten the times"
     STIFF_FAILURE = "the solution becomes too stiff to follow near t = {t:.6g}"
 
 
@@ -75,7 +75,10 @@ class Flow:
     def unknowns(self, free_states: bool = False) -> tuple[str, ...]:
         """The names behind the sensitivities: unknown initial states (all of them with `free_states`), parameters."""
         states = tuple(self.model.states)
-        return (*(states if free_states else (s for s in states if s not in self.model.initial)), *self.model.parameters)
+        return (
+            *(states if free_states else (s for s in states if s not in self.model.initial)),
+            *self.model.parameters,
+        )
 
     def run(
         self,
@@ -103,18 +106,23 @@ class Flow:
         for branch in branches:
             problem = _Problem(self, parameters, states, unknowns, free_states)
             parts.append(problem.solve(start, times[branch], tolerance, max_steps))
-        positions = np.concatenate([branch[: len(part.states)] for branch, part in zip(branches, parts, strict=True)])
-        arranged = np.argsort(positions, kind="stable")
-        last = next((part for part in parts if part.outcome is not Outcome.COMPLETED), parts[0])
-        return Trajectory(
-            positions[arranged],
-            np.concatenate([part.states for part in parts])[arranged],
-            np.concatenate([part.outputs for part in parts])[arranged],
-            last.outcome,
-            last.time,
-            sum(part.steps for part in parts),
-            last.method,
-        )
+        return _joined(branches, parts)
+
+
+def _joined(branches: list[np.ndarray], parts: list[Trajectory]) -> Trajectory:
+    """Branches put together in the order in which their times were requested."""
+    positions = np.concatenate([branch[: len(part.states)] for branch, part in zip(branches, parts, strict=True)])
+    if len(parts) == 1 and np.all(np.diff(positions) > 0):
+        return replace(parts[0], reached=positions)
+    arranged = np.argsort(positions, kind="stable")
+    last = next((part for part in parts if part.outcome is not Outcome.COMPLETED), parts[0])
+    return replace(
+        last,
+        reached=positions[arranged],
+        states=np.concatenate([part.states for part in parts])[arranged],
+        outputs=np.concatenate([part.outputs for part in parts])[arranged],
+        steps=sum(part.steps for part in parts),
+    )
 
 
 class _Problem:

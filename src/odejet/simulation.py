@@ -176,7 +176,9 @@ def _with_inputs(model: Model, inputs: Mapping[str, Any]) -> Model:
     return model.replace(inputs={**model.inputs, **inputs})
 
 
-def _values(given: Mapping[str, float] | None, names: tuple[str, ...], kind: str, known: Mapping[str, Any]) -> list[float]:
+def _values(
+    given: Mapping[str, float] | None, names: tuple[str, ...], kind: str, known: Mapping[str, Any]
+) -> list[float]:
     """One finite number per name, in order."""
     given = {} if given is None else given
     for name in given:

@@ -16,7 +16,13 @@ from odejet.jets.collocation import Slopes
 
 
 def integrate(
-    slopes: Slopes, jacobian: Slopes, start: float, rows: np.ndarray, times: np.ndarray, tolerance: float, max_steps: int
+    slopes: Slopes,
+    jacobian: Slopes,
+    start: float,
+    rows: np.ndarray,
+    times: np.ndarray,
+    tolerance: float,
+    max_steps: int,
 ) -> tuple[np.ndarray, bool]:
     """Rows of value and tangents at `times`, which lead away from `start`; False when the last was not reached."""
     for level in ("WARNING", "ERROR"):  # what goes wrong is told by the outcome, not on the terminal

@@ -29,7 +29,8 @@ def residues(model: Model, point: modular.Point, order: int) -> tuple[list, list
     whole = [[Fraction(x) for x in part] for part in (point.states, point.parameters)]
     states, outputs = series.jets(model, *whole, Fraction(point.time), inputs, order)
     return tuple(
-        [[[FIELD.residue(x) for x in (c.value, *c.tangents)] for c in row] for row in part] for part in (states, outputs)
+        [[[FIELD.residue(x) for x in (c.value, *c.tangents)] for c in row] for row in part]
+        for part in (states, outputs)
     )
 
 

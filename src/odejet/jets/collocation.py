@@ -66,7 +66,13 @@ def radau(stages: int = STAGES) -> Radau:
 
 
 def collocate(
-    slopes: Slopes, jacobian: Slopes, start: float, rows: np.ndarray, times: np.ndarray, tolerance: float, max_steps: int
+    slopes: Slopes,
+    jacobian: Slopes,
+    start: float,
+    rows: np.ndarray,
+    times: np.ndarray,
+    tolerance: float,
+    max_steps: int,
 ) -> tuple[np.ndarray, bool]:
     """Rows of value and tangents at `times`, which lead away from `start`; False when the last was not reached.
 
@@ -152,9 +158,7 @@ def _solve_stages(
     return None
 
 
-def _solve_tangents(
-    rule: Radau, slopes: Slopes, t: float, h: float, rows: np.ndarray, stages: _Stages
-) -> np.ndarray:
+def _solve_tangents(rule: Radau, slopes: Slopes, t: float, h: float, rows: np.ndarray, stages: _Stages) -> np.ndarray:
     """Stages with their sensitivities: (I - h A (x) J) S = S_0 + h A df/dp."""
     result = np.empty((STAGES, *rows.shape))
     result[:, :, 0] = stages.values

@@ -12,17 +12,18 @@ their modulus is the tuple (p, -1/p mod R, R mod p) with p < 2^62.
 
 from __future__ import annotations
 
+import sys
 from functools import partial
 from pathlib import Path
 
 import numpy as np
 from llvmlite import ir
 from numba import njit, types
+from numba.core import event
 from numba.extending import intrinsic, models, overload, register_model
 
 kernel = partial(njit, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)
 """Decorator of what only other kernels call: sparing its wrappers halves the time of the first compilation."""
-
 
 
 def entry(function):
@@ -32,8 +33,27 @@ def entry(function):
     """
     dispatcher = njit(function, error_model="numpy", cache=True)
     dispatcher._cache._cache_file._source_stamp = _SOURCES
+    _ENTRIES.append(dispatcher)
     return dispatcher
 
+
+class _Announcement(event.Listener):
+    """Says once why the first use takes its time; kernels found on disk are not compiled and go unsaid."""
+
+    told = False
+
+    def on_start(self, happening: event.Event) -> None:
+        ours = any(happening.data["dispatcher"] is dispatcher for dispatcher in _ENTRIES)
+        if ours and not self.told:
+            self.told = True
+            print("odejet: compiling its kernels for this machine, once per installation ...", file=sys.stderr)
+
+    def on_end(self, happening: event.Event) -> None:
+        pass
+
+
+_ENTRIES: list = []
+event.register("numba:compile", _Announcement())
 
 _SOURCES = tuple(
     (path.name, path.stat().st_mtime_ns, path.stat().st_size)

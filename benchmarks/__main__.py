@@ -1,0 +1,19 @@
+"""`python -m benchmarks SECTION`: measurements, one section each."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+
+SECTIONS = ("flow",)
+
+
+def main(argv: list[str]) -> int:
+    if not argv or argv[0] not in SECTIONS:
+        print(f"usage: python -m benchmarks {{{','.join(SECTIONS)}}} [options]", file=sys.stderr)
+        return 2
+    return importlib.import_module(f"benchmarks.{argv[0]}").main(argv[1:])
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
