@@ -4,8 +4,8 @@
 
 For every draw the three programs solve the same problem at the same times in one run.  Times are the best of several
 repetitions of the whole call.  Differences are from heyoka at its tightest tolerance, relative to the largest value of
-each output, state and sensitivity; where heyoka does not reach the end in 20,000 steps (stiff draws), from SciPy's Radau
-method at its tightest tolerance instead.
+each state and sensitivity; where heyoka does not reach the end in 20,000 steps (stiff draws), from SciPy's Radau method
+at its tightest tolerance instead.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Yardsticks: the same trajectories and sensitivities by independent programs.
 
-Each takes a model, is set up once, and gives states with their sensitivities as an array (times, states, 1 + unknowns), or
-None where it does not reach the end.
+Each takes a model, is set up once, and gives states with their sensitivities as an array (times, states, 1 + unknowns),
+or None where it does not reach the end.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ class Cvodes:
 
 
 class Radau:
-    """SciPy's implicit Radau method at its tightest tolerance, in plain Python: slow, but it follows stiff solutions."""
+    """SciPy's implicit Radau method at its tightest tolerance: slow, but it follows stiff solutions."""
 
     def __init__(self, model: Model) -> None:
         self.equations = _Variational(model)

@@ -91,7 +91,7 @@ def constant(value: Any, width: int) -> Dual:
 
 def jets(model: Model, states: list, parameters: list, time: Any, inputs: dict[str, list], order: int):
     """Coefficients of all states and outputs to `order`: lists over quantities of lists over orders of duals."""
-    global ORDER
+    global ORDER  # noqa: PLW0603
     n, width = len(states), len(states) + len(parameters)
     Series.width = width
 

@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from benchmarks import systems, yardsticks
 from odejet.flow import Flow, Outcome
 from odejet.model import Model
-from benchmarks import systems, yardsticks
 
 DECAY = Model({"x": "-k*x"}, {"y": "2*x"})
 BLOW_UP = Model({"x": "a*x**2"}, {"y": "x"})
@@ -131,6 +131,43 @@ def test_an_equation_that_is_not_finite_at_the_start():
     found = run(Model({"x": "log(-x)"}, {"y": "x"}), [], [1.0], [0.0, 1.0])
     assert found.outcome is Outcome.SINGULAR
     assert len(found.states) == 0
+
+
+@pytest.mark.parametrize(
+    ("output", "state", "reached"),
+    [("log(x)", 1.0, 2), ("1/(x - 0.5)", 1.0, 1), ("sqrt(x)", -1.0, 0), ("x*x*1e300", 1e10, 0)],
+)
+def test_outputs_that_are_not_finite_end_a_trajectory(output, state, reached):
+    found = run(Model({"x": "-1"}, {"y": output}), [], [state], [0.0, 0.5, 2.0])
+    assert found.outcome is Outcome.UNDEFINED_OUTPUT
+    assert len(found.states) == reached
+    assert np.all(np.isfinite(found.outputs))
+
+
+@pytest.mark.parametrize("power", [2, 7, 11, 20, 33, 40, 99])
+def test_series_that_begin_with_zeros(power):
+    """At t = 0 the first derivatives of t^n vanish, which is no licence for long steps."""
+    found = run(Model({"x": f"t**{power}*k", "z": f"z + t**{power}"}, {"y": "x"}), [2.0], [1.0, 0.0], [0.0, 1.0, 3.0])
+    exact = 1 + 2 * 3.0 ** (power + 1) / (power + 1)
+    assert found.states[-1, 0, 0] == pytest.approx(exact, rel=1e-12)
+    assert found.states[-1, 0, -1] == pytest.approx((exact - 1) / 2, rel=1e-12)
+    assert found.states[-1, 1, 0] > 0
+
+
+@pytest.mark.parametrize("unit", [1e-12, 1e-6, 1.0, 1e6, 1e15])
+def test_any_unit_of_time(unit):
+    model = Model({"r": "k1*r - k2*r*w", "w": "k2*r*w - k3*w"}, {"y": "r"})
+    rates, times = np.array([0.6, 0.9, 0.4]), np.linspace(0, 20, 9)
+    found = run(model, rates / unit, [0.5, 0.8], times * unit)
+    expected = run(model, rates, [0.5, 0.8], times)
+    np.testing.assert_allclose(found.states[:, :, 0], expected.states[:, :, 0], rtol=1e-12)
+
+
+@pytest.mark.parametrize("end", [1e3, 1e5, 1e9, 1e300])
+def test_what_decays_for_long_ends_at_zero(end):
+    found = run(DECAY, [1.0], [1.0], [0.0, end])
+    assert found.outcome is Outcome.COMPLETED
+    assert np.all(np.abs(found.states[-1]) < 1e-190)
 
 
 def test_steps_run_out():

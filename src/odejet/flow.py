@@ -41,7 +41,14 @@ class Outcome(Enum):
 
     COMPLETED = "every requested time was reached"
     BLOW_UP = "the solution grows without bound near t = {t:.6g}; other values, or fewer times, are needed"
-    SINGULAR = "the equations are not finite near t = {t:.6g} (a division by zero, or a logarithm or root of a negative number)"
+    SINGULAR = (
+        "the equations are not finite near t = {t:.6g} "
+        "(a division by zero, or a logarithm or root of a negative number)"
+    )
+    UNDEFINED_OUTPUT = (
+        "an output or a sensitivity is not finite at t = {t:.6g} "
+        "(a division by zero, a logarithm or root of a negative number, or a number too large)"
+    )
     EXHAUSTED = (
         "the solution needs more than {steps} steps, used up at t = {t:.6g}; raise max_steps or shorten the times"
     )
@@ -154,16 +161,16 @@ class _Problem:
             "taylor",
         )
         if result.outcome is Outcome.STIFF_FAILURE:
-            return self.go_on(result, states, times, tolerance, max_steps)
-        return result
+            result = self.go_on(result, states, times, tolerance, max_steps)
+        return _finite_part(result, times)
 
     def outcome(self, status: int, states: np.ndarray, count: int) -> Outcome:
-        """What an integration that ended with `status` at `states` has met; stiffness counts as failure until solved."""
+        """What an integration that ended with `status` at `states` has met; stiffness is a failure until solved."""
         if status == steps.REACHED:
             return Outcome.COMPLETED
         if status == steps.EXHAUSTED:
             return Outcome.EXHAUSTED
-        if status == steps.STIFF or count <= _FIRST_STEPS and status == steps.COLLAPSED:
+        if status == steps.STIFF or (count <= _FIRST_STEPS and status == steps.COLLAPSED):
             return Outcome.STIFF_FAILURE
         grown = np.abs(states[:, 0]).max() > _GROWTH * max(np.abs(self.states[:, 0]).max(), 1e-300)
         return Outcome.BLOW_UP if grown or not np.all(np.isfinite(states)) else Outcome.SINGULAR
@@ -213,6 +220,23 @@ class _Problem:
 
     def outputs(self, times: np.ndarray, trajectory: np.ndarray) -> np.ndarray:
         return self.evaluate(times, trajectory, self.parameters)[1][:, :, 0]
+
+
+def _finite_part(trajectory: Trajectory, times: np.ndarray) -> Trajectory:
+    """The trajectory up to the first time at which something is not finite."""
+    rows = trajectory.outputs, trajectory.states
+    if all(np.isfinite(part).all() for part in rows):
+        return trajectory
+    bad = ~np.logical_and(*(np.isfinite(part).all(axis=(1, 2)) for part in rows))
+    first = int(np.argmax(bad))
+    return replace(
+        trajectory,
+        reached=trajectory.reached[:first],
+        states=trajectory.states[:first],
+        outputs=trajectory.outputs[:first],
+        outcome=Outcome.UNDEFINED_OUTPUT,
+        time=float(times[first]),
+    )
 
 
 def _rows(values, names: tuple[str, ...], lane: Mapping[str, int], lanes: int) -> np.ndarray:

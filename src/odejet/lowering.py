@@ -243,7 +243,8 @@ class Lowering:
             return Affine(scalar, {})
         if len(varying) == 1 and varying[0][0] > 0:
             return self.scale(varying[0][1], scalar)
-        above, below = [], []
+        above: list[int] = []
+        below: list[int] = []
         for exponent, value in varying:
             if not value.constant and len(value.terms) == 1:
                 ((register, coefficient),) = value.terms.items()
@@ -384,8 +385,8 @@ class Lowering:
             self.static_register(self.lower(model.initial[name]).constant) if name in model.initial else None
             for name in model.states
         ]
-        for name, rate in rates.items():
-            self.advance(self.leaf_register(name), rate)
+        for name, lowered in rates.items():
+            self.advance(self.leaf_register(name), lowered)
         return self.assemble(model, time, outputs, initial, list(model.inputs) if free_inputs else [])
 
     # -- assembly

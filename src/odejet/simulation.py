@@ -89,14 +89,14 @@ class Simulation(Mapping[str, np.ndarray]):
         columns = math.ceil(math.sqrt(len(shown)))
         rows = math.ceil(len(shown) / columns)
         figure = Figure(figsize=(4.2 * columns, 2.8 * rows), layout="constrained")
-        panels = figure.subplots(rows, columns, squeeze=False, sharex=True).flat
+        panels = list(figure.subplots(rows, columns, squeeze=False).flat)
         order = np.argsort(self.times)
         for panel, (name, values) in zip(panels, shown.items(), strict=False):
             panel.plot(self.times[order], values[order], color="#1f4e79", linewidth=1.6)
             panel.set_title(name, loc="left", fontsize="medium")
             panel.grid(color="#e5e5e5", linewidth=0.6)
             panel.spines[["top", "right"]].set_visible(False)
-        for panel in list(panels):
+        for panel in panels[len(shown) :]:
             panel.set_visible(False)
         figure.supxlabel("time", fontsize="medium")
         return figure
@@ -183,7 +183,7 @@ def _values(
     given = {} if given is None else given
     for name in given:
         if name in known:
-            raise ModelError(f"the {kind} '{name}' is fixed in the model; use model.replace to change it")
+            raise ModelError(f"the {kind} '{name}' is known in the model; use model.replace to change it")
         if name not in names:
             raise ModelError(f"the model has no {kind} '{name}'{nearest(name, names)}")
     missing = [name for name in names if name not in given]

@@ -1,8 +1,8 @@
 """Tape: a model as one straight-line program, free of common subexpressions.
 
 The program works on registers.  A *static* register holds a value that does not change in time (numbers, parameters,
-states with zero right-hand side, and what is made of them); a *series* register holds a truncated Taylor series in time.
-Six operations suffice:
+states with zero right-hand side, and what is made of them); a *series* register holds a truncated Taylor series in
+time.  Six operations suffice:
 
     LINEAR      out = c + sum_i c_i s_i          with static c, c_i
     ADVANCE     d out/dt = c + sum_i c_i s_i     one for every state that moves
@@ -98,7 +98,7 @@ class Tape:
 
     @cached_property
     def guards(self) -> np.ndarray:
-        """Registers that must not change sign along a solution: arguments and values of functions with a branch point."""
+        """Registers that must keep their sign along a solution: arguments and values of roots, arguments of logarithms."""
         series = self.code[self.split[0] : self.split[1]]
         quadratures = series[series[:, Column.OP] == Op.QUADRATURE]
         roots = np.isin(quadratures[:, Column.FUNCTION], (Elementary.SQRT, Elementary.POWER))
@@ -107,8 +107,8 @@ class Tape:
 
     @cached_property
     def work(self) -> np.ndarray:
-        """The cost of a Taylor step, in vector operations: constant, linear and quadratic in its order; and of evaluating
-        the states at one time, per order."""
+        """The cost of a Taylor step, in vector operations: constant, linear and quadratic in its order; and that of
+        evaluating the states at one time, per order."""
         series = self.code[self.split[0] : self.split[1]]
         terms = int(np.sum(series[:, Column.END] - series[:, Column.BEGIN]))
         return np.array([30.0, 3 * len(series) + terms, self.products, 0.7 * len(self.states)])

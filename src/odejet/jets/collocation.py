@@ -88,9 +88,12 @@ def collocate(
             break
         guess = rows[None, :, 0] if previous is None else previous(t + rule.points * h)
         solved = _solve_stages(rule, jacobian, t, h, rows[:, 0], guess)
-        values = None if solved is None else np.concatenate([rows[None, :, 0], solved.values])
-        rough = np.inf if values is None else _roughness(rule, values, solved.noise)
-        if solved is None or rough > tolerance:
+        if solved is None:
+            h *= _SHRINK
+            continue
+        values = np.concatenate([rows[None, :, 0], solved.values])
+        rough = _roughness(rule, values, solved.noise)
+        if rough > tolerance:
             h *= max(_SHRINK, 0.8 * (tolerance / rough) ** (1 / STAGES))
             continue
         nodes = np.concatenate([rows[None], _solve_tangents(rule, slopes, t, h, rows, solved)])

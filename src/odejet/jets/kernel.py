@@ -289,13 +289,16 @@ def quadrature(c, out, a, b, e, function, reach, k, lanes, tables, modulus):
 
 @kernel
 def run(c, code, terms, first, last, k, dynamic, lanes, tables, modulus):
-    """Order k of the instructions first..last-1; `tables` points to the integers and their reciprocals."""
+    """Order k of the instructions first..last-1.
+
+    `tables` points to the integers, their reciprocals and the reciprocals times the unit of time.
+    """
     for row in range(first * _COLUMNS, last * _COLUMNS, _COLUMNS):
         op, out, a, b = peek(code, row), peek(code, row + _OUT), peek(code, row + _A), peek(code, row + _B)
         extra, o = peek(code, row + _C), out + k * lanes
         if op <= _ADVANCE:
             lead = 1 if op == _ADVANCE else 0
-            factor = peek(tables[1], 1 + lead * k)
+            factor = peek(tables[2], k + 1) if op == _ADVANCE else peek(tables[1], 1)
             begin, end = peek(code, row + _BEGIN), peek(code, row + _END)
             combine(c, o + lead * lanes, k, extra, terms, begin, end, lanes, factor, modulus)
         elif op == _MULTIPLY:
@@ -356,10 +359,10 @@ def prepare(c, layout, constants, parameters, states, tables, modulus):
 
 @kernel
 def expand(c, layout, t, order, last, tables, modulus):
-    """Orders below `order` of the series instructions up to `last`, at time t; the states come to `order`."""
+    """Orders below `order` of the series instructions before `last`, at time t; the states come to `order`."""
     poke(c, layout.time, t)
     if layout.orders > 1:
-        poke(c, layout.time + layout.lanes, peek(tables[1], 1))
+        poke(c, layout.time + layout.lanes, peek(tables[2], 1))
     code, terms = pointer(layout.code), pointer(layout.terms)
     for k in range(order):
         run(c, code, terms, layout.split[0], last, k, layout.dynamic, layout.lanes, tables, modulus)
@@ -374,7 +377,7 @@ def expand_points(layout, constants, parameters, states, times, inputs, drawn, o
     """
     points, lanes, n, q = len(states), layout.lanes, len(layout.states), len(layout.outputs)
     memory = np.zeros(layout.size, dtype=states.dtype)
-    c, pointers = pointer(memory), (pointer(tables[0]), pointer(tables[1]))
+    c, pointers = pointer(memory), (pointer(tables[0]), pointer(tables[1]), pointer(tables[1]))
     state_series = np.zeros((points, n, order + 1, lanes), dtype=states.dtype)
     output_series = np.zeros((points, q, order + 1, lanes), dtype=states.dtype)
     passes = 1 if drawn.shape[1] == 0 else 2

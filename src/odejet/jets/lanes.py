@@ -1,13 +1,13 @@
 """Lanes: the few vector operations that the Taylor kernels are written in, for each number type.
 
-A jet is stored as rows of lanes: lane 0 is the value, the others are its tangents.  Kernels move over a row in blocks of
-`width(c)` lanes, where `c` is a bare pointer: numba counts references to arrays at every call, which would take longer
-than the arithmetic.  For doubles a block is a hardware vector (LLVM's <4 x double>, which becomes AVX, SSE or NEON); for
-complex numbers and for residues modulo a prime it is a single number.  The last argument of every operation is the
-modulus of the arithmetic, which doubles and complex numbers ignore.
+A jet is stored as rows of lanes: lane 0 is the value, the others are its tangents.  Kernels move over a row in blocks
+of `width(c)` lanes, where `c` is a bare pointer: numba counts references to arrays at every call, which would take
+longer than the arithmetic.  For doubles a block is a hardware vector (LLVM's <4 x double>, which becomes AVX, SSE or
+NEON); for complex numbers and for residues modulo a prime it is a single number.  The last argument of every operation
+is the modulus of the arithmetic, which doubles and complex numbers ignore.
 
-Residues are kept in Montgomery form, x R mod p with R = 2^64, so that a product costs two multiplications and no division;
-their modulus is the tuple (p, -1/p mod R, R mod p) with p < 2^62.
+Residues are kept in Montgomery form, x R mod p with R = 2^64, so that a product costs two multiplications and no
+division; their modulus is the tuple (p, -1/p mod R, R mod p) with p < 2^62.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Jets modulo a prime: exact Taylor series with tangents at random points.
 
-A polynomial identity that holds at a random point modulo a 61-bit prime is true but for a probability of about its degree
-divided by the prime (Schwartz 1980, Zippel 1979), so ranks computed here are exact for practical purposes.  Tapes come
-from `algebraic.build`.
+A polynomial identity that holds at a random point modulo a 61-bit prime is true but for a probability of about its
+degree divided by the prime (Schwartz 1980, Zippel 1979), so ranks computed here are exact for practical purposes.
+Tapes come from `algebraic.build`.
 """
 
 from __future__ import annotations
@@ -37,8 +37,10 @@ class Field:
 
     @cached_property
     def modulus(self) -> tuple[np.uint64, np.uint64, np.uint64]:
+        """What the kernels need: p, -1/p mod R and R mod p, with R = 2^64."""
         radix = 2**64
-        return tuple(np.uint64(x) for x in (self.prime, -pow(self.prime, -1, radix) % radix, radix % self.prime))
+        inverse = -pow(self.prime, -1, radix) % radix
+        return np.uint64(self.prime), np.uint64(inverse), np.uint64(radix % self.prime)
 
     def residue(self, value: Fraction | int) -> int:
         exact = Fraction(value)
@@ -126,9 +128,9 @@ def point(
     values = _OrderZero(tape, field, generator)
     for register, value in tape.constants:
         values[register] = field.residue(value)
-    values.set(tape.parameters, parameters)
-    values.set(tape.states, states)
-    values.set(tape.inputs, [series[0] for series in inputs])
+    values.write(tape.parameters, parameters)
+    values.write(tape.states, states)
+    values.write(tape.inputs, [series[0] for series in inputs])
     values[tape.time] = time % field.prime
     known = tape.initial if known_initial else np.full_like(tape.initial, -1)
     if np.any(known >= 0):
@@ -139,7 +141,7 @@ def point(
     values.run(0, len(tape.code))
     drawn = tuple(values[row[Column.OUT]] for row in tape.quadratures)
     series = tuple(tuple(int(x) % field.prime for x in coefficients) for coefficients in inputs)
-    return Point(tuple(values.get(tape.states)), tuple(values.get(tape.parameters)), values[tape.time], series, drawn)
+    return Point(tuple(values.read(tape.states)), tuple(values.read(tape.parameters)), values[tape.time], series, drawn)
 
 
 class _OrderZero(dict[int, int]):
@@ -150,11 +152,11 @@ class _OrderZero(dict[int, int]):
         self.angles: dict[int, tuple[int, int]] = {}
         self.chosen: dict[int, int] = {}
 
-    def set(self, registers: np.ndarray, values: Sequence[int]) -> None:
+    def write(self, registers: np.ndarray, values: Sequence[int]) -> None:
         for register, value in zip(registers, values, strict=True):
             self[int(register)] = int(value) % self.field.prime
 
-    def get(self, registers: np.ndarray) -> list[int]:
+    def read(self, registers: np.ndarray) -> list[int]:
         return [self[int(register)] for register in registers]
 
     def run(self, first: int, last: int) -> None:

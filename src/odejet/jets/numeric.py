@@ -58,7 +58,7 @@ def jets(
     if not 0 <= order <= MAX_ORDER:
         raise ValueError(f"the order must be between 0 and {MAX_ORDER}, not {order}")
     points = max(np.ndim(states) - 1 and len(states), np.ndim(parameters) - 1 and len(parameters), np.size(times))
-    kind = complex if any(np.iscomplexobj(a) for a in (states, parameters, times, inputs)) else float
+    kind = complex if any(np.iscomplexobj(a) for a in (states, parameters, times, inputs) if a is not None) else float
     n, m = len(tape.states), len(tape.parameters)
     used = 1 + (n + m if tangents else 0)
     lanes = used if kind is complex else -(-used // WIDTH) * WIDTH
@@ -82,7 +82,7 @@ def jets(
 
 def seeded(values: np.ndarray, points: int, count: int, lanes: int, first: int | None, kind: type) -> np.ndarray:
     """Rows of value and tangents: the tangent of quantity i is one in lane first + i."""
-    rows = np.zeros((points, count, lanes), dtype=kind)
+    rows: np.ndarray = np.zeros((points, count, lanes), dtype=kind)
     rows[:, :, 0] = values
     if first is not None:
         rows[:, np.arange(count), first + np.arange(count)] = 1

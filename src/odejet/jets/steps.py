@@ -1,8 +1,9 @@
 """Steps: a trajectory with its sensitivities, by Taylor series on the tape.
 
-One step expands all states at the current time to order K (Jorba and Zou 2005), takes the largest step at which the last
-two terms stay below the tolerance, evaluates the series at the requested times inside, and moves on.  Tangents ride in
-the lanes of the same series, so sensitivities are those of the computed trajectory itself.
+One step expands all states at the current time to order K (Jorba and Zou 2005), takes the largest step at which the
+last two terms stay below the tolerance, evaluates the series at the requested times inside, and moves on.  Tangents
+ride in the lanes of the same series, so sensitivities are those of the computed trajectory itself.  Series are in units
+of the previous step, so that their coefficients neither overflow nor vanish, whatever the unit of time.
 """
 
 from __future__ import annotations
@@ -16,59 +17,54 @@ REACHED, STIFF, COLLAPSED, NONFINITE, EXHAUSTED = range(5)
 """How an integration ended: at the last time; at a step limited by stability and not by the solution; at a step too
 small to be resolved; at a right-hand side that is not finite; at the limit of steps."""
 
-_TANGENT_WEIGHT = 1e-3  # tangents may be truncated at a thousand times the tolerance of the values
+_TANGENT_TOLERANCE = 1e3  # times the tolerance of the values
 _RESOLUTION = 1e-14  # the smallest step, relative to the time
 _SMOOTH = 1e-4  # third terms below this, relative to the states, are no reason for a small step
 _MANY = 3000  # so many steps still to go at the present size make a smooth solution a stiff one
 _PATIENCE = 30  # for so many steps in a row
+_LONGEST = 1e6  # a step in units of the one before: powers of it must not overflow
+_VANISHED = 1e-200  # below this the high orders of a series underflow; no quantity of a model is so small
 
 
 @kernel
-def lowest(c, x, lane, lanes, h):
+def lowest(c, place, lanes, h):
     """The size of a series by its first terms at step h."""
-    size = abs(peek(c, x + lane))
-    for k in range(1, 4):
-        size = max(size, abs(peek(c, x + k * lanes + lane)) * h**k)
-    return size
+    first, second = abs(peek(c, place)), abs(peek(c, place + lanes)) * h
+    third, fourth = abs(peek(c, place + 2 * lanes)) * h * h, abs(peek(c, place + 3 * lanes)) * h * h * h
+    return max(first, second, third, fourth)
 
 
 @kernel
-def tail_ratio(c, layout, scales, k, h):
-    """The largest coefficient of order k, each relative to the size of its own series; tangents count less."""
-    lanes = layout.lanes
-    largest = 0.0
-    for i in range(len(layout.states)):
-        x = layout.states[i]
-        if x >= layout.dynamic:
-            if scales[i] > 0:
-                largest = max(largest, abs(peek(c, x + k * lanes)) / scales[i])
-            for lane in range(1, lanes):
-                size = lowest(c, x, lane, lanes, h)
-                if size > 0:
-                    largest = max(largest, _TANGENT_WEIGHT * abs(peek(c, x + k * lanes + lane)) / size)
-    return largest
+def shortened(c, place, k, lanes, h, tolerance):
+    """The step h, or the longest at which term k is below the tolerance relative to the first terms of its series."""
+    last = abs(peek(c, place + k * lanes))
+    if last * h**k <= tolerance * lowest(c, place, lanes, h):
+        return h
+    longest = 0.0
+    for j in range(4):
+        term = abs(peek(c, place + j * lanes))
+        if term > 0:
+            longest = max(longest, (tolerance * term / last) ** (1 / (k - j)))
+    return min(h, longest) if longest > 0 else h
 
 
 @kernel
 def step_size(c, layout, scales, order, tolerance, longest):
-    """The largest step at which terms order-1 and order are below the tolerance, relative to their own series."""
-    lanes, dynamic = layout.lanes, layout.dynamic
-    # A first guess from the norm of all states sets the step at which a state's own size is measured.
-    norm, last = 0.0, 0.0
+    """The largest step at which terms order-1 and order of all values and tangents are below their tolerances; the
+    second result tells whether there were such terms at all."""
+    lanes = layout.lanes
+    h, seen = longest, False
     for i in range(len(layout.states)):
-        if layout.states[i] >= dynamic:
-            norm = max(norm, abs(peek(c, layout.states[i])))
-            last = max(last, abs(peek(c, layout.states[i] + order * lanes)))
-    h = longest
-    if last > 0 and norm > 0:
-        h = min(h, (tolerance * norm / last) ** (1 / order))
+        x = layout.states[i]
+        if x >= layout.dynamic:
+            for lane in range(lanes):
+                goal = tolerance if lane == 0 else _TANGENT_TOLERANCE * tolerance
+                for k in range(order - 1, order + 1):
+                    if peek(c, x + k * lanes + lane) != 0:
+                        h, seen = shortened(c, x + lane, k, lanes, h, goal), True
     for i in range(len(layout.states)):
-        scales[i] = lowest(c, layout.states[i], 0, lanes, h) if layout.states[i] >= dynamic else 0.0
-    for k in range(order - 1, order + 1):
-        ratio = tail_ratio(c, layout, scales, k, h)
-        if ratio > 0:
-            longest = min(longest, (tolerance / ratio) ** (1 / k))
-    return longest
+        scales[i] = lowest(c, layout.states[i], lanes, h) if layout.states[i] >= layout.dynamic else 0.0
+    return h, seen
 
 
 @kernel
@@ -91,25 +87,27 @@ def guarded_step(c, layout, order, h):
 
 @kernel
 def best_order(c, layout, tolerance, longest, density, work):
-    """The order at which a unit of time costs least, from series known to MAX_ORDER.
+    """The order at which a unit of time costs least, from series known to MAX_ORDER, and the longest step it allows.
 
     `work` holds the cost of a step that is constant, linear and quadratic in the order, and of a requested time per
-    order; `density` is the number of requested times per unit of time.
+    order; `density` is the number of requested times per unit of time.  A step is bounded by all terms that an order
+    leaves out, since the first of them may happen to vanish.
     """
-    best, least, previous = MAX_ORDER, np.inf, longest
-    for order in range(7, MAX_ORDER + 1):
-        h = longest
+    best, least, allowed, bound = MAX_ORDER, np.inf, longest, longest
+    for order in range(MAX_ORDER, 6, -1):
         for i in range(len(layout.states)):
-            size, last = abs(peek(c, layout.states[i])), 0.0
             if layout.states[i] >= layout.dynamic:
-                last = abs(peek(c, layout.states[i] + order * layout.lanes))
-            if last > 0 and size > 0:
-                h = min(h, (tolerance * size / last) ** (1 / order))
-        effort = (work[0] + work[1] * order + work[2] * order * order) / min(h, previous) + density * work[3] * order
-        if order > 7 and effort < least:
-            best, least = order, effort
-        previous = h
-    return best
+                size, last = abs(peek(c, layout.states[i])), abs(peek(c, layout.states[i] + order * layout.lanes))
+                if size == 0:
+                    size = lowest(c, layout.states[i], layout.lanes, bound)
+                if last > 0 and size > 0:
+                    bound = min(bound, (tolerance * size / last) ** (1 / order))
+        above = order + 1  # the bound now holds for a series that ends here
+        if above <= MAX_ORDER:
+            effort = (work[0] + work[1] * above + work[2] * above * above) / bound + density * work[3] * above
+            if effort < least:
+                best, least, allowed = above, effort, bound
+    return best, allowed
 
 
 @kernel
@@ -135,9 +133,10 @@ def evaluate(c, x, order, lanes, h, out, place):
 
 
 @kernel
-def evaluate_four(c, x, order, lanes, t, times, out, place, stride):
+def evaluate_four(c, x, order, lanes, t, unit, times, out, place, stride):
     """The same at four times at once, which keeps the arithmetic units busy."""
-    h0, h1, h2, h3 = peek(times, 0) - t, peek(times, 1) - t, peek(times, 2) - t, peek(times, 3) - t
+    h0, h1 = (peek(times, 0) - t) / unit, (peek(times, 1) - t) / unit
+    h2, h3 = (peek(times, 2) - t) / unit, (peek(times, 3) - t) / unit
     for lane in range(0, lanes, WIDTH):
         row = x + order * lanes + lane
         s0 = load(c, row)
@@ -154,7 +153,7 @@ def evaluate_four(c, x, order, lanes, t, times, out, place, stride):
 
 
 @kernel
-def sample(c, layout, order, t, times, first, last, trajectory):
+def sample(c, layout, order, t, unit, times, first, last, trajectory):
     """All states at times[first:last]."""
     lanes, n = layout.lanes, len(layout.states)
     out = pointer(trajectory)
@@ -167,10 +166,10 @@ def sample(c, layout, order, t, times, first, last, trajectory):
                     store(out, (i * n + s) * lanes + lane, load(c, x + lane))
                 i += 1
         while i + 4 <= last:
-            evaluate_four(c, x, order, lanes, t, pointer(times[i:]), out, (i * n + s) * lanes, n * lanes)
+            evaluate_four(c, x, order, lanes, t, unit, pointer(times[i:]), out, (i * n + s) * lanes, n * lanes)
             i += 4
         while i < last:
-            evaluate(c, x, order, lanes, times[i] - t, out, (i * n + s) * lanes)
+            evaluate(c, x, order, lanes, (times[i] - t) / unit, out, (i * n + s) * lanes)
             i += 1
 
 
@@ -196,8 +195,8 @@ def observe(memory, layout, times, first, last, trajectory, outputs, tables, mod
 def is_smooth(c, layout, scales, radius):
     """Whether the third terms at the radius of convergence are small.
 
-    Near a singularity the terms of a series are alike there, from the first on.  Where a stiff solution limits the radius,
-    its low orders know nothing of it.
+    Near a singularity the terms of a series are alike there, from the first on.  Where a stiff solution limits the
+    radius, its low orders know nothing of it.
     """
     for i in range(len(layout.states)):
         if scales[i] > 0:
@@ -206,16 +205,40 @@ def is_smooth(c, layout, scales, radius):
     return True
 
 
+@kernel
+def first_unit(c, layout, longest):
+    """The time in which a state would change by its own size, from series to first order in units of one."""
+    unit = longest
+    for i in range(len(layout.states)):
+        if layout.states[i] >= layout.dynamic:
+            size, rate = abs(peek(c, layout.states[i])), abs(peek(c, layout.states[i] + layout.lanes))
+            if size > 0 and rate * unit > size:
+                unit = size / rate
+    return unit
+
+
+@kernel
+def move(c, layout, order, h):
+    """All states to the end of the step; what has all but vanished is zero from then on."""
+    for i in range(len(layout.states)):
+        x = layout.states[i]
+        if x >= layout.dynamic:
+            evaluate(c, x, order, layout.lanes, h, c, x)
+            for lane in range(layout.lanes):
+                if abs(peek(c, x + lane)) < _VANISHED:
+                    poke(c, x + lane, 0.0)
+
+
 @entry
 def integrate(layout, point, constants, parameters, states, start, times, tolerance, max_steps, work, tables):
     """States and outputs at `times`, which lead away from `start` in one direction.
 
-    `layout` holds series and `point` single values; `parameters` and `states` are rows of value and tangents, and `states`
-    is left at the time reached.  Returns (status, times done, time reached, steps, states, outputs).
+    `layout` holds series and `point` single values; `parameters` and `states` are rows of value and tangents, and
+    `states` is left at the time reached.  Returns (status, times done, time reached, steps, order, states, outputs).
     """
-    lanes, modulus = layout.lanes, 0
-    memory, point_memory = np.zeros(layout.size), np.zeros(point.size)
-    c, pointers = pointer(memory), (pointer(tables[0]), pointer(tables[1]))
+    lanes, modulus, reciprocals = layout.lanes, 0, tables[1]
+    memory, point_memory, advances = np.zeros(layout.size), np.zeros(point.size), reciprocals.copy()
+    c, pointers = pointer(memory), (pointer(tables[0]), pointer(reciprocals), pointer(advances))
     prepare(c, layout, constants, parameters, states, pointers, modulus)
     for i in range(layout.dynamic):
         point_memory[i] = memory[i]
@@ -226,49 +249,57 @@ def integrate(layout, point, constants, parameters, states, start, times, tolera
     t, end = start, times[-1]
     span = abs(end - start)
     direction = 1.0 if end >= start else -1.0
+    expand(c, layout, t, np.int64(1), layout.split[1], pointers, modulus)
+    unit = first_unit(c, layout, max(span, 1e-300))
     status, done, steps, probe, calm, order = EXHAUSTED, 0, 0, 0, 0, MAX_ORDER
     while steps < max_steps:
         # The best order depends on the solution; it is looked for again after 8, 16, 32 ... steps.
         probing = steps == probe
         if probing:
             order, probe = MAX_ORDER, max(8, 2 * steps)
+        for k in range(len(advances)):
+            advances[k] = unit * reciprocals[k]
         expand(c, layout, t, order, layout.split[1], pointers, modulus)
-        if not finite(c, layout, 1):
+        if not finite(c, layout, order):
+            if finite(c, layout, 1) and unit > _RESOLUTION * abs(t):  # only the powers of the unit are too large
+                unit, probe, steps = 1e-3 * unit, steps + 1, steps + 1
+                continue
             status = NONFINITE
-            break
-        if not finite(c, layout, order):  # the highest coefficients overflow
-            status = COLLAPSED
             break
         remaining = abs(end - t)
+        longest = min(remaining / unit, _LONGEST)
         if probing:
-            order = best_order(c, layout, tolerance, max(remaining, 1e-300), len(times) / max(span, 1e-300), work)
-        h = step_size(c, layout, scales, order, tolerance, remaining)
-        guarded = guarded_step(c, layout, order, direction * h)
-        if abs(guarded) < h and abs(guarded) < _RESOLUTION * span:
+            order, longest = best_order(c, layout, tolerance, longest, len(times) / max(span, 1e-300) * unit, work)
+        h, seen = step_size(c, layout, scales, order, tolerance, longest)
+        if not seen:
+            if not probing:  # perhaps terms beyond this order do not vanish
+                probe = steps
+                continue
+            h = min(h, 0.125 * span / unit)
+        guarded = abs(guarded_step(c, layout, order, direction * h))
+        if guarded < h and guarded * unit < _RESOLUTION * span:
             status = NONFINITE
             break
-        h = abs(guarded)
+        h = guarded * unit
         steps += 1
 
         reached = end if h >= remaining else t + direction * h
         first = done
         while done < len(times) and direction * (times[done] - reached) <= 0:
             done += 1
-        sample(c, layout, order, t, times, first, done, trajectory)
+        sample(c, layout, order, t, unit, times, first, done, trajectory)
         if done == len(times):
             observe(point_memory, point, times, first, done, trajectory, outputs, pointers, modulus)
             status = REACHED
             t = end
             break
-        smooth = is_smooth(c, layout, scales, h / tolerance ** (1 / order))
+        smooth = is_smooth(c, layout, scales, guarded / tolerance ** (1 / order))
         if h < _RESOLUTION * abs(t) or reached == t:
             status, done = (STIFF if smooth else COLLAPSED), first
             break
         observe(point_memory, point, times, first, done, trajectory, outputs, pointers, modulus)
-        for i in range(len(states)):
-            if layout.states[i] >= layout.dynamic:
-                evaluate(c, layout.states[i], order, lanes, reached - t, c, layout.states[i])
-        t = reached
+        move(c, layout, order, (reached - t) / unit)
+        t, unit = reached, h
         calm = calm + 1 if smooth and remaining > _MANY * h else 0
         if calm >= _PATIENCE:
             status = STIFF
@@ -277,4 +308,5 @@ def integrate(layout, point, constants, parameters, states, start, times, tolera
         for lane in range(lanes):
             # This last use also keeps numba from freeing `memory` while `c` points to it.
             states[i, lane] = memory[layout.states[i] + lane]
+    advances[0] = 0.0  # likewise
     return status, done, t, steps, order, trajectory[:done], outputs[:done]
