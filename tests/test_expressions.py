@@ -13,7 +13,6 @@ from pathlib import Path
 import mpmath
 import numpy as np
 import pytest
-import strategies
 import sympy
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
@@ -31,13 +30,13 @@ from odejet.expressions import (
     Symbol,
     checked_name,
     constant,
-    from_sympy,
     names,
     nearest,
     number,
     parse,
-    to_sympy,
 )
+from odejet.symbolic import from_sympy, to_sympy
+from tests import strategies
 
 A, B, C = Symbol("a"), Symbol("b"), Symbol("c")
 

@@ -15,12 +15,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import strategies
 import sympy
 from hypothesis import given, settings
 
 from odejet.expressions import ExpressionError, ModelError, Symbol, number, parse
 from odejet.model import Model
+from tests import strategies
 
 LOTKA_VOLTERRA = {
     "states": {"r": "k1*r - k2*r*w + u", "w": "k2*r*w - k3*w"},

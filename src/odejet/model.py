@@ -41,14 +41,13 @@ from odejet.expressions import (
     checked_name,
     clipped,
     constant,
-    from_sympy,
     names,
     nearest,
     number,
     parse,
-    to_sympy,
 )
 from odejet.io import toml
+from odejet.symbolic import from_sympy, to_sympy
 
 MAX_ENTRIES = 1000
 MAX_SHOWN = 60

@@ -98,7 +98,7 @@ class Tape:
 
     @cached_property
     def guards(self) -> np.ndarray:
-        """Registers that must keep their sign along a solution: arguments and values of roots, arguments of logarithms."""
+        """Registers that keep their sign along a solution: arguments and values of roots, arguments of logarithms."""
         series = self.code[self.split[0] : self.split[1]]
         quadratures = series[series[:, Column.OP] == Op.QUADRATURE]
         roots = np.isin(quadratures[:, Column.FUNCTION], (Elementary.SQRT, Elementary.POWER))
