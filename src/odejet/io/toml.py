@@ -11,10 +11,10 @@ import re
 import tomllib
 from collections.abc import Mapping
 from decimal import Decimal, InvalidOperation
-from pathlib import Path
 from typing import Any
 
 from odejet.expressions import ModelError
+from odejet.io import files
 
 MAX_BYTES = 1_000_000
 
@@ -59,14 +59,7 @@ def read_text(path: str | os.PathLike[str]) -> str:
 
 
 def write_text(path: str | os.PathLike[str], text: str) -> None:
-    try:
-        Path(path).write_text(text, encoding="utf-8", newline="\n")
-    except OSError as error:
-        raise ModelError(
-            f"{path}: the file cannot be written ({(error.strerror or 'unknown reason').lower()})"
-        ) from None
-    except ValueError:
-        raise ModelError(f"{str(path)!r} is not a file name") from None
+    files.write_all({os.fspath(path): lambda file: file.write(text.encode())})
 
 
 def loads(text: str, where: str) -> dict[str, Any]:
@@ -97,9 +90,16 @@ def _decimal(text: str) -> Decimal:
         return Decimal("Infinity")
 
 
+_HINTS = {
+    "Invalid value": "expressions stand in quotes",
+    "Invalid statement": "a line is a name, = and a value, and a name with other letters than a to z stands in quotes",
+}
+
+
 def _sentence(error: Exception) -> str:
     text = str(error)
-    return text[:1].lower() + text[1:]
+    hint = next((hint for start, hint in _HINTS.items() if text.startswith(start)), None)
+    return text[:1].lower() + text[1:] + (f"; {hint}" if hint else "")
 
 
 def dumps(document: Mapping[str, Any]) -> str:

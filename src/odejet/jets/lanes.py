@@ -20,6 +20,7 @@ import numpy as np
 from llvmlite import ir
 from numba import njit, types
 from numba.core import event
+from numba.core.registry import cpu_target
 from numba.extending import intrinsic, models, overload, register_model
 
 kernel = partial(njit, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)
@@ -54,6 +55,8 @@ class _Announcement(event.Listener):
 
 _ENTRIES: list = []
 event.register("numba:compile", _Announcement())
+# numba would do this at the first call of a kernel; done here, the first simulation is as quick as all others.
+cpu_target.target_context.refresh()
 
 _SOURCES = tuple(
     (path.name, path.stat().st_mtime_ns, path.stat().st_size)
