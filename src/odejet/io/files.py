@@ -44,6 +44,8 @@ def _draft(path: str, writer: Writer) -> Iterator[Callable[[], None]]:
 
     draft = None
     try:
+        if "\0" in path:
+            raise ModelError(f"{path!r} is not a file name")
         with _told_of(path):
             target = Path(path).resolve()  # behind a link, the file itself is replaced
             if target.is_dir():
