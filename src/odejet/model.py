@@ -15,6 +15,7 @@ import functools
 import html
 import math
 import os
+import re
 import sys
 from collections.abc import Iterable, Mapping
 from collections.abc import Set as AbstractSet
@@ -229,8 +230,12 @@ class Model:
         """The equations in LaTeX, an `aligned` block for use inside mathematics."""
         import sympy
 
+        everything = [*self.states, *self.outputs, *self.inputs, *self.parameters, *self.fixed]
+        symbols = {sympy.Symbol(name): _upright(sympy.latex(sympy.Symbol(name))) for name in everything}
+
         def tex(value: Expression | str) -> str:
-            return sympy.latex(sympy.Symbol(value) if isinstance(value, str) else to_sympy(value))
+            expression = sympy.Symbol(value) if isinstance(value, str) else to_sympy(value)
+            return sympy.latex(expression, symbol_names=symbols)
 
         lines = [rf"\dot{{{tex(state)}}} &= {tex(rhs)}" for state, rhs in self.states.items()]
         lines += [f"{tex(output)} &= {tex(value)}" for output, value in self.outputs.items()]
@@ -241,6 +246,11 @@ class Model:
 
     def _repr_latex_(self) -> str:
         return f"$$\n{self.latex()}\n$$"
+
+
+def _upright(tex: str) -> str:
+    """Words in a name set upright, as in r_eff, lest they read as products; Greek letters are commands."""
+    return re.sub(r"(?<![\\A-Za-z])([A-Za-z]{2,})", r"\\mathrm{\1}", tex)
 
 
 def _shortened(lines: list[str]) -> list[str]:
