@@ -247,8 +247,8 @@ def integrate(layout, point, constants, parameters, states, start, times, tolera
     scales = np.zeros(len(states))
 
     t, end = start, times[-1]
-    span = abs(end - start)
-    direction = 1.0 if end >= start else -1.0
+    direction, span = (1.0 if end >= start else -1.0), abs(end - start)
+    density = len(times) / max(span, 1e-300)
     expand(c, layout, t, np.int64(1), layout.split[1], pointers, modulus)
     unit = first_unit(c, layout, max(span, 1e-300))
     status, done, steps, probe, calm, order = EXHAUSTED, 0, 0, 0, 0, MAX_ORDER
@@ -269,35 +269,30 @@ def integrate(layout, point, constants, parameters, states, start, times, tolera
         remaining = abs(end - t)
         longest = min(remaining / unit, _LONGEST)
         if probing:
-            order, longest = best_order(c, layout, tolerance, longest, len(times) / max(span, 1e-300) * unit, work)
+            order, longest = best_order(c, layout, tolerance, longest, density * unit, work)
         h, seen = step_size(c, layout, scales, order, tolerance, longest)
-        if not seen:
-            if not probing:  # perhaps terms beyond this order do not vanish
-                probe = steps
-                continue
-            h = min(h, 0.125 * span / unit)
+        if not seen and not probing:  # perhaps terms beyond this order do not vanish
+            probe = steps
+            continue
+        h = min(h, 0.125 * span / unit) if not seen else h
         guarded = abs(guarded_step(c, layout, order, direction * h))
         if guarded < h and guarded * unit < _RESOLUTION * span:
             status = NONFINITE
             break
-        h = guarded * unit
-        steps += 1
-
+        h, steps = guarded * unit, steps + 1
         reached = end if h >= remaining else t + direction * h
         first = done
         while done < len(times) and direction * (times[done] - reached) <= 0:
             done += 1
-        sample(c, layout, order, t, unit, times, first, done, trajectory)
-        if done == len(times):
-            observe(point_memory, point, times, first, done, trajectory, outputs, pointers, modulus)
-            status = REACHED
-            t = end
-            break
         smooth = is_smooth(c, layout, scales, guarded / tolerance ** (1 / order))
-        if h < _RESOLUTION * abs(t) or reached == t:
+        if done < len(times) and (h < _RESOLUTION * abs(t) or reached == t):
             status, done = (STIFF if smooth else COLLAPSED), first
             break
+        sample(c, layout, order, t, unit, times, first, done, trajectory)
         observe(point_memory, point, times, first, done, trajectory, outputs, pointers, modulus)
+        if done == len(times):
+            status, t = REACHED, end
+            break
         move(c, layout, order, (reached - t) / unit)
         t, unit = reached, h
         calm = calm + 1 if smooth and remaining > _MANY * h else 0
