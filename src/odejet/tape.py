@@ -111,7 +111,7 @@ class Tape:
         evaluating the states at one time, per order."""
         series = self.code[self.split[0] : self.split[1]]
         terms = int(np.sum(series[:, Column.END] - series[:, Column.BEGIN]))
-        return np.array([30.0, 3 * len(series) + terms, self.products, 0.7 * len(self.states)])
+        return np.array([300.0, 3 * len(series) + terms, self.products, 0.7 * len(self.states)])
 
     @cached_property
     def constant_values(self) -> np.ndarray:

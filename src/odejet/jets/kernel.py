@@ -347,14 +347,15 @@ def prepare(c, layout, constants, parameters, states, tables, modulus):
         poke(c, layout.constants[i], constants[i])
     for i in range(len(parameters)):
         set_row(c, layout.parameters[i], parameters, i, dynamic, lanes)
-    # Known initial states come from static instructions, and a static state may feed others: hence the second run.
-    run(c, code, terms, none, static, none, dynamic, lanes, tables, modulus)
-    for i in range(len(states)):
-        if layout.initial[i] >= 0:
-            for lane in range(lanes):
-                states[i, lane] = peek(c, layout.initial[i] + lane)
-        set_row(c, layout.states[i], states, i, dynamic, lanes)
-    run(c, code, terms, none, static, none, dynamic, lanes, tables, modulus)
+    # Known initial states come from static instructions, and a static state may feed others: hence two rounds.
+    for _ in range(2):
+        for i in range(len(states)):
+            set_row(c, layout.states[i], states, i, dynamic, lanes)
+        run(c, code, terms, none, static, none, dynamic, lanes, tables, modulus)
+        for i in range(len(states)):
+            if layout.initial[i] >= 0:
+                for lane in range(lanes):
+                    states[i, lane] = peek(c, layout.initial[i] + lane)
 
 
 @kernel

@@ -249,19 +249,23 @@ def integrate(layout, point, constants, parameters, states, start, times, tolera
     t, end = start, times[-1]
     direction, span = (1.0 if end >= start else -1.0), abs(end - start)
     density = len(times) / max(span, 1e-300)
-    expand(c, layout, t, np.int64(1), layout.split[1], pointers, modulus)
+    # Named integers: numba would compile the kernels below anew for every literal.
+    none, first_order, highest = np.int64(0), np.int64(1), np.int64(MAX_ORDER)
+    status, done, steps, probe, calm, order = np.int64(EXHAUSTED), none, none, none, none, highest
+    expand(c, layout, t, first_order, layout.split[1], pointers, modulus)
     unit = first_unit(c, layout, max(span, 1e-300))
-    status, done, steps, probe, calm, order = EXHAUSTED, 0, 0, 0, 0, MAX_ORDER
     while steps < max_steps:
         # The best order depends on the solution; it is looked for again after 8, 16, 32 ... steps.
         probing = steps == probe
         if probing:
-            order, probe = MAX_ORDER, max(8, 2 * steps)
+            order, probe = highest, max(8, 2 * steps)
         for k in range(len(advances)):
             advances[k] = unit * reciprocals[k]
         expand(c, layout, t, order, layout.split[1], pointers, modulus)
         if not finite(c, layout, order):
-            if finite(c, layout, 1) and unit > _RESOLUTION * abs(t):  # only the powers of the unit are too large
+            if finite(c, layout, first_order) and unit > _RESOLUTION * abs(
+                t
+            ):  # only the powers of the unit are too large
                 unit, probe, steps = 1e-3 * unit, steps + 1, steps + 1
                 continue
             status = NONFINITE
