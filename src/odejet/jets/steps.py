@@ -263,9 +263,8 @@ def integrate(layout, point, constants, parameters, states, start, times, tolera
             advances[k] = unit * reciprocals[k]
         expand(c, layout, t, order, layout.split[1], pointers, modulus)
         if not finite(c, layout, order):
-            if finite(c, layout, first_order) and unit > _RESOLUTION * abs(
-                t
-            ):  # only the powers of the unit are too large
+            # Perhaps only the powers of the unit are too large.
+            if finite(c, layout, first_order) and unit > _RESOLUTION * abs(t):
                 unit, probe, steps = 1e-3 * unit, steps + 1, steps + 1
                 continue
             status = NONFINITE
