@@ -6,7 +6,7 @@ of terms of low degree, and plain dictionaries serve them best.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from flint import nmod_mat
@@ -59,6 +59,24 @@ class Polynomial:
     def scaled(self, factor: int) -> Polynomial:
         factor %= self.prime
         return Polynomial({m: c * factor % self.prime for m, c in self.terms.items()} if factor else {}, self.prime)
+
+    def at(self, values: Sequence[int]) -> int:
+        """The value at a point that gives every variable a residue."""
+        total = 0
+        for monomial, coefficient in self.terms.items():
+            for v in monomial:
+                coefficient = coefficient * values[v] % self.prime
+            total += coefficient
+        return total % self.prime
+
+    def gradient(self, values: Sequence[int]) -> dict[int, int]:
+        """Derivatives at a point, by variable."""
+        total: dict[int, int] = {}
+        for monomial, coefficient in self.terms.items():
+            for i, v in enumerate(monomial):
+                rest = Polynomial({monomial[:i] + monomial[i + 1 :]: coefficient}, self.prime)
+                total[v] = (total.get(v, 0) + rest.at(values)) % self.prime
+        return total
 
     def monic_without(self, variable: int) -> Polynomial:
         """The value of a variable that the equation `self = 0` holds linearly with a constant coefficient."""
@@ -117,7 +135,7 @@ class System:
         self._solve(min(affine, key=lambda e: len(e.terms)), max)
         return True
 
-    def _solve(self, equation: Polynomial, choose) -> None:
+    def _solve(self, equation: Polynomial, choose: Callable[[Iterable[int]], int]) -> None:
         number = choose(m[0] for m in equation.terms if len(m) == 1)
         value = equation.monic_without(number)
         self.equations = [
@@ -150,7 +168,7 @@ class System:
         for equation in self.equations:
             for v in equation.variables:
                 if count[v] == 1 and (v,) in equation.terms and sum(v in m for m in equation.terms) == 1:
-                    self._solve(equation, lambda _, v=v: v)
+                    self._solve(equation, lambda _, v=v: v)  # type: ignore[misc]
                     return True
         return False
 

@@ -11,8 +11,11 @@ dropping e = exp(x) leaves more solutions, never fewer.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from fractions import Fraction
+
+from flint import nmod_mat
 
 from odejet.identify.local import Jacobian, Problem
 from odejet.identify.polynomials import Polynomial, System, constant, variable
@@ -23,13 +26,15 @@ from odejet.tape import Elementary
 
 @dataclass
 class Explicit:
-    """Arithmetic on polynomials that names what would grow: each new variable comes with its equation."""
+    """Arithmetic on polynomials that names what would grow: each new variable comes with its equation.
+
+    `values` holds every variable's value at the point.
+    """
 
     field: Field
-    known: Mapping[int, int]  # transcendental functions, by place, whose value is known
-    used: int = 0
-    equations: list[Polynomial] = field(default_factory=list)
+    known: AbstractSet[int]  # places of functions and roots whose value is known
     values: list[int] = field(default_factory=list)
+    equations: list[Polynomial] = field(default_factory=list)
     functions: dict[int, Polynomial] = field(default_factory=dict)
     arguments: dict[int, Polynomial] = field(default_factory=dict)
     inverses: dict[tuple, Polynomial] = field(default_factory=dict)
@@ -38,9 +43,9 @@ class Explicit:
     def prime(self) -> int:
         return self.field.prime
 
-    def new(self) -> Polynomial:
-        self.used += 1
-        return variable(self.used - 1, self.prime)
+    def new(self, value: int) -> Polynomial:
+        self.values.append(value)
+        return variable(len(self.values) - 1, self.prime)
 
     def number(self, residue: int) -> Polynomial:
         return constant(residue, self.prime)
@@ -51,7 +56,7 @@ class Explicit:
     def name(self, element: Polynomial) -> Polynomial:
         if element.degree <= 1 and len(element.terms) <= 2:
             return element
-        fresh = self.new()
+        fresh = self.new(element.at(self.values))
         self.equations.append(fresh + element.scaled(-1))
         return fresh
 
@@ -60,14 +65,14 @@ class Explicit:
             return above.scaled(self.field.inverse(below.terms.get((), 0)))
         key = tuple(sorted(below.terms.items()))
         if key not in self.inverses:
-            self.inverses[key] = inverse = self.new()
+            self.inverses[key] = inverse = self.new(self.field.inverse(below.at(self.values)))
             self.equations.append(inverse * below + constant(-1, self.prime))
         return self.name(above * self.inverses[key])
 
-    def root(self, element: Polynomial, exponent: Fraction, value: int) -> Polynomial:
-        if element.is_constant:
+    def root(self, place: int, element: Polynomial, exponent: Fraction, value: int) -> Polynomial:
+        if element.is_constant or place in self.known:
             return constant(value, self.prime)
-        fresh = self.new()
+        fresh = self._unknown(place, element, value)
         above, below = exponent.numerator, exponent.denominator
         left, right = self.power(fresh, below), self.power(element, abs(above))
         self.equations.append(left + right.scaled(-1) if above > 0 else left * right + constant(-1, self.prime))
@@ -82,55 +87,66 @@ class Explicit:
     def function(self, place: int, kind: int, argument: Polynomial, value: int) -> Polynomial:
         if argument.is_constant or place in self.known:
             return constant(value, self.prime)
-        self.arguments[place] = argument
-        fresh = self.functions[place] = self.new()
+        partners = [self.functions[other] for other, same in self.arguments.items() if same == argument]
+        fresh = self._unknown(place, argument, value)
         if kind == Elementary.EXP:
             self.quotient(constant(1, self.prime), fresh)
         if kind in (Elementary.SIN, Elementary.COS):
-            self._circle(place, argument, fresh)
+            for partner in partners:
+                self.equations.append(fresh * fresh + partner * partner + constant(-1, self.prime))
         return fresh
 
-    def _circle(self, place: int, argument: Polynomial, fresh: Polynomial) -> None:
-        """Sine and cosine of one argument lie on the unit circle."""
-        for other, partner in self.functions.items():
-            if other != place and self.arguments[other] == argument:
-                self.equations.append(fresh * fresh + partner * partner + constant(-1, self.prime))
+    def _unknown(self, place: int, argument: Polynomial, value: int) -> Polynomial:
+        self.arguments[place] = argument
+        self.functions[place] = self.new(value)
+        return self.functions[place]
 
 
 @dataclass(frozen=True)
 class Prolonged:
     """The equations of some rows at a random point, and each unknown and function as a polynomial in their variables."""
 
-    problem: Problem
-    at: Jacobian
-    system: System
-    variables: int
+    equations: tuple[Polynomial, ...]
+    values: tuple[int, ...]
     unknowns: tuple[Polynomial, ...]
     asked: tuple[Polynomial, ...]
     functions: Mapping[int, Polynomial]
     arguments: Mapping[int, Polynomial]
 
+    @property
+    def prime(self) -> int:
+        return self.equations[0].prime
+
+    def jacobian(self) -> nmod_mat:
+        """Derivatives of the equations with respect to all variables, at the point."""
+        matrix = nmod_mat(len(self.equations), len(self.values), self.prime)
+        for i, equation in enumerate(self.equations):
+            for number, derivative in equation.gradient(self.values).items():
+                matrix[i, number] = derivative
+        return matrix
+
+    def with_fixed(self, numbers: Sequence[int]) -> System:
+        """The system with some variables held at their values."""
+        prime = self.prime
+        fixing = [variable(number, prime) + constant(-self.values[number], prime) for number in numbers]
+        return System([*fixing, *self.equations])
+
 
 def prolong(
-    problem: Problem,
-    at: Jacobian,
-    rows: Sequence[tuple[int, int]],
-    fixed: Sequence[int] = (),
-    known: Mapping[int, int] | None = None,
+    problem: Problem, at: Jacobian, rows: Sequence[tuple[int, int]], known: AbstractSet[int] = frozenset()
 ) -> Prolonged:
-    """The equations `output i has the point's derivative of order j` for the rows (i, j), with some unknowns fixed."""
+    """The equations `output i has the point's derivative of order j` for the rows (i, j)."""
     model, tape = problem.model, problem.tape
-    ring = Explicit(Field(at.prime), known or {})
+    ring = Explicit(Field(at.prime), known)
     values = (*at.point.states, *at.point.parameters)
     elements = [constant(value, at.prime) for value in values]
-    for i, column in enumerate(problem.columns):
-        if i not in fixed:
-            elements[column] = ring.new()
+    for column in problem.columns:
+        elements[column] = ring.new(values[column])
     n = len(model.states)
     run = Run(tape, ring.field, at.point, ring, elements[:n], elements[n:], bool(model.initial))
     data = [run.output(i, j) + constant(-int(at.jets[i, j, 0]), at.prime) for i, j in rows]
     first = len(model.outputs)
     asked = tuple(run.output(first + i, 0) for i in range(len(problem.functions)))
-    system = System([e for e in (*ring.equations, *data) if e])
+    equations = tuple(e for e in (*ring.equations, *data) if e)
     unknowns = tuple(elements[column] for column in problem.columns)
-    return Prolonged(problem, at, system, ring.used, unknowns, asked, ring.functions, ring.arguments)
+    return Prolonged(equations, tuple(ring.values), unknowns, asked, ring.functions, ring.arguments)

@@ -46,9 +46,6 @@ class Quotient:
     dimension: int
     matrices: Mapping[int, nmod_mat]
 
-    def one(self) -> nmod_mat:
-        return self.number(1)
-
     def number(self, residue: int) -> nmod_mat:
         size = self.dimension
         matrix = nmod_mat(size, size, self.prime)
@@ -123,8 +120,8 @@ class Matrices:
     def name(self, element: nmod_mat) -> nmod_mat:
         return element
 
-    def root(self, element: nmod_mat, exponent: Fraction, value: int) -> nmod_mat:
-        raise NotImplementedError
+    def root(self, place: int, element: nmod_mat, exponent: Fraction, value: int) -> nmod_mat:
+        return self.functions.get(place, self.number(value))
 
     def function(self, place: int, kind: int, argument: nmod_mat, value: int) -> nmod_mat:
         return self.functions.get(place, self.number(value))

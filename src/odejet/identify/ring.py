@@ -12,7 +12,7 @@ from fractions import Fraction
 from typing import Any, Protocol
 
 from odejet.jets.modular import Field, Point
-from odejet.tape import Column, Op, Tape
+from odejet.tape import Column, Elementary, Op, Tape
 
 
 class Arithmetic(Protocol):
@@ -28,8 +28,8 @@ class Arithmetic(Protocol):
         """The next Taylor coefficient of a state, as it is or as a new variable equal to it."""
         ...
 
-    def root(self, element: Any, exponent: Fraction, value: int) -> Any:
-        """A power with a fixed exponent, whose residue at the point is `value`."""
+    def root(self, place: int, element: Any, exponent: Fraction, value: int) -> Any:
+        """A power with a fixed exponent, the `place`-th function of the tape, whose residue at the point is `value`."""
         ...
 
     def function(self, place: int, kind: int, argument: Any, value: int) -> Any:
@@ -133,13 +133,11 @@ class Run:
         return total
 
     def _function(self, row: Any) -> Any:
-        from odejet.tape import Elementary
-
         out, kind, a, exponent = (int(row[c]) for c in (Column.OUT, Column.FUNCTION, Column.A, Column.C))
         place = self.places[out]
         value = self.point.drawn[place]
         if kind == Elementary.SQRT:
-            return self.ring.root(self.at(a, 0), Fraction(1, 2), value)
+            return self.ring.root(place, self.at(a, 0), Fraction(1, 2), value)
         if kind == Elementary.POWER:
-            return self.ring.root(self.at(a, 0), self.exponents[exponent], value)
+            return self.ring.root(place, self.at(a, 0), self.exponents[exponent], value)
         return self.ring.function(place, kind, self.at(a, 0), value)
