@@ -109,17 +109,25 @@ def solve(system: Prolonged, fixed: Sequence[int], engine: Engine) -> Fibre:
     return Fibre(algebra, elements)
 
 
-def to_fix(system: Prolonged, order: Sequence[int]) -> tuple[tuple[int, ...], frozenset[int]]:
-    """Variables, the first possible in the given order, that make the solutions finite; and all that are not finite."""
-    basis = kernel(*system.jacobian().rref())
-    if not len(basis):
-        return (), frozenset()
-    entries = [int(basis[k, i]) for k in range(len(basis)) for i in order]
-    echelon, rank = nmod_mat(len(basis), len(order), entries, system.prime).rref()
-    if rank < len(basis):
+def directions(system: Prolonged) -> np.ndarray:
+    """Tangents of the solutions at the point, one per row; there are none when the point is isolated."""
+    return kernel(*system.jacobian().rref())
+
+
+def to_fix(system: Prolonged, tangents: np.ndarray, order: Sequence[int]) -> tuple[int, ...]:
+    """The first variables in the given order that, fixed, isolate the point."""
+    entries = [int(tangent[i]) for tangent in tangents for i in order]
+    echelon, rank = nmod_mat(len(tangents), len(order), entries, system.prime).rref()
+    if rank < len(tangents):
         raise quotient.Infinite
-    free = frozenset(int(i) for i in np.flatnonzero(np.any(basis != 0, axis=0)))
-    return tuple(order[i] for i in pivot_columns(echelon, rank)), free
+    return tuple(order[i] for i in pivot_columns(echelon, rank))
+
+
+def is_finite(polynomial: Polynomial, system: Prolonged, tangents: np.ndarray) -> bool:
+    """Whether a quantity keeps its value along all tangents."""
+    gradient = polynomial.gradient(system.values)
+    along = (sum(int(tangent[i]) * d for i, d in gradient.items()) for tangent in tangents)
+    return not any(value % system.prime for value in along)
 
 
 @dataclass(frozen=True)
@@ -145,30 +153,29 @@ def count(local: Local, orders: Orders, engine: Engine, seed: int = 0) -> Count:
     while True:
         system = prolong(problem, at, rows, known)
         extra = [next(iter(e.variables)) for e in system.functions.values()]
-        fixed, free = to_fix(system, [*extra, *preference(local)])
-        fibre = solve(system, fixed, engine)
-        if not (known and system.functions) or not system.functions:
-            fibre = stabilise(local, at, system, fibre, orders.highest + 2, last)
-        finite = {
-            place: not (argument.variables & free) and fibre.values(argument) == 1
+        tangents = directions(system)
+        fibre = solve(system, to_fix(system, tangents, [*extra, *preference(local)]), engine)
+        fibre = stabilise(local, at, system, fibre, orders.highest + 2, last)
+        learnt = {
+            place
             for place, argument in system.arguments.items()
+            if is_finite(argument, system, tangents) and fibre.values(argument) == 1
         }
-        learnt = {place for place, unique in finite.items() if unique}
         if not learnt:
-            return _counted(local, system, fibre, free)
+            return _counted(local, system, fibre, tangents)
         known |= learnt
 
 
-def _counted(local: Local, system: Prolonged, fibre: Fibre, free: frozenset[int]) -> Count:
+def _counted(local: Local, system: Prolonged, fibre: Fibre, tangents: np.ndarray) -> Count:
     names = (*local.problem.model.unknowns, *local.problem.functions)
-    polynomials = (*system.unknowns, *system.asked)
-    identifiable = [local.identifiable[name] and not (p.variables & free) for name, p in zip(names, polynomials, strict=True)]
-    values = {name: fibre.values(p) for name, p, yes in zip(names, polynomials, identifiable, strict=True) if yes}
+    quantities = zip(names, (*system.unknowns, *system.asked), strict=True)
+    finite = {name: q for name, q in quantities if local.identifiable[name] and is_finite(q, system, tangents)}
     mixed = Polynomial({}, system.prime)
-    for i, unknown in enumerate(system.unknowns):
-        if identifiable[i]:
-            mixed = mixed + unknown.scaled(pow(7, i + 1, system.prime) + 104729 * i)
-    return Count(fibre.values(mixed), values, not system.functions)
+    for i, name in enumerate(local.problem.model.unknowns):
+        if name in finite:
+            # Any fixed weights without pattern: sums of different solutions coincide with negligible probability.
+            mixed = mixed + finite[name].scaled(pow(7, 11 * i + 5, system.prime))
+    return Count(fibre.values(mixed), {name: fibre.values(q) for name, q in finite.items()}, not system.functions)
 
 
 def stabilise(local: Local, at: Jacobian, system: Prolonged, fibre: Fibre, first: int, last: int) -> Fibre:
@@ -206,5 +213,5 @@ def roots(local: Local, orders: Orders, engine: Engine, seed: int = 0) -> int | 
     system = prolong(problem, at, orders.rows)
     if system.functions:
         return None
-    fixed, _ = to_fix(system, preference(local))
+    fixed = to_fix(system, directions(system), preference(local))
     return solve(system, fixed, engine).algebra.dimension
