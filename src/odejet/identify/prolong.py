@@ -34,6 +34,7 @@ class Explicit:
     field: Field
     known: AbstractSet[int]  # places of functions and roots whose value is known
     values: list[int] = field(default_factory=list)
+    origins: dict[int, int] = field(default_factory=dict)  # state registers of variables that are derivatives
     equations: list[Polynomial] = field(default_factory=list)
     functions: dict[int, Polynomial] = field(default_factory=dict)
     arguments: dict[int, Polynomial] = field(default_factory=dict)
@@ -53,10 +54,11 @@ class Explicit:
     def scale(self, element: Polynomial, residue: int) -> Polynomial:
         return element.scaled(residue)
 
-    def name(self, element: Polynomial) -> Polynomial:
+    def name(self, element: Polynomial, state: int = -1) -> Polynomial:
         if element.degree <= 1 and len(element.terms) <= 2:
             return element
         fresh = self.new(element.at(self.values))
+        self.origins[len(self.values) - 1] = state
         self.equations.append(fresh + element.scaled(-1))
         return fresh
 
@@ -108,6 +110,7 @@ class Prolonged:
 
     equations: tuple[Polynomial, ...]
     values: tuple[int, ...]
+    origins: Mapping[int, int]
     unknowns: tuple[Polynomial, ...]
     asked: tuple[Polynomial, ...]
     functions: Mapping[int, Polynomial]
@@ -149,4 +152,4 @@ def prolong(
     asked = tuple(run.output(first + i, 0) for i in range(len(problem.functions)))
     equations = tuple(e for e in (*ring.equations, *data) if e)
     unknowns = tuple(elements[column] for column in problem.columns)
-    return Prolonged(equations, tuple(ring.values), unknowns, asked, ring.functions, ring.arguments)
+    return Prolonged(equations, tuple(ring.values), ring.origins, unknowns, asked, ring.functions, ring.arguments)

@@ -117,7 +117,7 @@ class Matrices:
         except ZeroDivisionError:
             raise Unlucky("a zero denominator at a solution") from None
 
-    def name(self, element: nmod_mat) -> nmod_mat:
+    def name(self, element: nmod_mat, state: int) -> nmod_mat:
         return element
 
     def root(self, place: int, element: nmod_mat, exponent: Fraction, value: int) -> nmod_mat:
