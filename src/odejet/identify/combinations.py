@@ -1,11 +1,11 @@
 """Combinations: what of lost quantities survives, written as a person would.
 
-Let v be a direction in which no output changes.  A product of powers, prod z_i^a_i, is identifiable when
-sum_i a_i v_i / z_i = 0, and a polynomial sum_m c_m m(z) when sum_m c_m (grad m . v) = 0, for all v at all points.  Both
-are linear in the unknown constants a and c, so their solutions over a prime field, stacked over enough random points and
-read back as small fractions, are all invariants of these forms: the first kind holds those of scalings (`k1*k2`), the
-second those of translations (`a01 + a12 + a21`) and more.  The simplest ones that are independent are kept, and each is
-tested again at fresh points and primes before it is returned.
+Let v be a direction in which no output changes. A product of powers, prod z_i^a_i, is identifiable when sum_i a_i v_i
+/ z_i = 0, and a polynomial sum_m c_m m(z) when sum_m c_m (grad m . v) = 0, for all v at all points. Both are linear
+in the unknown constants a and c, so their solutions over a prime field, stacked over enough random points and read
+back as small fractions, are all invariants of these forms: the first kind holds those of scalings (`k1*k2`), the
+second those of translations (`a01 + a12 + a21`) and more. The simplest ones that are independent are kept, and each
+is tested again at fresh points and primes before it is returned.
 """
 
 from __future__ import annotations
@@ -170,4 +170,3 @@ def _fraction(residue: int, prime: int) -> Fraction | None:
         quotient = a // b
         a, b, s, t = b, a - quotient * b, t, s - quotient * t
     return Fraction(b, t) if t and abs(t) <= bound else None
-

@@ -122,9 +122,7 @@ class _Basis:
         reduced, rank = dense.rref()
         width = len(columns)
         entries = [int(x) for x in reduced.entries()[: rank * width]]
-        return [
-            {columns[i]: c for i, c in enumerate(entries[r * width : (r + 1) * width]) if c} for r in range(rank)
-        ]
+        return [{columns[i]: c for i, c in enumerate(entries[r * width : (r + 1) * width]) if c} for r in range(rank)]
 
     def step(self) -> None:
         """Reduce all pairs of least degree at once."""

@@ -5,16 +5,16 @@ its Jacobian at a generic point, one row for each derivative of each output.  A 
 identifiable exactly when its gradient lies in the row space of J (Hermann and Krener 1977; Sedoglavic 2002), that is,
 when it is constant along every direction in the kernel of J.
 
-*How many orders are enough.*  Let r_j be the rank of the rows up to order j.  The total time derivative maps rows of
-order j to rows of order j + 1, and it acts on the row space over the field of functions as a derivation; so when
-r_j = r_(j+1), the space is closed under it and r_j is final.  Ranks therefore grow by at least one per order until they
-stop, and order n - 1 is enough for n unknowns.  This needs a generic point.  Where initial states are known the point is
-special, ranks may pause and grow again (x' = k, y = x**3, x(0) = 0 tells nothing before order 3), and orders are taken
-up to 2 n + 2 instead, n counting all states and parameters: a choice, not a proof.
+*How many orders are enough.* Let r_j be the rank of the rows up to order j. The total time derivative maps rows of
+order j to rows of order j + 1, and it acts on the row space over the field of functions as a derivation; so when r_j
+= r_(j+1), the space is closed under it and r_j is final. Ranks therefore grow by at least one per order until they
+stop, and order n - 1 is enough for n unknowns. This needs a generic point. Where initial states are known the point
+is special, ranks may pause and grow again (x' = k, y = x**3, x(0) = 0 tells nothing before order 3), and orders are
+taken up to 2 n + 2 instead, n counting all states and parameters: a choice, not a proof.
 
-*How sure this is.*  At a random point modulo a prime p, a minor that is not identically zero vanishes with probability at
-most D / p, where D is its degree (Schwartz 1980, Zippel 1979); for the r-by-r minors of models with r unknowns and
-right-hand sides of degree d, D is at most about 2 d r^2.  For r = 50, d = 10 and p near 2^61 this is 2e-14 for one
+*How sure this is.* At a random point modulo a prime p, a minor that is not identically zero vanishes with probability
+at most D / p, where D is its degree (Schwartz 1980, Zippel 1979); for the r-by-r minors of models with r unknowns and
+right-hand sides of degree d, D is at most about 2 d r^2. For r = 50, d = 10 and p near 2^61 this is 2e-14 for one
 minor; the ranks of several independent primes and points must fail together to mislead.
 """
 

@@ -10,9 +10,10 @@ dropping e = exp(x) leaves more solutions, never fewer.
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from fractions import Fraction
 
 from flint import nmod_mat
@@ -33,12 +34,11 @@ class Explicit:
 
     field: Field
     known: AbstractSet[int]  # places of functions and roots whose value is known
-    values: list[int] = field(default_factory=list)
-    origins: dict[int, int] = field(default_factory=dict)  # state registers of variables that are derivatives
-    equations: list[Polynomial] = field(default_factory=list)
-    functions: dict[int, Polynomial] = field(default_factory=dict)
-    arguments: dict[int, Polynomial] = field(default_factory=dict)
-    inverses: dict[tuple, Polynomial] = field(default_factory=dict)
+    values: list[int] = dataclasses.field(default_factory=list)
+    equations: list[Polynomial] = dataclasses.field(default_factory=list)
+    functions: dict[int, Polynomial] = dataclasses.field(default_factory=dict)
+    arguments: dict[int, Polynomial] = dataclasses.field(default_factory=dict)
+    inverses: dict[tuple, Polynomial] = dataclasses.field(default_factory=dict)
 
     @property
     def prime(self) -> int:
@@ -54,11 +54,10 @@ class Explicit:
     def scale(self, element: Polynomial, residue: int) -> Polynomial:
         return element.scaled(residue)
 
-    def name(self, element: Polynomial, state: int = -1) -> Polynomial:
+    def name(self, element: Polynomial) -> Polynomial:
         if element.degree <= 1 and len(element.terms) <= 2:
             return element
         fresh = self.new(element.at(self.values))
-        self.origins[len(self.values) - 1] = state
         self.equations.append(fresh + element.scaled(-1))
         return fresh
 
@@ -106,11 +105,10 @@ class Explicit:
 
 @dataclass(frozen=True)
 class Prolonged:
-    """The equations of some rows at a random point, and each unknown and function as a polynomial in their variables."""
+    """The equations of some rows at a random point; unknowns and functions as polynomials in their variables."""
 
     equations: tuple[Polynomial, ...]
     values: tuple[int, ...]
-    origins: Mapping[int, int]
     unknowns: tuple[Polynomial, ...]
     asked: tuple[Polynomial, ...]
     functions: Mapping[int, Polynomial]
@@ -152,4 +150,4 @@ def prolong(
     asked = tuple(run.output(first + i, 0) for i in range(len(problem.functions)))
     equations = tuple(e for e in (*ring.equations, *data) if e)
     unknowns = tuple(elements[column] for column in problem.columns)
-    return Prolonged(equations, tuple(ring.values), ring.origins, unknowns, asked, ring.functions, ring.arguments)
+    return Prolonged(equations, tuple(ring.values), unknowns, asked, ring.functions, ring.arguments)

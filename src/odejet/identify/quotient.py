@@ -117,7 +117,7 @@ class Matrices:
         except ZeroDivisionError:
             raise Unlucky("a zero denominator at a solution") from None
 
-    def name(self, element: nmod_mat, state: int) -> nmod_mat:
+    def name(self, element: nmod_mat) -> nmod_mat:
         return element
 
     def root(self, place: int, element: nmod_mat, exponent: Fraction, value: int) -> nmod_mat:
@@ -194,7 +194,7 @@ def standard_monomials(
         raise Infinite
     counted = [{v: m.count(v) for v in set(m)} for m in leads]
     found: list[Monomial] = [()]
-    seen = {()}
+    seen: set[Monomial] = {()}
     frontier: list[Monomial] = [()]
     while frontier:
         fresh: list[Monomial] = []

@@ -24,8 +24,8 @@ class Arithmetic(Protocol):
 
     def quotient(self, above: Any, below: Any) -> Any: ...
 
-    def name(self, element: Any, state: int) -> Any:
-        """The next Taylor coefficient of a state, by its register, as it is or as a new variable equal to it."""
+    def name(self, element: Any) -> Any:
+        """The next Taylor coefficient of a state, as it is or as a new variable equal to it."""
         ...
 
     def root(self, place: int, element: Any, exponent: Fraction, value: int) -> Any:
@@ -97,7 +97,7 @@ class Run:
             op, out = int(row[Column.OP]), int(row[Column.OUT])
             if op == Op.ADVANCE:
                 inverse = self.field.inverse(k + 1)
-                advanced.append((out, self.ring.name(self.ring.scale(self._linear(row, k), inverse), out)))
+                advanced.append((out, self.ring.name(self.ring.scale(self._linear(row, k), inverse))))
             elif op == Op.LINEAR:
                 self.series.setdefault(out, []).append(self._linear(row, k))
             else:
