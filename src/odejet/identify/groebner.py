@@ -1,4 +1,4 @@
-"""Groebner: bases modulo a prime without msolve, by Faugère's F4 (1999) on dense matrices of FLINT.
+"""Groebner: bases modulo a prime without msolve, by Faugère's F4 (1999).
 
 Slower than msolve by a constant factor and meant for the small systems that linear elimination leaves.  Monomials are
 packed into one integer, sixteen bits to a variable with the last variable on top: products are sums, and the order of
@@ -12,6 +12,8 @@ import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
+import numba
+import numpy as np
 from flint import nmod_mat
 
 from odejet.identify.polynomials import Polynomial
@@ -92,64 +94,109 @@ class _Basis:
 
     # -- reduction
 
-    def reduce(self, rows: list[Terms]) -> list[Terms]:
-        """The reduced echelon form of rows together with all multiples of the basis that reduce them."""
-        table = list(rows)
-        done = {max(row, key=_key) for row in rows}
-        todo = {monomial for row in rows for monomial in row} - done
+    def reduce(self, rows: list[Terms], pivots: dict[int, Terms]) -> list[Terms]:
+        """Rows reduced by the pivots and by all multiples of the basis that apply, then by each other.
+
+        `pivots` are rows by their leading monomial; the multiples that are needed come to them.
+        """
+        todo = {m for row in rows for m in row} | {m for row in pivots.values() for m in row}
+        todo -= pivots.keys()
+        seen = set(todo)
         active = [(e.lead, e.terms) for e in self.elements if e.active]
         while todo:
             monomial = todo.pop()
-            done.add(monomial)
             for lead, terms in active:
                 if self.divides(lead, monomial):
                     shift = monomial - lead
-                    row = {m + shift: c for m, c in terms.items()}
-                    table.append(row)
-                    todo |= row.keys() - done
+                    pivots[monomial] = row = {m + shift: c for m, c in terms.items()}
+                    fresh = row.keys() - seen - pivots.keys()
+                    seen |= fresh
+                    todo |= fresh
                     break
-        return self.echelon(table)
+        return self.echelon(rows, pivots)
 
-    def echelon(self, table: list[Terms]) -> list[Terms]:
-        columns = sorted({m for row in table for m in row}, key=_key, reverse=True)
-        if len(columns) * len(table) > MAX_CELLS or time.monotonic() > self.deadline:
+    def echelon(self, rows: list[Terms], pivots: dict[int, Terms]) -> list[Terms]:
+        """The reduced echelon form of the rows modulo the pivots, whose columns come out empty."""
+        monomials = {m for row in (*rows, *pivots.values()) for m in row}
+        columns = sorted(monomials, key=_key, reverse=True)
+        if len(columns) * len(rows) > MAX_CELLS or time.monotonic() > self.deadline:
             raise OutOfTime
         place = {m: i for i, m in enumerate(columns)}
-        dense = nmod_mat(len(table), len(columns), self.prime)
-        for i, row in enumerate(table):
-            for m, c in row.items():
-                dense[i, place[m]] = c
-        reduced, rank = dense.rref()
-        width = len(columns)
-        entries = [int(x) for x in reduced.entries()[: rank * width]]
-        return [{columns[i]: c for i, c in enumerate(entries[r * width : (r + 1) * width]) if c} for r in range(rank)]
+        dense = np.zeros((len(rows), len(columns)), dtype=np.uint64)
+        for i, row in enumerate(rows):
+            dense[i, [place[m] for m in row]] = list(row.values())
+        which = np.full(len(columns), -1, dtype=np.int64)
+        for k, m in enumerate(pivots):
+            which[place[m]] = k
+        starts = np.cumsum([0, *(len(row) for row in pivots.values())], dtype=np.int64)
+        indices = np.array([place[m] for row in pivots.values() for m in row], dtype=np.int64)
+        values = np.array([c for row in pivots.values() for c in row.values()], dtype=np.uint64)
+        clear(dense, which, starts, indices, values, np.uint64(self.prime))
+        free = np.flatnonzero((which < 0) & dense.any(axis=0))
+        rest = dense[:, free]
+        rest = rest[rest.any(axis=1)]
+        if not rest.size:
+            return []
+        reduced, rank = nmod_mat(*rest.shape, [int(x) for x in rest.flat], self.prime).rref()
+        entries = np.array([int(x) for x in reduced.entries()[: rank * len(free)]], dtype=np.uint64)
+        return [
+            {columns[free[i]]: int(row[i]) for i in np.flatnonzero(row)} for row in entries.reshape(rank, len(free))
+        ]
 
     def step(self) -> None:
         """Reduce all pairs of least degree at once."""
         least = min(pair[0] for pair in self.pairs)
         chosen = [pair for pair in self.pairs if pair[0] == least]
         self.pairs = [pair for pair in self.pairs if pair[0] != least]
-        halves: dict[tuple[int, int], Terms] = {}
+        pivots: dict[int, Terms] = {}
+        rows: list[Terms] = []
+        used: set[tuple[int, int]] = set()
         for _, common, i, j in chosen:
             for k in (i, j):
+                if (k, common) in used:
+                    continue
+                used.add((k, common))
                 element = self.elements[k]
                 shift = common - element.lead
-                halves[k, common] = {m + shift: c for m, c in element.terms.items()}
-        known = {common for _, common in halves}
-        old = [element.lead for element in self.elements if element.active]
-        fresh = []
-        for row in self.reduce(list(halves.values())):
-            lead = max(row, key=_key)
-            if lead not in known and not any(self.divides(other, lead) for other in old):
-                fresh.append(row)
+                row = {m + shift: c for m, c in element.terms.items()}
+                if common in pivots:
+                    rows.append(row)
+                else:
+                    pivots[common] = row
+        fresh = self.reduce(rows, pivots)
         for row in sorted(fresh, key=lambda row: _key(max(row, key=_key))):
             self.insert(row)
 
     def finish(self) -> list[Terms]:
         """The minimal elements, fully reduced."""
-        leads = {e.lead for e in self.elements if e.active}
-        rows = self.reduce([e.terms for e in self.elements if e.active])
-        return [row for row in rows if max(row, key=_key) in leads]
+        result = []
+        for element in (e for e in self.elements if e.active):
+            tail = {m: c for m, c in element.terms.items() if m != element.lead}
+            normal = self.normal_form(tail) if tail else {}
+            result.append({element.lead: 1, **normal})
+        return result
+
+    def normal_form(self, terms: Terms) -> Terms:
+        # The echelon form is scaled; a marker, in a variable that no other monomial has, remembers by what.
+        marker = 1 << self.guard.bit_length()
+        found = self.reduce([{marker: 1, **terms}], {})
+        scale = pow(found[0][marker], -1, self.prime)
+        return {m: c * scale % self.prime for m, c in found[0].items() if m != marker}
+
+
+@numba.njit(cache=True)
+def clear(dense, which, starts, indices, values, prime):
+    """Subtract multiples of sparse pivot rows, which are monic, until every row is zero in the columns of pivots."""
+    for i in range(dense.shape[0]):
+        row = dense[i]
+        for column in range(len(row)):
+            factor = row[column]
+            pivot = which[column]
+            if factor == 0 or pivot < 0:
+                continue
+            negative = prime - factor
+            for k in range(starts[pivot], starts[pivot + 1]):
+                row[indices[k]] = (row[indices[k]] + negative * values[k]) % prime
 
 
 def _key(packed: int) -> tuple[int, int]:
@@ -165,7 +212,7 @@ def groebner(equations: Iterable[Polynomial], variables: Sequence[int], seconds:
     basis = _Basis(prime, guard, time.monotonic() + seconds)
     packed = [{sum(unit[v] for v in m): c for m, c in row.terms.items()} for row in rows]
     try:
-        for row in sorted(basis.echelon(packed), key=lambda row: _key(max(row, key=_key))):
+        for row in sorted(basis.echelon(packed, {}), key=lambda row: _key(max(row, key=_key))):
             basis.insert(row)
         while basis.pairs:
             basis.step()
