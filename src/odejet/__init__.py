@@ -2,8 +2,9 @@
 
 from odejet.expressions import ExpressionError, ModelError
 from odejet.flow import Outcome
+from odejet.identify import Verdict, identify
 from odejet.model import Model
 from odejet.simulation import Simulation, simulate
 
-__all__ = ["ExpressionError", "Model", "ModelError", "Outcome", "Simulation", "simulate"]
+__all__ = ["ExpressionError", "Model", "ModelError", "Outcome", "Simulation", "Verdict", "identify", "simulate"]
 __version__ = "0.1.0"

@@ -63,6 +63,17 @@ class AlgebraicLowering(Lowering):
                 return self.hyperbolic(name, argument)
         return super().function(name, argument)
 
+    def apply(self, function: Elementary, argument: Affine, exponent: int = -1) -> Affine:
+        """As for numbers; a static function needs its slope on the tape too, since its value alone does not tell it."""
+        known = len(self.seen)
+        value = super().apply(function, argument, exponent)
+        register = value.constant.register
+        if register is not None and len(self.seen) > known:
+            definition = next(i for i in self.instructions if i.out == register)
+            slope = self.derivative(function, definition.a, register, exponent)
+            self.integrand(register, self.static_register(slope.constant))
+        return value
+
     def power(self, base: Affine, exponent: Affine) -> Affine:
         if not exponent.terms and exponent.constant.register is None:
             return super().power(base, exponent)
@@ -143,11 +154,6 @@ class AlgebraicLowering(Lowering):
         if register in self.numbers.values() and self.number(Fraction(1)) == register:
             return Affine(ZERO, {})
         return self.apply(Elementary.LOG, self.value_of(register))
-
-    def value_of(self, register: int) -> Affine:
-        if self.registers[register].static:
-            return Affine(Scalar(Fraction(1), register), {})
-        return Affine(ZERO, {register: ONE})
 
     # -- monomials of an argument
 

@@ -1,4 +1,4 @@
-"""The command line: `odejet simulate` and `odejet show`.
+"""The command line: `odejet identify`, `odejet simulate` and `odejet show`.
 
 A command is a pair of functions: one describes its arguments, the other runs it and returns an exit status.  Results go
 to files or to stdout, words to stderr.  Bad input gets one sentence and exit status 2, a model that cannot be solved
@@ -86,7 +86,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"odejet {_version()}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    for describe in (_describe_simulate, _describe_show):
+    for describe in (_describe_identify, _describe_simulate, _describe_show):
         describe(commands)
     return parser
 
@@ -136,6 +136,45 @@ def _show(arguments: argparse.Namespace) -> int:
 
     model = Model.from_toml(arguments.model)
     _put(f"{model.latex() if arguments.latex else model!r}\n".encode())
+    return Status.DONE
+
+
+# --- identify ---------------------------------------------------------------------------------------------------------
+
+
+def _describe_identify(commands: Any) -> None:
+    details = "The answer holds for data without noise; it comes from the model alone and needs no data."
+    summary = "tell which parameters and initial states can be known at all"
+    parser = _describe(commands, _identify, "identify", summary, details)
+    add = parser.add_argument
+    add("--json", action="store_true", help="the verdict as JSON instead of a table")
+    add(
+        "--functions",
+        metavar="EXPRESSION",
+        nargs="+",
+        action="extend",
+        default=[],
+        help="expressions in parameters and initial states to be judged too, such as k1*k2",
+    )
+    add(
+        "--inputs",
+        choices=("generic", "actual"),
+        default="generic",
+        help="take inputs to be any that excite the model enough, or those in the file (default %(default)s)",
+    )
+    add("--budget", metavar="S", type=float, default=60.0, help="seconds for counting solutions (default %(default)s)")
+    add("--seed", metavar="S", type=int, default=0, help="seed of the random points (default %(default)s)")
+
+
+def _identify(arguments: argparse.Namespace) -> int:
+    from odejet.model import Model
+
+    model = Model.from_toml(arguments.model)
+
+    from odejet.identify import identify
+
+    verdict = identify(model, arguments.functions, arguments.inputs, arguments.budget, arguments.seed)
+    _put(f"{verdict.to_json() if arguments.json else verdict}\n".encode())
     return Status.DONE
 
 

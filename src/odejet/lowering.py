@@ -336,9 +336,14 @@ class Lowering:
             self.integrand(register, self.series_register(self.derivative(function, a, register, exponent)))
         return Affine(ZERO, {register: ONE})
 
+    def value_of(self, register: int) -> Affine:
+        if self.registers[register].static:
+            return Affine(Scalar(Fraction(1), register), {})
+        return Affine(ZERO, {register: ONE})
+
     def derivative(self, function: Elementary, a: int, register: int, exponent: int) -> Affine:
         """F'(a) as a value on the tape, where `register` holds F(a)."""
-        argument, value = Affine(ZERO, {a: ONE}), Affine(ZERO, {register: ONE})
+        argument, value = self.value_of(a), self.value_of(register)
         one, two = Affine(ONE, {}), Affine(Scalar(Fraction(2), None), {})
         match function:
             case Elementary.EXP:

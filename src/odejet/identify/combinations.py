@@ -1,0 +1,172 @@
+"""Combinations: what of lost quantities survives, written as a person would.
+
+Let v be a direction in which no output changes. A product of powers, prod z_i^a_i, is identifiable when sum_i a_i v_i
+/ z_i = 0, and a polynomial sum_m c_m m(z) when sum_m c_m (grad m . v) = 0, for all v at all points. Both are linear
+in the unknown constants a and c, so their solutions over a prime field, stacked over enough random points and read
+back as small fractions, are all invariants of these forms: the first kind holds those of scalings (`k1*k2`), the
+second those of translations (`a01 + a12 + a21`) and more. The simplest ones that are independent are kept, and each
+is tested again at fresh points and primes before it is returned.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from fractions import Fraction
+from math import gcd, isqrt, lcm
+
+import numpy as np
+from flint import fmpz_mat, nmod_mat
+
+from odejet.expressions import names
+from odejet.identify.local import Jacobian, Local, Problem, analyse, kernel, problem
+from odejet.jets import modular
+
+MAX_FEATURES = 400
+"""Quadratic polynomials are looked for among at most this many monomials."""
+
+MAX_TERMS = 6
+"""Longer expressions are nothing a person would write."""
+
+
+def find(local: Local, seed: int = 0) -> tuple[str, ...]:
+    """Independent identifiable combinations of the quantities that are lost one by one."""
+    model = local.problem.model
+    lost = [name for name in model.unknowns if not local.identifiable[name]]
+    target = len(lost) - local.missing
+    if target <= 0:
+        return ()
+    candidates = [*_products(local, lost, seed), *_sums(local, lost, seed)]
+    question = problem(model, candidates, local.problem.inputs)
+    tested = analyse(question, seed + 1, points=3)
+    candidates = sorted(question.functions, key=lambda text: _complexity(text, question))
+    return _independent(tested, [c for c in candidates if tested.identifiable[c]], target)
+
+
+def _complexity(text: str, question: Problem) -> tuple[bool, int, int]:
+    """People care for parameters first, and for short expressions."""
+    states = any(name in question.model.states for name in names(question.functions[text]))
+    return states, text.count("*") + text.count("/") + text.count(" "), len(text)
+
+
+def _independent(tested: Local, candidates: Sequence[str], target: int) -> tuple[str, ...]:
+    """The first candidates whose gradients, restricted to what is lost, are independent."""
+    point = tested.points[0]
+    lost = [i for i, name in enumerate(tested.problem.model.unknowns) if not tested.identifiable[name]]
+    position = {name: i for i, name in enumerate(tested.problem.functions)}
+    chosen: list[str] = []
+    rows: list[int] = []
+    for name in candidates:
+        row = [int(x) for x in point.gradients[position[name]][lost]]
+        if nmod_mat(len(chosen) + 1, len(lost), rows + row, point.prime).rank() > len(chosen):
+            chosen.append(name)
+            rows += row
+        if len(chosen) == target:
+            break
+    return tuple(chosen)
+
+
+def _points(question: Problem, seed: int, equations: int, missing: int) -> Iterator[tuple[Jacobian, np.ndarray]]:
+    """Random points modulo one prime, enough for so many equations, with the values of the unknowns."""
+    for k in range(equations // missing + 3):
+        at = question.at_random(modular.PRIMES[-1], 1000 * seed + k + 1)
+        everything = (*at.point.states, *at.point.parameters)
+        yield at, np.array([everything[column] for column in question.columns], dtype=object)
+
+
+def _products(local: Local, lost: Sequence[str], seed: int) -> list[str]:
+    question = Problem(local.problem.model, {}, local.problem.inputs)
+    index = [question.model.unknowns.index(name) for name in lost]
+    rows: list[list[int]] = []
+    for at, values in _points(question, seed, len(lost), local.missing):
+        inverse = [pow(int(values[i]), -1, at.prime) for i in index]
+        rows += [[int(v[i]) * w % at.prime for i, w in zip(index, inverse, strict=True)] for v in at.kernel]
+    vectors = [_whole(vector) for vector in _solutions(rows)]
+    whole = [v for v in vectors if v is not None]
+    if whole:
+        short = fmpz_mat(whole).lll().tolist()
+        whole += [[int(x) for x in vector] for vector in short]
+    return [text for vector in whole if (text := _product(vector, lost))]
+
+
+def _product(exponents: Sequence[int], symbols: Sequence[str]) -> str:
+    if sum(exponents) < 0 or (sum(exponents) == 0 and next((a for a in exponents if a), 0) < 0):
+        exponents = [-a for a in exponents]
+    above = [_power(name, a) for name, a in zip(symbols, exponents, strict=True) if a > 0]
+    below = [_power(name, -a) for name, a in zip(symbols, exponents, strict=True) if a < 0]
+    if not 1 < len(above) + len(below) <= MAX_TERMS or max(map(abs, exponents)) > MAX_TERMS:
+        return ""
+    return "/".join(["*".join(above) or "1", *below])
+
+
+def _power(name: str, exponent: int) -> str:
+    return name if exponent == 1 else f"{name}**{exponent}"
+
+
+def _sums(local: Local, lost: Sequence[str], seed: int) -> list[str]:
+    """Sums of unknowns, then of monomials of degree two, with constant coefficients."""
+    question = Problem(local.problem.model, {}, local.problem.inputs)
+    unknowns = question.model.unknowns
+    at_loss = {unknowns.index(name) for name in lost}
+    linear = [(i,) for i in sorted(at_loss)]
+    every = range(len(unknowns))
+    square = [(i, j) for i in every for j in every if i <= j and (i in at_loss or j in at_loss)]
+    if len(square) > MAX_FEATURES:
+        square = [(i, j) for i, j in square if i in at_loss and j in at_loss][:MAX_FEATURES]
+    found: list[str] = []
+    for monomials in (linear, [*reversed(square), *reversed(linear)]):
+        rows: list[list[int]] = []
+        for at, values in _points(question, seed, len(monomials), local.missing):
+            rows += [[_along(m, values, v) % at.prime for m in monomials] for v in at.kernel]
+        for vector in _solutions(rows):
+            whole = _whole(vector)
+            if whole is not None:
+                found.append(_sum(whole, monomials, unknowns))
+    return [text for text in found if text]
+
+
+def _along(monomial: tuple[int, ...], values: np.ndarray, direction: np.ndarray) -> int:
+    """The derivative of a monomial of degree one or two."""
+    if len(monomial) == 1:
+        return int(direction[monomial[0]])
+    i, j = monomial
+    return int(direction[i]) * int(values[j]) + int(values[i]) * int(direction[j])
+
+
+def _sum(coefficients: Sequence[int], monomials: Sequence[tuple[int, ...]], symbols: Sequence[str]) -> str:
+    terms = [(c, m) for c, m in sorted(zip(coefficients, monomials, strict=True), key=lambda t: t[1]) if c]
+    if not 1 < len(terms) <= MAX_TERMS:
+        return ""
+    sign = -1 if sum(c < 0 for c, _ in terms) * 2 > len(terms) or (terms[0][0] < 0 and len(terms) == 2) else 1
+    terms = sorted(((sign * c, m) for c, m in terms), key=lambda t: t[0] < 0)
+    text = ""
+    for c, monomial in terms:
+        product = "*".join([*([str(abs(c))] if abs(c) != 1 else []), *(symbols[i] for i in monomial)])
+        text += ("" if not text and c > 0 else "-" if not text else " - " if c < 0 else " + ") + product
+    return text
+
+
+def _solutions(rows: list[list[int]]) -> np.ndarray:
+    """The constant vectors that satisfy all equations, modulo the prime."""
+    matrix = nmod_mat(len(rows), len(rows[0]), [x for row in rows for x in row], modular.PRIMES[-1])
+    return kernel(*matrix.rref())
+
+
+def _whole(vector: Sequence[int]) -> list[int] | None:
+    """The residues of small fractions as whole numbers without a common factor; None if they are not small."""
+    fractions = [_fraction(int(x), modular.PRIMES[-1]) for x in vector]
+    if any(f is None for f in fractions):
+        return None
+    common = lcm(*(f.denominator for f in fractions if f is not None))
+    whole = [int(f * common) for f in fractions if f is not None]
+    divisor = gcd(*whole)
+    return [x // divisor for x in whole]
+
+
+def _fraction(residue: int, prime: int) -> Fraction | None:
+    """The fraction of small numerator and denominator with this residue (Wang 1981)."""
+    bound = min(isqrt(prime // 2), 10**6)
+    a, b, s, t = prime, residue, 0, 1
+    while b > bound:
+        quotient = a // b
+        a, b, s, t = b, a - quotient * b, t, s - quotient * t
+    return Fraction(b, t) if t and abs(t) <= bound else None

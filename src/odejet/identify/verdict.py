@@ -1,0 +1,157 @@
+"""Verdict: what can be known of a model, as a value that prints as a table.
+
+Kinds: `global` (one value), `local` (finitely many values, `values` says how many), `none` (infinitely many), and
+`undecided`: finitely many values, but whether one or several is not known, for the reason given.
+"""
+
+from __future__ import annotations
+
+import html
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+from odejet.model import Model
+
+if TYPE_CHECKING:
+    import pandas
+
+Kind = Literal["global", "local", "none", "undecided"]
+Role = Literal["initial state", "parameter", "function", "combination"]
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """The verdict on one quantity."""
+
+    name: str
+    role: Role
+    kind: Kind
+    values: int | None  # how many values give the same outputs; None: infinitely many, or not known
+    reason: str = ""
+
+    @property
+    def label(self) -> str:
+        """The name as it is printed: initial states with the time."""
+        return f"{self.name}(0)" if self.role == "initial state" else self.name
+
+    @property
+    def sentence(self) -> str:
+        match self.kind:
+            case "global":
+                return "yes, one value"
+            case "local":
+                return f"one of {self.values} values"
+            case "none":
+                return "no, any value"
+        return "yes, but perhaps several values"
+
+
+@dataclass(frozen=True, repr=False)
+class Verdict(Mapping[str, Quantity]):
+    """Verdicts by name; `verdict["k1"].kind`, initial states under their state's name."""
+
+    model: Model
+    quantities: Mapping[str, Quantity]
+    solutions: int | None  # sets of values of the identifiable quantities that give the same outputs; None: undecided
+    orders: Mapping[str, int]  # highest derivative of each output in the square system
+    rows: tuple[tuple[str, int], ...]  # (output, order) of each equation of the square system
+    roots: int | None  # its generic number of solutions; None: not known
+    combinations: tuple[str, ...]  # identifiable combinations of quantities that are not
+    fix: tuple[str, ...]  # quantities that, once known, make all others identifiable
+    message: str
+    reason: str  # why something is undecided, else empty
+    seconds: float
+    method: str
+
+    def __getitem__(self, name: str) -> Quantity:
+        return self.quantities[name.removesuffix("(0)")]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.quantities)
+
+    def __len__(self) -> int:
+        return len(self.quantities)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def names(self, kind: Kind) -> tuple[str, ...]:
+        """The parameters and initial states of one kind."""
+        return tuple(q.name for q in self.values() if q.kind == kind and q.role in ("initial state", "parameter"))
+
+    # --- looks ---
+
+    def _notes(self) -> list[str]:
+        """What stands under the table."""
+        derivatives = ", ".join(f"{output} to order {order}" for output, order in self.orders.items())
+        count = "an unknown number of" if self.roots is None else self.roots
+        equations = f"{len(self.rows)} equation{'s' * (len(self.rows) > 1)}"
+        roots = f"{count} root{'s' * (self.roots != 1)}"
+        notes = [f"derivatives needed: {derivatives} ({equations} at one time, {roots})"]
+        if self.combinations:
+            notes.append(f"known in combination: {', '.join(self.combinations)}")
+        if self.fix:
+            labels = ", ".join(self[name].label for name in self.fix)
+            notes.append(f"give a value to {labels}, and every other quantity is identifiable")
+        if self.reason:
+            notes.append(f"undecided: {self.reason}")
+        return [*notes, f"{self.seconds:.2g} s, {self.method}"]
+
+    def __str__(self) -> str:
+        rows = [("quantity", "can it be known?", "verdict")]
+        rows += [(q.label, q.sentence, q.kind) for q in self.values()]
+        widths = [max(len(row[i]) for row in rows) for i in range(3)]
+        lines = ["  " + "  ".join(cell.ljust(w) for cell, w in zip(row, widths, strict=True)).rstrip() for row in rows]
+        rule = "  " + "  ".join("-" * w for w in widths)
+        head = f"{self.model.name}: {self.message}"
+        return "\n".join([head, "", lines[0], rule, *lines[1:], "", *(f"  {note}" for note in self._notes())])
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        colours = {"global": "#2f6f52", "local": "#8b681f", "none": "#a33b2b", "undecided": "#666666"}
+        cells = "".join(
+            f"<tr><td style='text-align:left'><code>{html.escape(q.label)}</code></td>"
+            f"<td style='text-align:left'>{q.sentence}</td>"
+            f"<td style='text-align:left;color:{colours[q.kind]}'><b>{q.kind}</b></td></tr>"
+            for q in self.values()
+        )
+        head = "<tr><th style='text-align:left'>quantity</th><th>can it be known?</th><th>verdict</th></tr>"
+        caption = f"<caption><b>{html.escape(self.model.name)}</b>: {html.escape(self.message)}</caption>"
+        notes = "<br>".join(html.escape(note) for note in self._notes())
+        return f"<table>{caption}{head}{cells}</table><p>{notes}</p>"
+
+    # --- as data ---
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values under the names of the attributes, ready for JSON."""
+        quantities = {
+            name: {"role": q.role, "kind": q.kind, "values": q.values, "reason": q.reason} for name, q in self.items()
+        }
+        return {
+            "model": self.model.name,
+            "quantities": quantities,
+            "solutions": self.solutions,
+            "orders": dict(self.orders),
+            "rows": [list(row) for row in self.rows],
+            "roots": self.roots,
+            "combinations": list(self.combinations),
+            "fix": list(self.fix),
+            "message": self.message,
+            "reason": self.reason,
+            "seconds": self.seconds,
+            "method": self.method,
+        }
+
+    def to_json(self) -> str:
+        return json.dumps(self.to_dict(), indent=1, ensure_ascii=False)
+
+    def to_dataframe(self) -> pandas.DataFrame:
+        """One row per quantity, with the columns role, kind, values and reason."""
+        import pandas
+
+        columns = ["quantity", "role", "kind", "values", "reason"]
+        rows = [(q.name, q.role, q.kind, q.values, q.reason) for q in self.values()]
+        frame = pandas.DataFrame(rows, columns=columns).set_index("quantity")
+        return frame.astype({"values": "Int64"})

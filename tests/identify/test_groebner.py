@@ -1,0 +1,156 @@
+"""Groebner bases: known numbers of solutions, and two programs that must agree."""
+
+import random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from odejet.identify import groebner, msolve, quotient
+from odejet.identify.polynomials import Polynomial, System, constant, variable
+
+PRIME = 2**31 - 69
+
+ENGINES = ["builtin", pytest.param("msolve", marks=pytest.mark.skipif(not msolve.executable(), reason="no msolve"))]
+
+
+def basis(engine: str, equations, variables):
+    if engine == "msolve":
+        return msolve.groebner(msolve.executable(), equations, variables, 60)
+    return groebner.groebner(equations, variables, 60)
+
+
+def count(engine: str, equations, n: int) -> int:
+    return quotient.from_rules(basis(engine, equations, range(n)), range(n), PRIME).dimension
+
+
+def cyclic(n: int) -> list[Polynomial]:
+    x = [variable(i, PRIME) for i in range(n)]
+    equations = []
+    for k in range(1, n):
+        total = constant(0, PRIME)
+        for i in range(n):
+            product = constant(1, PRIME)
+            for j in range(k):
+                product = product * x[(i + j) % n]
+            total = total + product
+        equations.append(total)
+    product = constant(-1, PRIME)
+    everything = constant(1, PRIME)
+    for v in x:
+        everything = everything * v
+    return [*equations, everything + product]
+
+
+def katsura(n: int) -> list[Polynomial]:
+    x = [variable(i, PRIME) for i in range(n + 1)]
+
+    def u(i: int) -> Polynomial:
+        return x[abs(i)] if abs(i) <= n else constant(0, PRIME)
+
+    equations = []
+    for m in range(n):
+        total = u(m).scaled(-1)
+        for i in range(-n, n + 1):
+            total = total + u(i) * u(m - i)
+        equations.append(total)
+    total = constant(-1, PRIME)
+    for i in range(-n, n + 1):
+        total = total + u(i)
+    return [*equations, total]
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize(
+    ("equations", "variables", "solutions"),
+    [(cyclic(3), 3, 6), (cyclic(5), 5, 70), (katsura(3), 4, 8), (katsura(5), 6, 32)],
+    ids=["cyclic-3", "cyclic-5", "katsura-3", "katsura-5"],
+)
+def test_classical_systems_have_their_number_of_solutions(engine, equations, variables, solutions):
+    assert count(engine, equations, variables) == solutions
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_no_solution_and_infinitely_many(engine):
+    x, y = variable(0, PRIME), variable(1, PRIME)
+    assert count(engine, [x * y + constant(-1, PRIME), x], 2) == 0
+    with pytest.raises(quotient.Infinite):
+        count(engine, [x * y + x], 2)
+
+
+@pytest.mark.skipif(not msolve.executable(), reason="no msolve")
+@pytest.mark.parametrize("seed", range(12))
+def test_both_programs_find_the_same_reduced_basis(seed):
+    generator = random.Random(seed)
+    n = generator.randint(2, 4)
+
+    def polynomial() -> Polynomial:
+        terms = {}
+        for _ in range(generator.randint(2, 5)):
+            monomial = tuple(sorted(generator.choices(range(n), k=generator.randint(0, 3))))
+            terms[monomial] = generator.randrange(1, PRIME)
+        return Polynomial(terms, PRIME)
+
+    equations = [polynomial() for _ in range(n)]
+    ours, theirs = ({frozenset(g.terms.items()) for g in basis(e, equations, range(n))} for e in ("builtin", "msolve"))
+    assert ours == theirs
+
+
+def test_out_of_time_is_told(monkeypatch):
+    assert groebner.groebner(cyclic(5), range(5), 0.0) is None
+    if msolve.executable():
+        assert msolve.groebner(msolve.executable(), cyclic(8), range(8), 0.02) is None
+
+
+def test_a_program_that_is_not_msolve_is_told(tmp_path):
+    with pytest.raises(msolve.Failed):
+        msolve.groebner("/bin/false", cyclic(3), range(3), 5)
+    with pytest.raises(msolve.Failed, match="cannot be run"):
+        msolve.groebner(str(tmp_path / "nothing"), cyclic(3), range(3), 5)
+
+
+def test_the_environment_names_msolve_or_forbids_it(monkeypatch):
+    monkeypatch.setenv(msolve.VARIABLE, "/somewhere/msolve")
+    assert msolve.executable() == "/somewhere/msolve"
+    monkeypatch.setenv(msolve.VARIABLE, "")
+    assert msolve.executable() is None
+
+
+@given(st.integers(0, 10**6))
+def test_elimination_keeps_the_solution_and_solves_triangular_systems(seed):
+    generator = random.Random(seed)
+    n = 5
+    point = [generator.randrange(PRIME) for _ in range(n)]
+    equations = []
+    for i in range(n):
+        terms = {(i,): generator.randrange(1, PRIME)}
+        for _ in range(3):
+            monomial = tuple(sorted(generator.choices(range(i), k=2))) if i else ()
+            terms[monomial] = generator.randrange(PRIME) or 1
+        equation = Polynomial(terms, PRIME)
+        equations.append(equation + constant(-equation.at(point), PRIME))
+    generator.shuffle(equations)
+    system = System([e for e in equations if e])
+    system.eliminate()
+    assert not system.equations
+    assert set(system.solved) == set(range(n))
+    assert all(value.at(point) == point[number] for number, value in system.solved.items())
+
+
+def test_values_of_elements_and_restriction_to_some_solutions():
+    x, y = variable(0, PRIME), variable(1, PRIME)
+    # x^2 = 1, y^2 = 4: four points.
+    equations = [x * x + constant(-1, PRIME), y * y + constant(-4, PRIME)]
+    algebra = quotient.from_rules(groebner.groebner(equations, range(2), 5), range(2), PRIME)
+    assert algebra.dimension == 4
+    elements = {"x": x, "x*y": x * y, "x + y": x + y, "x^2": x * x}
+    assert {name: algebra.values(algebra.evaluate(e)) for name, e in elements.items()} == {
+        "x": 2,
+        "x*y": 2,
+        "x + y": 4,
+        "x^2": 1,
+    }
+    smaller, project = algebra.restricted([algebra.evaluate(x * y + constant(-2, PRIME))])
+    assert smaller.dimension == 2
+    assert smaller.values(project(algebra.evaluate(x))) == 2
+    assert smaller.values(project(algebra.evaluate(x * y))) == 1
