@@ -51,7 +51,7 @@ def test_readme_python_is_ten_lines(elsewhere):
 
 
 def test_readme_commands_run(elsewhere, capsys):
-    assert len(commands("README")) == 3
+    assert len(commands("README")) == 4
     for line in commands("README"):
         assert main(shlex.split(line)[1:]) == 0
     out = capsys.readouterr().out
