@@ -1,5 +1,7 @@
 """Ranks: verdicts that follow from a line of algebra, and what is refused."""
 
+import re
+
 import pytest
 
 from odejet import Model, ModelError
@@ -98,9 +100,8 @@ def test_what_to_fix_prefers_parameters_and_is_enough():
     ],
 )
 def test_bad_input_gets_one_sentence(model, functions, message):
-    with pytest.raises(ModelError, match=".*") as refusal:
+    with pytest.raises(ModelError, match=re.escape(message)):
         local.analyse(local.problem(model, functions))
-    assert message in str(refusal.value)
 
 
 def test_an_input_has_no_verdict():
