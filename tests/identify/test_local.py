@@ -92,6 +92,7 @@ def test_what_to_fix_prefers_parameters_and_is_enough():
         (Model({"x": "-k*x"}), (), "model: the model has no outputs"),
         (Model({"x": "-k*x"}, {"y": "t"}), (), "no output depends on a parameter or an unknown state"),
         (Model({"x": "-x"}, {"y": "x"}, initial={"x": 1}), (), "nothing is left to identify"),
+        (Model({"x": "k/(x - x)"}, {"y": "x"}), (), "division by zero"),
         (LINEAR, ["a + q"], "functions: unknown name 'q'"),
         (LINEAR, ["a + y"], "'y' is an output"),
         (LINEAR, ["a + t"], "'t' is the time"),

@@ -154,7 +154,7 @@ class _Basis:
             return []
         if rest.size > MAX_DENSE:
             raise OutOfTime
-        reduced, rank = nmod_mat(*rest.shape, [int(x) for x in rest.flat], self.prime).rref()
+        reduced, rank = nmod_mat(len(rest), len(free), [int(x) for x in rest.flat], self.prime).rref()
         entries = np.array([int(x) for x in reduced.entries()[: rank * len(free)]], dtype=np.uint64)
         return [
             {columns[free[i]]: int(row[i]) for i in np.flatnonzero(row)} for row in entries.reshape(rank, len(free))
