@@ -1,5 +1,7 @@
 """Ranks: verdicts that follow from a line of algebra, and what is refused."""
 
+import re
+
 import pytest
 
 from odejet import Model, ModelError
@@ -90,6 +92,7 @@ def test_what_to_fix_prefers_parameters_and_is_enough():
         (Model({"x": "-k*x"}), (), "model: the model has no outputs"),
         (Model({"x": "-k*x"}, {"y": "t"}), (), "no output depends on a parameter or an unknown state"),
         (Model({"x": "-x"}, {"y": "x"}, initial={"x": 1}), (), "nothing is left to identify"),
+        (Model({"x": "k/(x - x)"}, {"y": "x"}), (), "division by zero"),
         (LINEAR, ["a + q"], "functions: unknown name 'q'"),
         (LINEAR, ["a + y"], "'y' is an output"),
         (LINEAR, ["a + t"], "'t' is the time"),
@@ -98,9 +101,8 @@ def test_what_to_fix_prefers_parameters_and_is_enough():
     ],
 )
 def test_bad_input_gets_one_sentence(model, functions, message):
-    with pytest.raises(ModelError, match=".*") as refusal:
+    with pytest.raises(ModelError, match=re.escape(message)):
         local.analyse(local.problem(model, functions))
-    assert message in str(refusal.value)
 
 
 def test_an_input_has_no_verdict():

@@ -45,9 +45,10 @@ from odejet.jets.modular import Field
 PRIME = 2**31 - 69
 """The largest safe prime that msolve takes."""
 
-EXTRA = 2
-"""Orders beyond those that give the full rank with which the equations are first formed: more equations than necessary
-make bases easier to compute, in spite of the variables that they bring."""
+ATTEMPTS = ((2, 0.05), (1, 0.2), (1, 0.5), (2, 1.0))
+"""Orders beyond those that give the full rank with which equations are formed, and the part of the time left that is
+spent on them.  More equations than necessary often make bases easier, in spite of the variables that they bring; not
+always, so both are tried."""
 
 MAX_EXTRA = 16
 """Further orders for which data are kept: each that is needed halves the number of solutions."""
@@ -148,18 +149,30 @@ class Count:
 
 def count(local: Local, orders: Orders, engine: Engine, seed: int = 0) -> Count:
     """The solutions of the full system, and the values of each quantity among them."""
+    for extra, share in ATTEMPTS:
+        now = time.monotonic()
+        limited = Engine(engine.program, now + share * (engine.deadline - now))
+        try:
+            return _count(local, orders.highest + extra, limited, seed)
+        except OutOfTime:
+            continue
+    raise OutOfTime
+
+
+def _count(local: Local, highest: int, engine: Engine, seed: int) -> Count:
+    """The same with equations up to a given order at first."""
     problem, model = local.problem, local.problem.model
     outputs = range(len(model.outputs))
-    last = max(problem.order if model.initial else 0, orders.highest + EXTRA)
+    last = max(problem.order if model.initial else 0, highest)
     at = problem.at_random(PRIME, seed, last + MAX_EXTRA)
-    rows = [(i, j) for j in range(orders.highest + EXTRA + 1) for i in outputs]
+    rows = [(i, j) for j in range(highest + 1) for i in outputs]
     known: frozenset[int] = frozenset()
     while True:
         system = prolong(problem, at, rows, known)
         extra = [next(iter(e.variables)) for e in system.functions.values()]
         tangents = directions(system)
         fibre = solve(system, to_fix(system, tangents, [*extra, *preference(local)]), engine)
-        fibre = stabilise(local, at, system, fibre, orders.highest + EXTRA + 1, last)
+        fibre = stabilise(local, at, system, fibre, highest + 1, last)
         learnt = {
             place
             for place, argument in system.arguments.items()

@@ -21,7 +21,13 @@ from odejet.identify.polynomials import Polynomial
 LANE = 16
 _DIGIT = (1 << LANE) - 1
 MAX_CELLS = 60_000_000
-"""Matrices larger than this would not fit into the memory of a laptop; a basis that needs them is given up."""
+"""Rows times columns of what is reduced: a basis that needs more would not fit into the memory of a laptop."""
+
+MAX_DENSE = 10_000_000
+"""Rows times columns of what is left for the dense echelon form, which takes seconds at this size."""
+
+BLOCK = 64
+"""Rows that are reduced between two looks at the clock."""
 
 Terms = dict[int, int]
 
@@ -52,6 +58,10 @@ class _Basis:
     elements: list[_Element] = field(default_factory=list)
     pairs: list[tuple[int, int, int, int]] = field(default_factory=list)
 
+    def check_time(self) -> None:
+        if time.monotonic() > self.deadline:
+            raise OutOfTime
+
     def divides(self, a: int, b: int) -> bool:
         return ((b | self.guard) - a) & self.guard == self.guard
 
@@ -64,6 +74,7 @@ class _Basis:
 
     def insert(self, terms: Terms) -> None:
         """Add an element and update the pairs (Gebauer and Möller's procedure)."""
+        self.check_time()
         lead = max(terms, key=_key)
         new = len(self.elements)
         leads = [element.lead for element in self.elements]
@@ -104,6 +115,8 @@ class _Basis:
         seen = set(todo)
         active = [(e.lead, e.terms) for e in self.elements if e.active]
         while todo:
+            if len(pivots) % BLOCK == 0:
+                self.check_time()
             monomial = todo.pop()
             for lead, terms in active:
                 if self.divides(lead, monomial):
@@ -119,7 +132,7 @@ class _Basis:
         """The reduced echelon form of the rows modulo the pivots, whose columns come out empty."""
         monomials = {m for row in (*rows, *pivots.values()) for m in row}
         columns = sorted(monomials, key=_key, reverse=True)
-        if len(columns) * len(rows) > MAX_CELLS or time.monotonic() > self.deadline:
+        if len(columns) * len(rows) > MAX_CELLS:
             raise OutOfTime
         place = {m: i for i, m in enumerate(columns)}
         dense = np.zeros((len(rows), len(columns)), dtype=np.uint64)
@@ -131,13 +144,17 @@ class _Basis:
         starts = np.cumsum([0, *(len(row) for row in pivots.values())], dtype=np.int64)
         indices = np.array([place[m] for row in pivots.values() for m in row], dtype=np.int64)
         values = np.array([c for row in pivots.values() for c in row.values()], dtype=np.uint64)
-        clear(dense, which, starts, indices, values, np.uint64(self.prime))
+        for first in range(0, len(rows), BLOCK):
+            self.check_time()
+            clear(dense[first : first + BLOCK], which, starts, indices, values, np.uint64(self.prime))
         free = np.flatnonzero((which < 0) & dense.any(axis=0))
         rest = dense[:, free]
         rest = rest[rest.any(axis=1)]
         if not rest.size:
             return []
-        reduced, rank = nmod_mat(*rest.shape, [int(x) for x in rest.flat], self.prime).rref()
+        if rest.size > MAX_DENSE:
+            raise OutOfTime
+        reduced, rank = nmod_mat(len(rest), len(free), [int(x) for x in rest.flat], self.prime).rref()
         entries = np.array([int(x) for x in reduced.entries()[: rank * len(free)]], dtype=np.uint64)
         return [
             {columns[free[i]]: int(row[i]) for i in np.flatnonzero(row)} for row in entries.reshape(rank, len(free))

@@ -204,7 +204,12 @@ class Local:
 
 def analyse(question: Problem, seed: int = 0, points: int = POINTS) -> Local:
     """Ranks at several random points, each modulo its own prime; points of less than the largest rank are unlucky."""
-    found = [question.at_random(prime, seed) for prime in modular.PRIMES[:points]]
+    try:
+        found = [question.at_random(prime, seed) for prime in modular.PRIMES[:points]]
+    except modular.Unlucky:
+        raise ModelError(
+            f"{question.model.name}: the model cannot be evaluated at any point; does it divide by zero?"
+        ) from None
     rank = max(point.rank for point in found)
     if rank == 0:
         name = question.model.name
