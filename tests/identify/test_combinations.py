@@ -28,7 +28,7 @@ def test_what_survives(model, expected):
     assert all(verdict[text].kind == "global" for text in verdict.combinations)
     if expected is not None:
         assert set(verdict.combinations) & expected
-    fixed = {name: 0.7 for name in verdict.fix if name not in model.states}
+    fixed = {**model.fixed, **{name: 0.7 for name in verdict.fix if name not in model.states}}
     initial = {name: 0.7 for name in verdict.fix if name in model.states}
     assert not oj.identify(model.replace(fixed=fixed, initial=initial)).names("none")
 
