@@ -32,7 +32,7 @@ COLLOCATION_STATES = 40
 
 _GROWTH = 1e3  # a step that collapses after such growth of the states is taken for a pole
 _FIRST_STEPS = 5  # a step that collapses right away is taken for a stiff initial layer
-_COLLOCATION_STEPS = 1000  # of a millisecond or more each: a solution that needs more is not smooth
+_COLLOCATION_STEPS = 5000  # of a millisecond or more each: a solution that needs more is not smooth
 _STIFF_TOLERANCE = 1e-12
 _SUNDIALS_TOLERANCE = 1e-10
 

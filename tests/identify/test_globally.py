@@ -77,10 +77,10 @@ def test_compartments_and_epidemics_with_an_output_less(engine):
     assert set(seir.names("local")) == {"S", "E", "a", "nu"}
 
 
-@pytest.mark.skipif(not msolve.executable(), reason="no msolve")
-def test_latent_subpopulations_can_be_relabelled():
+@pytest.mark.parametrize("engine", [pytest.param("builtin", marks=pytest.mark.slow), *ENGINES[1:]])
+def test_latent_subpopulations_can_be_relabelled(engine):
     model = variant("latent_subpopulation", y1="S", y2="I1 + I2 + I3", y3="R")
-    verdict = oj.identify(model, functions=["a1 + a2 + a3", "b1*b2*b3", "a1 - a2"])
+    verdict = oj.identify(model, functions=["a1 + a2 + a3", "b1*b2*b3", "a1 - a2"], engine=engine)
     assert verdict.solutions == 6
     assert kinds(verdict) == {
         **{name: 1 if name in ("S", "R") else 3 for name in model.unknowns},

@@ -35,11 +35,20 @@ def find(local: Local, seed: int = 0) -> tuple[str, ...]:
     target = len(lost) - local.missing
     if target <= 0:
         return ()
-    candidates = [*_products(local, lost, seed), *_sums(local, lost, seed)]
-    question = problem(model, candidates, local.problem.inputs)
+    parameters = [name for name in lost if name in model.parameters]
+    candidates = [*_products(local, parameters, seed), *_products(local, lost, seed), *_sums(local, lost, 1, seed)]
+    found = _simplest(local, candidates, target, seed)
+    if len(found) < target:
+        found = _simplest(local, [*candidates, *_sums(local, lost, 2, seed)], target, seed)
+    return found
+
+
+def _simplest(local: Local, candidates: Sequence[str], target: int, seed: int) -> tuple[str, ...]:
+    """Independent candidates, the simplest first, that pass the exact test at fresh points."""
+    question = problem(local.problem.model, candidates, local.problem.inputs)
     tested = analyse(question, seed + 1, points=3)
-    candidates = sorted(question.functions, key=lambda text: _complexity(text, question))
-    return _independent(tested, [c for c in candidates if tested.identifiable[c]], target)
+    ordered = sorted(question.functions, key=lambda text: _complexity(text, question))
+    return _independent(tested, [text for text in ordered if tested.identifiable[text]], target)
 
 
 def _complexity(text: str, question: Problem) -> tuple[bool, int, int]:
@@ -74,6 +83,8 @@ def _points(question: Problem, seed: int, equations: int, missing: int) -> Itera
 
 
 def _products(local: Local, lost: Sequence[str], seed: int) -> list[str]:
+    if not lost:
+        return []
     question = Problem(local.problem.model, {}, local.problem.inputs)
     index = [question.model.unknowns.index(name) for name in lost]
     rows: list[list[int]] = []
@@ -102,26 +113,23 @@ def _power(name: str, exponent: int) -> str:
     return name if exponent == 1 else f"{name}**{exponent}"
 
 
-def _sums(local: Local, lost: Sequence[str], seed: int) -> list[str]:
-    """Sums of unknowns, then of monomials of degree two, with constant coefficients."""
+def _sums(local: Local, lost: Sequence[str], degree: int, seed: int) -> list[str]:
+    """Sums of unknowns, or of monomials of degree one and two, with constant coefficients."""
     question = Problem(local.problem.model, {}, local.problem.inputs)
     unknowns = question.model.unknowns
     at_loss = {unknowns.index(name) for name in lost}
-    linear = [(i,) for i in sorted(at_loss)]
-    every = range(len(unknowns))
-    square = [(i, j) for i in every for j in every if i <= j and (i in at_loss or j in at_loss)]
-    if len(square) > MAX_FEATURES:
-        square = [(i, j) for i, j in square if i in at_loss and j in at_loss][:MAX_FEATURES]
-    found: list[str] = []
-    for monomials in (linear, [*reversed(square), *reversed(linear)]):
-        rows: list[list[int]] = []
-        for at, values in _points(question, seed, len(monomials), local.missing):
-            rows += [[_along(m, values, v) % at.prime for m in monomials] for v in at.kernel]
-        for vector in _solutions(rows):
-            whole = _whole(vector)
-            if whole is not None:
-                found.append(_sum(whole, monomials, unknowns))
-    return [text for text in found if text]
+    monomials: list[tuple[int, ...]] = [(i,) for i in sorted(at_loss)]
+    if degree == 2:
+        every = range(len(unknowns))
+        square = [(i, j) for i in every for j in every if i <= j and (i in at_loss or j in at_loss)]
+        if len(square) > MAX_FEATURES:
+            square = [(i, j) for i, j in square if i in at_loss and j in at_loss][:MAX_FEATURES]
+        monomials = [*reversed(square), *reversed(monomials)]
+    rows: list[list[int]] = []
+    for at, values in _points(question, seed, len(monomials), local.missing):
+        rows += [[_along(m, values, v) % at.prime for m in monomials] for v in at.kernel]
+    found = [_whole(vector) for vector in _solutions(rows)]
+    return [text for vector in found if vector is not None and (text := _sum(vector, monomials, unknowns))]
 
 
 def _along(monomial: tuple[int, ...], values: np.ndarray, direction: np.ndarray) -> int:
@@ -140,7 +148,8 @@ def _sum(coefficients: Sequence[int], monomials: Sequence[tuple[int, ...]], symb
     terms = sorted(((sign * c, m) for c, m in terms), key=lambda t: t[0] < 0)
     text = ""
     for c, monomial in terms:
-        product = "*".join([*([str(abs(c))] if abs(c) != 1 else []), *(symbols[i] for i in monomial)])
+        powers = [_power(symbols[i], monomial.count(i)) for i in dict.fromkeys(monomial)]
+        product = "*".join([*([str(abs(c))] if abs(c) != 1 else []), *powers])
         text += ("" if not text and c > 0 else "-" if not text else " - " if c < 0 else " + ") + product
     return text
 

@@ -208,7 +208,7 @@ def analyse(question: Problem, seed: int = 0, points: int = POINTS) -> Local:
         found = [question.at_random(prime, seed) for prime in modular.PRIMES[:points]]
     except modular.Unlucky:
         raise ModelError(
-            f"{question.model.name}: the model cannot be evaluated at any point; does it divide by zero?"
+            f"{question.model.name}: no point was found where the model can be evaluated; is there a division by zero?"
         ) from None
     rank = max(point.rank for point in found)
     if rank == 0:
