@@ -1,0 +1,88 @@
+"""Outputs: the measured series of the benchmark systems, with the truth beside them.
+
+One `Output` is one output of one system for one draw of parameters and initial states, by the protocol of the paper:
+750 equispaced points, everything uniform in [0.1, 0.9], noise of sd eta*|mean y|.  The exact derivatives at interior
+points come from Taylor arithmetic on the model, never from differences.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from zlib import crc32
+
+import numpy as np
+
+from odejet import Model, simulate
+from odejet.jets.numeric import jets
+from odejet.tape import build
+
+NOISES = (0.0, 1e-8, 1e-6, 1e-4, 1e-2)
+POINTS = 750
+SYSTEMS = Path("/work/shared/benchmark/systems.json")
+LARGEST = 1e100
+"""Draws whose outputs leave this range have blown up, whatever the integrator says."""
+
+
+@dataclass(frozen=True, eq=False)
+class Output:
+    system: str
+    name: str
+    times: np.ndarray
+    clean: np.ndarray
+    interior: np.ndarray
+    truth: np.ndarray
+    """Derivatives 0..h at the interior points, of shape (points, h + 1)."""
+
+    def noisy(self, eta: float, seed: int) -> np.ndarray:
+        """The series with noise of sd eta*|mean|, the same standard normal draw for every eta."""
+        rng = np.random.default_rng([seed, crc32(f"{self.system}/{self.name}".encode())])
+        return self.clean + eta * abs(self.clean.mean()) * rng.standard_normal(len(self.clean))
+
+    @property
+    def scales(self) -> np.ndarray:
+        """The size of each derivative over the interior; for a constant, its value over powers of the time span."""
+        sizes = np.sqrt(np.mean(self.truth**2, axis=0))
+        span = self.times[-1] - self.times[0]
+        floor = 1e-12 * np.abs(self.clean).max() / span ** np.arange(len(sizes))
+        return np.where(sizes > floor, sizes, 1e12 * floor)
+
+
+def systems() -> list[dict[str, Any]]:
+    """The specifications of the 25 systems."""
+    return json.loads(SYSTEMS.read_text())["systems"]
+
+
+def outputs(seed: int, order: int = 6, points: int = POINTS, margin: float = 0.1, places: int = 41) -> Iterator[Output]:
+    """Every output of every system for one draw each, with `places` interior points at least `margin` from the ends."""
+    for specification in systems():
+        yield from _of_system(specification, seed, order, points, margin, places)
+
+
+def _of_system(spec: dict[str, Any], seed: int, order: int, points: int, margin: float, places: int) -> Iterator[Output]:
+    model = Model(
+        states=spec["states"],
+        outputs=spec["outputs"],
+        inputs=spec["inputs"],
+        parameters=spec["parameters"],
+        name=spec["name"],
+    )
+    rng = np.random.default_rng([seed, crc32(spec["name"].encode())])
+    low, high = spec["time"]
+    times = np.linspace(low, high, points)
+    interior = np.linspace(low + margin * (high - low), high - margin * (high - low), places)
+    while True:
+        parameters = dict(zip(model.parameters, rng.uniform(0.1, 0.9, len(model.parameters)), strict=True))
+        initial = dict(zip(model.states, rng.uniform(0.1, 0.9, len(model.states)), strict=True))
+        sim = simulate(model, parameters, initial, times)
+        if sim.success and max(np.abs(sim[name]).max() for name in model.outputs) < LARGEST:
+            break
+    inside = simulate(model, parameters, initial, np.concatenate([[low], interior]))
+    states = np.column_stack([inside.states[name][1:] for name in model.states])
+    values = np.array([parameters[name] for name in model.parameters])
+    truth = jets(build(model), states, values, interior, order=order).output_derivatives[..., 0]
+    for i, name in enumerate(model.outputs):
+        yield Output(spec["name"], name, times, sim[name], interior, truth[:, i])

@@ -1,0 +1,172 @@
+"""Series: one measured output as every estimator sees it, checked once and compressed once.
+
+Times are mapped to x in [-1, 1], values are centred and scaled, known sds become weights.  Polynomial estimators and
+Gaussian processes in a polynomial basis then need the data only through a triangular factor
+
+    [V y] = Q [R z; 0 rho],        V = the weighted Chebyshev matrix,
+
+whose leading blocks serve every smaller degree: `z[:d]` are the data in an orthonormal basis of the polynomials of
+degree below d, and `rho**2 + sum(z[d:]**2)` is the residual sum of squares.  Its cost is linear in the number of points,
+and replicates, gaps and irregular times need no special care.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+
+EPSILON = float(np.finfo(float).eps)
+MIN_TIMES = 4
+"""Fewer different times than this carry no information on derivatives worth the name."""
+BLOCK_ROWS = 2048
+"""Rows per block of the factorisation: small enough for the cache, large enough for BLAS."""
+STARTING_SIZE = 160
+LARGEST_SIZE = 480
+
+
+class DataError(ValueError):
+    """A series that cannot be smoothed; the message says what was given and what to do."""
+
+
+@dataclass(frozen=True, eq=False)
+class Series:
+    """Finite measurements in the order of time, in natural units."""
+
+    times: np.ndarray
+    values: np.ndarray
+    sds: np.ndarray | None = None
+    _factors: dict[int, Compressed] = field(default_factory=dict, repr=False)
+
+    def __len__(self) -> int:
+        return len(self.times)
+
+    @cached_property
+    def distinct(self) -> int:
+        """The number of different times."""
+        return 1 + int(np.count_nonzero(np.diff(self.times)))
+
+    @property
+    def middle(self) -> float:
+        return 0.5 * (self.times[0] + self.times[-1])
+
+    @property
+    def half_width(self) -> float:
+        return 0.5 * (self.times[-1] - self.times[0])
+
+    def x(self, t: np.ndarray | float) -> np.ndarray:
+        """Times mapped so that the data span [-1, 1]."""
+        return (np.asarray(t, dtype=float) - self.middle) / self.half_width
+
+    @cached_property
+    def center(self) -> float:
+        """The mean of the values, weighted where sds are known: the prior mean m of every Gaussian process."""
+        weights = None if self.sds is None else (self.sds.min() / self.sds) ** 2
+        return float(np.average(self.values, weights=weights))
+
+    @cached_property
+    def scale(self) -> float:
+        """The sd of the values around their centre."""
+        return float(np.sqrt(np.mean((self.values - self.center) ** 2)))
+
+    @cached_property
+    def rounding(self) -> float:
+        """The sd of rounding a value of this size to a double: no measurement is more precise."""
+        return EPSILON * float(np.abs(self.values).max()) / np.sqrt(12.0)
+
+    @property
+    def constant(self) -> bool:
+        """Whether the values do not vary beyond rounding."""
+        return bool(np.ptp(self.values) <= 4.0 * EPSILON * np.abs(self.values).max())
+
+    @cached_property
+    def weights(self) -> np.ndarray | float:
+        """What a centred and scaled value is multiplied by so that its noise has the same sd everywhere."""
+        return 1.0 if self.sds is None else self.scale / self.sds
+
+    @cached_property
+    def standardised(self) -> np.ndarray:
+        """Centred, scaled and weighted values."""
+        return (self.values - self.center) / self.scale * self.weights
+
+    def largest_size(self) -> int:
+        """The largest polynomial basis the design supports."""
+        return min(LARGEST_SIZE, self.distinct)
+
+    def compressed(self, size: int) -> Compressed:
+        """The triangular factor of at least `size` basis functions (one factorisation serves all smaller sizes)."""
+        for computed in sorted(self._factors):
+            if computed >= size:
+                return self._factors[computed]
+        self._factors[size] = _compress(self, size)
+        return self._factors[size]
+
+
+@dataclass(frozen=True, eq=False)
+class Compressed:
+    """The triangular factor of the weighted design, and the data in its orthonormal basis."""
+
+    factor: np.ndarray
+    coordinates: np.ndarray
+    residual: float
+    points: int
+
+    def leading(self, size: int) -> tuple[np.ndarray, np.ndarray, float]:
+        """R, z and the residual sum of squares of the first `size` basis functions."""
+        rows = min(size, len(self.coordinates))
+        tail = self.residual**2 + float(np.sum(self.coordinates[rows:] ** 2))
+        return self.factor[:rows, :size], self.coordinates[:rows], tail
+
+
+def series(times: object, values: object, sds: object = None) -> Series:
+    """Check and sort one output; measurements that are NaN are left out."""
+    t, y = _column(times, "times"), _column(values, "values")
+    if len(t) != len(y):
+        raise DataError(f"there are {len(t)} times but {len(y)} values")
+    if np.isinf(y).any():
+        raise DataError(f"value {int(np.isinf(y).argmax())} is infinite; mark missing measurements with NaN")
+    if not np.isfinite(t).all():
+        raise DataError(f"time {int((~np.isfinite(t)).argmax())} is not a finite number")
+    s = None if sds is None else np.broadcast_to(np.asarray(sds, dtype=float), y.shape)
+    kept = np.flatnonzero(~np.isnan(y))
+    kept = kept[np.argsort(t[kept], kind="stable")]
+    if s is not None and not (np.isfinite(s[kept]) & (s[kept] > 0)).all():
+        raise DataError("standard deviations must be positive finite numbers wherever there is a measurement")
+    clean = Series(t[kept], y[kept], None if s is None else s[kept])
+    distinct = clean.distinct if len(clean) else 0
+    if distinct < MIN_TIMES:
+        raise DataError(f"only {distinct} different times have a measurement; smoothing needs at least {MIN_TIMES}")
+    return clean
+
+
+def _column(numbers: object, what: str) -> np.ndarray:
+    try:
+        array = np.asarray(numbers, dtype=float)
+    except (TypeError, ValueError):
+        raise DataError(f"the {what} must be numbers") from None
+    if array.ndim != 1:
+        raise DataError(f"the {what} must be a one-dimensional list, not of shape {array.shape}")
+    return array
+
+
+def chebyshev_rows(x: np.ndarray, size: int) -> np.ndarray:
+    """The Chebyshev polynomials T_0 .. T_{size-1} at x, one row per point."""
+    return np.cos(np.arccos(np.clip(x, -1.0, 1.0))[:, None] * np.arange(size))
+
+
+def _compress(data: Series, size: int) -> Compressed:
+    """QR of the weighted design with the values as its last column, block of rows by block of rows.
+
+    The residual comes out of the factorisation itself, so that it is accurate to rounding even for noise-free data.
+    """
+    x, y = data.x(data.times), data.standardised
+    weights = np.broadcast_to(data.weights, y.shape)
+    above = np.empty((0, size + 1))
+    for start in range(0, len(y), BLOCK_ROWS):
+        rows = slice(start, start + BLOCK_ROWS)
+        design = chebyshev_rows(x[rows], size) * weights[rows, None]
+        above = np.linalg.qr(np.vstack([above, np.column_stack([design, y[rows]])]), mode="r")
+    rank = min(size, len(y))
+    residual = float(abs(above[rank, size])) if len(above) > rank else 0.0
+    return Compressed(above[:rank, :size], above[:rank, size], residual, len(y))
