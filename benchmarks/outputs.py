@@ -36,6 +36,8 @@ class Output:
     interior: np.ndarray
     truth: np.ndarray
     """Derivatives 0..h at the interior points, of shape (points, h + 1)."""
+    shaken: np.ndarray
+    """The same from states that differ by a relative 1e-13: what rounding in the states does to the truth."""
 
     def noisy(self, eta: float, seed: int) -> np.ndarray:
         """The series with noise of sd eta*|mean|, the same standard normal draw for every eta."""
@@ -45,10 +47,31 @@ class Output:
     @property
     def scales(self) -> np.ndarray:
         """The size of each derivative over the interior; for a constant, its value over powers of the time span."""
-        sizes = np.sqrt(np.mean(self.truth**2, axis=0))
+        sizes = rms(self.truth)
         span = self.times[-1] - self.times[0]
         floor = 1e-12 * np.abs(self.clean).max() / span ** np.arange(len(sizes))
         return np.where(sizes > floor, sizes, 1e12 * floor)
+
+    @property
+    def uncertainty(self) -> np.ndarray:
+        """How well the truth is known, relative to the scales: below this, errors are not told apart.
+
+        On a strongly attracting slow manifold (Brusselator) rounding of the states ruins high derivatives.
+        """
+        return np.fmax(rms(self.shaken - self.truth) / self.scales, 1e-14)
+
+    def errors(self, estimates: np.ndarray) -> np.ndarray:
+        """Root mean square error of derivatives 0..h over the interior, relative to the scales."""
+        orders = estimates.shape[1]
+        return rms(estimates - self.truth[:, :orders]) / self.scales[:orders]
+
+
+def rms(columns: np.ndarray) -> np.ndarray:
+    """Root mean square of each column, safe against overflow; infinite where a column is not finite."""
+    largest = np.abs(columns).max(axis=0)
+    scale = np.where(np.isfinite(largest) & (largest > 0), largest, 1.0)
+    sizes = scale * np.sqrt(np.mean((columns / scale) ** 2, axis=0))
+    return np.where(np.isfinite(sizes), sizes, np.inf)
 
 
 def systems() -> list[dict[str, Any]]:
@@ -83,6 +106,11 @@ def _of_system(spec: dict[str, Any], seed: int, order: int, points: int, margin:
     inside = simulate(model, parameters, initial, np.concatenate([[low], interior]))
     states = np.column_stack([inside.states[name][1:] for name in model.states])
     values = np.array([parameters[name] for name in model.parameters])
-    truth = jets(build(model), states, values, interior, order=order).output_derivatives[..., 0]
+    tape = build(model)
+    signs = rng.choice([-1.0, 1.0], states.shape)
+    truth, shaken = (
+        jets(tape, start, values, interior, order=order).output_derivatives[..., 0]
+        for start in (states, states * (1 + 1e-13 * signs))
+    )
     for i, name in enumerate(model.outputs):
-        yield Output(spec["name"], name, times, sim[name], interior, truth[:, i])
+        yield Output(spec["name"], name, times, sim[name], interior, truth[:, i], shaken[:, i])

@@ -12,6 +12,7 @@ and replicates, gaps and irregular times need no special care.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -22,8 +23,8 @@ MIN_TIMES = 4
 """Fewer different times than this carry no information on derivatives worth the name."""
 BLOCK_ROWS = 2048
 """Rows per block of the factorisation: small enough for the cache, large enough for BLAS."""
-STARTING_SIZE = 160
 LARGEST_SIZE = 480
+"""The largest polynomial basis: about seventy periods of an oscillation."""
 
 
 class DataError(ValueError):
@@ -72,13 +73,24 @@ class Series:
 
     @cached_property
     def rounding(self) -> float:
-        """The sd of rounding a value of this size to a double: no measurement is more precise."""
-        return EPSILON * float(np.abs(self.values).max()) / np.sqrt(12.0)
+        """What rounding does to a value of this size in doubles: no measurement is more precise."""
+        return EPSILON * float(np.abs(self.values).max())
 
     @property
     def constant(self) -> bool:
         """Whether the values do not vary beyond rounding."""
-        return bool(np.ptp(self.values) <= 4.0 * EPSILON * np.abs(self.values).max())
+        return bool(np.ptp(self.values) <= 4.0 * self.rounding)
+
+    @property
+    def unit(self) -> float:
+        """The sd of the noise, in natural units of `sds` if they are known, when the standardised noise has sd one."""
+        return self.scale if self.sds is None else 1.0
+
+    @cached_property
+    def floor(self) -> float:
+        """The sum of squares that rounding leaves in the standardised values."""
+        weights = np.broadcast_to(self.weights, self.values.shape)
+        return float(np.sum((weights * self.rounding / self.scale) ** 2))
 
     @cached_property
     def weights(self) -> np.ndarray | float:
@@ -102,6 +114,10 @@ class Series:
         self._factors[size] = _compress(self, size)
         return self._factors[size]
 
+    def orthonormal(self, size: int) -> np.ndarray:
+        """Q of the factorisation of this size, for weight rows; it is run again because few ask for them."""
+        return _orthonormal(self, size)
+
 
 @dataclass(frozen=True, eq=False)
 class Compressed:
@@ -111,6 +127,11 @@ class Compressed:
     coordinates: np.ndarray
     residual: float
     points: int
+
+    @property
+    def size(self) -> int:
+        """The number of basis functions of the factorisation."""
+        return self.factor.shape[1]
 
     def leading(self, size: int) -> tuple[np.ndarray, np.ndarray, float]:
         """R, z and the residual sum of squares of the first `size` basis functions."""
@@ -160,13 +181,33 @@ def _compress(data: Series, size: int) -> Compressed:
 
     The residual comes out of the factorisation itself, so that it is accurate to rounding even for noise-free data.
     """
+    above = np.empty((0, size + 1))
+    for block in _blocks(data, size):
+        above = np.linalg.qr(np.vstack([above, block]), mode="r")
+    rank = min(size, len(data))
+    residual = float(abs(above[rank, size])) if len(above) > rank else 0.0
+    return Compressed(above[:rank, :size], above[:rank, size], residual, len(data))
+
+
+def _blocks(data: Series, size: int) -> Iterator[np.ndarray]:
     x, y = data.x(data.times), data.standardised
     weights = np.broadcast_to(data.weights, y.shape)
-    above = np.empty((0, size + 1))
     for start in range(0, len(y), BLOCK_ROWS):
         rows = slice(start, start + BLOCK_ROWS)
-        design = chebyshev_rows(x[rows], size) * weights[rows, None]
-        above = np.linalg.qr(np.vstack([above, np.column_stack([design, y[rows]])]), mode="r")
-    rank = min(size, len(y))
-    residual = float(abs(above[rank, size])) if len(above) > rank else 0.0
-    return Compressed(above[:rank, :size], above[:rank, size], residual, len(y))
+        yield np.column_stack([chebyshev_rows(x[rows], size) * weights[rows, None], y[rows]])
+
+
+def _orthonormal(data: Series, size: int) -> np.ndarray:
+    """Q of the same factorisation: each block's rows are multiplied by the factors of all later steps."""
+    above = np.empty((0, size + 1))
+    steps = []
+    for block in _blocks(data, size):
+        q, r = np.linalg.qr(np.vstack([above, block]))
+        steps.append((len(above), q))
+        above = r
+    later = np.eye(len(above))
+    rows = []
+    for kept, q in reversed(steps):
+        rows.append(q[kept:] @ later)
+        later = q[:kept] @ later
+    return np.vstack(rows[::-1])[:, : min(size, len(data))]

@@ -1,0 +1,95 @@
+"""Choice: which estimators are admitted for an output, at a time and up to an order, and which one comes first.
+
+Everything is decided from the data.  An interpolant is refused when there is noise to be differentiated, a rational
+function when it has a pole among the data, any fit that leaves clearly more than the noise, and a polynomial where its
+noise gain has taken off compared with the Gaussian process, which happens near the ends and inside gaps.  Every refusal
+has its reason in words.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from odejet.smooth import noise as noise_of
+from odejet.smooth.aaa import Rational
+from odejet.smooth.gp import GaussianProcess
+from odejet.smooth.series import Series
+from odejet.smooth.smoother import Linear, Smoother
+
+OVERSMOOTHED = 1.5
+"""A fit whose own noise is this many times the robust estimate has smoothed the signal away."""
+UNCONVERGED = 30.0
+"""A rational function may miss its samples by this many noise sds (or tolerances) before it is refused."""
+TAKEN_OFF = 6.0
+"""A polynomial's noise gain may exceed that of the Gaussian process by this factor."""
+POLYNOMIALS = ("chebyshev_aicc", "chebyshev_bic", "decay", "blend")
+"""Estimators without the stationary prior that keeps Gaussian processes calm near the ends."""
+
+
+def refusals(data: Series, smoothers: Mapping[str, Smoother], noise: float) -> dict[str, str]:
+    """Estimators that are not to be used anywhere for this output, with reasons."""
+    found: dict[str, str] = {}
+    clean = noise_of.is_clean(data, noise)
+    for name, smoother in smoothers.items():
+        reason = None
+        if isinstance(smoother, Rational):
+            reason = _refuse_rational(data, smoother, noise, clean)
+        elif isinstance(smoother, Linear) and not clean and smoother.noise > OVERSMOOTHED * noise:
+            reason = f"it leaves residuals of sd {smoother.noise:.2g} where the noise is {noise:.2g}"
+        if reason is not None:
+            found[name] = reason
+    return found
+
+
+def interpolation_refused(data: Series, noise: float) -> str | None:
+    """Why the data themselves must not be interpolated, if so."""
+    if noise_of.is_clean(data, noise):
+        return None
+    times = noise / noise_of.floor(data)
+    return f"an interpolant would differentiate the noise, whose sd {noise:.2g} is {times:.0e} times rounding"
+
+
+def _refuse_rational(data: Series, smoother: Rational, noise: float, clean: bool) -> str | None:
+    allowed = UNCONVERGED * max(noise if data.sds is None else noise * float(data.sds.max()), data.rounding)
+    if clean:
+        allowed = max(allowed, 1e-10 * data.scale)
+    if smoother.error > allowed:
+        return f"it misses the values by {smoother.error:.2g}"
+    if smoother.has_real_pole():
+        return "it has a pole between the data"
+    return None
+
+
+def refusals_at(
+    data: Series, smoothers: Mapping[str, Smoother], t: float, order: int, calm: GaussianProcess | None
+) -> dict[str, str]:
+    """Estimators that are not to be used at this time up to this order, with reasons."""
+    if not data.times[0] <= t <= data.times[-1]:
+        reason = f"t = {t:g} is outside the data, which span {data.times[0]:g} to {data.times[-1]:g}"
+        return dict.fromkeys(smoothers, reason)
+    if calm is None:
+        return {}
+    found = {}
+    highest = max(order, 1)
+    usual = calm.jet(t, highest).gains
+    for name in POLYNOMIALS:
+        smoother = smoothers.get(name)
+        if not isinstance(smoother, Linear):
+            continue
+        excess = smoother.jet(t, highest).gains[1:] / usual[1:]
+        if excess.max() > TAKEN_OFF:
+            j = 1 + int(excess.argmax())
+            found[name] = f"at t = {t:g} its noise gain of order {j} is {excess.max():.1f} times that of {calm.name}"
+    return found
+
+
+def order_of_trust(data: Series, noise: float, smoothers: Mapping[str, Smoother]) -> tuple[str, ...]:
+    """Names in the order in which they are to be tried first.
+
+    The blend by evidence is the most accurate over all outputs and noise levels but the noise-free: there evidence
+    compares how priors fit rounding, and the decaying coordinates, which adapt most freely, are better.
+    """
+    preferred = ["blend", "decay", "gp_se", "gp_rq", "chebyshev_bic"]
+    if noise_of.is_clean(data, noise):
+        preferred = ["decay", "blend", "aaa", "chebyshev_bic", "gp_se", "gp_rq"]
+    return tuple(name for name in [*preferred, *smoothers] if name in smoothers)

@@ -1,0 +1,163 @@
+"""Output: every estimator of one measured output, fitted together, with one noise level and an automatic first choice.
+
+The estimators share one compressed form of the data, so that fitting all of them costs little more than the dearest:
+
+    blend            average of the priors below by evidence: the usual first choice
+    decay            polynomials with decaying coordinates, averaged over how they decay
+    gp_se, gp_rq     Gaussian processes, squared-exponential and rational-quadratic
+    gp_se_short, …   the same with 0.6 of their length scale
+    chebyshev_bic, chebyshev_aicc    least squares, the degree by criterion
+    aaa              rational interpolation of the data (noise-free data only)
+    aaa_blend        rational approximation of the blend, the data freed of noise
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from odejet.smooth import aaa, chebyshev, choose, decay, gp
+from odejet.smooth import noise as noise_of
+from odejet.smooth.blend import blend
+from odejet.smooth.kernels import Kernel
+from odejet.smooth.series import LARGEST_SIZE, DataError, Series, series
+from odejet.smooth.smoother import Constant, Jet, Polynomial, Smoother
+
+if TYPE_CHECKING:
+    import matplotlib.figure
+
+LARGE = 208
+"""Bases above this size take their first guess of the kernel from a part of the data."""
+NOISY = 1e-5
+"""Noise above this share of the signal allows squared (faster) decompositions."""
+
+
+@dataclass(frozen=True, eq=False)
+class Smoothed:
+    """All fits of one output."""
+
+    series: Series
+    noise: float
+    """The noise sd: in natural units, or as a multiple of the known sds."""
+    smoothers: dict[str, Smoother]
+    refused: dict[str, str]
+    """Estimators refused for the whole output, with reasons."""
+
+    def admitted(self, t: float | None = None, order: int = 0) -> dict[str, Smoother]:
+        """Estimators in the order of trust; with a time, those admitted there up to the order."""
+        refused = self.refusals(t, order)
+        trusted = choose.order_of_trust(self.series, self.noise, self.smoothers)
+        return {name: self.smoothers[name] for name in dict.fromkeys(trusted) if name not in refused}
+
+    def refusals(self, t: float | None = None, order: int = 0) -> dict[str, str]:
+        """Reasons by the names of the estimators that are refused."""
+        if t is None:
+            return dict(self.refused)
+        local = choose.refusals_at(self.series, self.smoothers, t, order, self._calm)
+        return {**local, **self.refused}
+
+    def first(self, t: float | None = None, order: int = 0) -> Smoother:
+        """The automatic choice."""
+        for smoother in self.admitted(t, order).values():
+            return smoother
+        reasons = "; ".join(f"{name}: {reason}" for name, reason in self.refusals(t, order).items())
+        raise DataError(f"no estimator is admitted ({reasons})")
+
+    def jet(self, t: float, order: int, estimator: str | None = None) -> Jet:
+        """Derivatives at one time by the automatic choice or by name, their error law with the robust noise."""
+        smoother = self.first(t, order) if estimator is None else self.smoothers[estimator]
+        return replace(smoother.jet(t, order), noise=self.noise)
+
+    def __call__(self, times: np.ndarray | float) -> np.ndarray:
+        return self.first()(times)
+
+    def plot(self, orders: int = 2) -> matplotlib.figure.Figure:
+        """Data, fit with band, and the first derivatives."""
+        from odejet.smooth.plots import plot_output
+
+        return plot_output(self, orders)
+
+    @cached_property
+    def _calm(self) -> gp.GaussianProcess | None:
+        """The Gaussian process with the better evidence, the standard for noise gains."""
+        processes = [self.smoothers.get(name) for name in ("gp_se", "gp_rq")]
+        found = [p for p in processes if isinstance(p, gp.GaussianProcess) and p.name not in self.refused]
+        return max(found, key=lambda p: p.evidence, default=None)
+
+    def __repr__(self) -> str:
+        unit = "" if self.series.sds is None else " times the given sds"
+        lines = [f"Smoothed output: {len(self.series)} values, noise sd {self.noise:.3g}{unit}"]
+        for name, smoother in self.admitted().items():
+            lines.append(f"  {name}: {getattr(smoother, 'description', '')}")
+        lines += [f"  {name} refused: {reason}" for name, reason in self.refused.items()]
+        return "\n".join(lines)
+
+
+def fit_output(times: object, values: object, sds: object = None) -> Smoothed:
+    """Fit every estimator to one output; NaN marks missing values, `sds` are known standard deviations."""
+    data = series(times, values, sds)
+    if data.constant:
+        return Smoothed(data, noise_of.floor(data), {"constant": Constant("constant", data)}, {})
+    size, degree = chebyshev.needed_size(data)
+    smoothers: dict[str, Smoother] = {}
+    polynomials = [chebyshev.fit(data, size, criterion) for criterion in ("bic", "aicc")]
+    design = _design(data, size, degree, polynomials[0].noise)
+    decays = decay.fit(data, min(design.size, data.largest_size()))
+    processes = _processes(design)
+    mixed = blend([*decays, *processes], "blend")
+    falling = blend(decays, "decay")
+    short = [gp.shortened(design, process) for process in processes]
+    for fit in [mixed, falling, *processes, *short, *polynomials]:
+        smoothers[fit.name] = fit
+    noise = noise_of.estimate(data, [mixed, falling, *processes, polynomials[0]])
+    refused = {}
+    reason = choose.interpolation_refused(data, noise)
+    if reason is None:
+        smoothers["aaa"] = aaa.interpolate(data, 4.0 * noise * _typical_sd(data))
+    else:
+        refused["aaa"] = reason
+    smoothers["aaa_blend"] = _rational_blend(data, mixed, noise)
+    refused.update(choose.refusals(data, smoothers, noise))
+    return Smoothed(data, noise, smoothers, refused)
+
+
+def _typical_sd(data: Series) -> float:
+    return 1.0 if data.sds is None else float(np.median(data.sds))
+
+
+def _design(data: Series, size: int, degree: int, noise: float) -> gp.Design:
+    """A basis with room beyond the degree the data ask for: the prior has a tail, and short length scales a longer one."""
+    wanted = min(8 * int(np.ceil((1.3 * degree + 32) / 8)), LARGEST_SIZE)
+    wanted = min(wanted, size) if size < data.distinct else wanted
+    return gp.Design.of(data, wanted, noisy=noise / data.unit > NOISY)
+
+
+def _processes(design: gp.Design) -> list[gp.GaussianProcess]:
+    """Both Gaussian processes; for large bases from a guess, because each trial is dear."""
+    if design.size <= LARGE:
+        se = gp.fit_se(design)
+        return [se, gp.fit_rq(design, se)]
+    guess_se, guess_rq = _guesses(design.series)
+    se = gp.fit_se(design, guess_se.length)
+    return [se, gp.fit_rq(design, se, guess_rq)]
+
+
+def _guesses(data: Series) -> tuple[Kernel, Kernel]:
+    """Kernels fitted to the middle third of the data: both are stationary, so a part knows their length scales."""
+    third = data.half_width / 3.0
+    inside = np.abs(data.times - data.middle) <= third
+    part = Series(data.times[inside], data.values[inside], None if data.sds is None else data.sds[inside])
+    size, degree = chebyshev.needed_size(part)
+    design = _design(part, size, degree, chebyshev.fit(part, size, "bic").noise)
+    se = gp.fit_se(design)
+    return se.kernel, gp.fit_rq(design, se).kernel
+
+
+def _rational_blend(data: Series, mixed: Polynomial, noise: float) -> aaa.Rational:
+    """AAA on the blend, to a tolerance well below the noise that is left in it."""
+    places = data.middle + data.half_width * np.linspace(-0.8, 0.8, 9)
+    left = noise * float(np.median([mixed.jet(t, 0).gains[0] for t in places]))
+    return aaa.of_smoother(data, mixed, min(2 * len(mixed.operator), aaa.MOST_POINTS), 0.1 * left)
