@@ -24,6 +24,11 @@ SIZES = (160, 320, 480)
 ROOM = 0.8
 """The share of the basis a degree may take before the next size is tried."""
 
+ROUNDINGS = 30.0
+"""Residuals of so many roundings of the largest value are near rounding."""
+INDEPENDENT = 1000
+"""Points that count as independent evidence there."""
+
 
 @dataclass(frozen=True, eq=False)
 class ChebyshevFit(Polynomial):
@@ -78,11 +83,14 @@ def _residuals(compressed: Compressed) -> np.ndarray:
 def _criterion(data: Series, compressed: Compressed, criterion: str) -> np.ndarray:
     """The criterion of degrees 0, 1, 2, ...; degrees that leave no freedom to estimate the noise are out."""
     n = len(data)
-    most = max(min(len(compressed.coordinates), data.distinct - 2, n - 3), 1)
+    most = min(len(compressed.coordinates), data.largest_size())
     parameters = np.arange(1, most + 1) + 1.0
     residuals = _residuals(compressed)[1 : most + 1] + data.floor
     if data.sds is None:
-        misfit = n * (np.log(2.0 * np.pi * residuals / n) + 1.0)
+        # Rounding has structure, which many points would resolve: near it, more points are no more evidence.
+        near = ROUNDINGS**2 * data.floor
+        misfit = n * (np.log(2.0 * np.pi * np.maximum(residuals, near) / n) + 1.0)
+        misfit += min(n, INDEPENDENT) * np.log(np.minimum(residuals, near) / near)
     else:
         misfit = residuals + n * np.log(2.0 * np.pi)
         parameters = parameters - 1.0

@@ -14,12 +14,16 @@ from odejet.smooth import noise as noise_of
 from odejet.smooth.aaa import Rational
 from odejet.smooth.gp import GaussianProcess
 from odejet.smooth.series import Series
-from odejet.smooth.smoother import Linear, Smoother
+from odejet.smooth.smoother import Linear, Polynomial, Smoother
 
 OVERSMOOTHED = 1.5
 """A fit whose own noise is this many times the robust estimate has smoothed the signal away."""
 UNCONVERGED = 30.0
 """A rational function may miss its samples by this many noise sds (or tolerances) before it is refused."""
+CANCELLED = 3.0
+"""Rounding in the evaluation of a polynomial may reach this many times the noise."""
+MATCHED = 3.0
+"""For noise-free data, decaying coordinates that leave at most this many times the noise come first."""
 TAKEN_OFF = 6.0
 """A polynomial's noise gain may exceed that of the Gaussian process by this factor."""
 POLYNOMIALS = ("chebyshev_aicc", "chebyshev_bic", "decay", "blend")
@@ -30,12 +34,15 @@ def refusals(data: Series, smoothers: Mapping[str, Smoother], noise: float) -> d
     """Estimators that are not to be used anywhere for this output, with reasons."""
     found: dict[str, str] = {}
     clean = noise_of.is_clean(data, noise)
+    rounding = noise_of.CLEAN * noise_of.floor(data)
     for name, smoother in smoothers.items():
         reason = None
         if isinstance(smoother, Rational):
             reason = _refuse_rational(data, smoother, noise, clean)
-        elif isinstance(smoother, Linear) and not clean and smoother.noise > OVERSMOOTHED * noise:
+        elif isinstance(smoother, Linear) and smoother.noise > max(OVERSMOOTHED * noise, rounding):
             reason = f"it leaves residuals of sd {smoother.noise:.2g} where the noise is {noise:.2g}"
+        elif isinstance(smoother, Polynomial) and smoother.cancellation > CANCELLED * noise * data.typical_sd:
+            reason = f"its coefficients cancel: evaluation loses {smoother.cancellation:.1g} to rounding"
         if reason is not None:
             found[name] = reason
     return found
@@ -84,12 +91,14 @@ def refusals_at(
 
 
 def order_of_trust(data: Series, noise: float, smoothers: Mapping[str, Smoother]) -> tuple[str, ...]:
-    """Names in the order in which they are to be tried first.
+    """Names in the order in which they are to be tried.
 
-    The blend by evidence is the most accurate over all outputs and noise levels but the noise-free: there evidence
-    compares how priors fit rounding, and the decaying coordinates, which adapt most freely, are better.
+    The blend by evidence is the most accurate over outputs and noise levels.  Noise-free data are the exception: there
+    evidence compares how well priors fit rounding, and the decaying coordinates, which adapt most freely, are better.
     """
     preferred = ["blend", "decay", "gp_se", "gp_rq", "chebyshev_bic"]
-    if noise_of.is_clean(data, noise):
-        preferred = ["decay", "blend", "aaa", "chebyshev_bic", "gp_se", "gp_rq"]
-    return tuple(name for name in [*preferred, *smoothers] if name in smoothers)
+    falling = smoothers.get("decay")
+    if noise_of.is_clean(data, noise) and isinstance(falling, Linear) and falling.noise <= MATCHED * noise:
+        preferred.remove("decay")
+        preferred.insert(0, "decay")
+    return tuple(dict.fromkeys(name for name in (*preferred, *smoothers) if name in smoothers))

@@ -21,7 +21,9 @@ from odejet.smooth.series import Series
 from odejet.smooth.smoother import Polynomial
 
 POWERS = (0.7, 1.0, 1.4)
-SLOWEST, FASTEST, SPACING = np.log(0.02), np.log(8.0), 0.5
+SLOWEST = 4.0
+"""The least fall of the prior sd over the whole basis, as a logarithm: less would call white noise a signal."""
+FASTEST, SPACING = np.log(8.0), 0.5
 NEGLIGIBLE = 1e-18
 """Coordinates shrunk by more than this are left out."""
 
@@ -42,7 +44,8 @@ def _fit_power(data: Series, size: int, power: float) -> Polynomial:
         known = data.sds is not None
         return variances, best_ratio(variances, coordinates, tail + data.floor, len(data), known)
 
-    starts = np.arange(SLOWEST, FASTEST, SPACING)
+    slowest = np.log(SLOWEST / max(steps[-1], 1.0))
+    starts = np.linspace(slowest, FASTEST, 2 + int((FASTEST - slowest) / SPACING))
     log_rate = climb(lambda v: prior(v)[1].evidence, starts)
     variances, ratio = prior(log_rate)
     shrink = variances / (variances + ratio.ratio)

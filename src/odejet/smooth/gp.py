@@ -107,30 +107,39 @@ def fit_rq(design: Design, se: GaussianProcess, guess: Kernel | None = None) -> 
     The exponent is refined by one parabola through the starts; length scales of the mixture grow as it falls.  With a
     `guess` in natural time its exponent is kept and only the length scale climbs.
     """
-    centre = np.log(se.kernel.length / design.series.half_width)
-    high = np.log(LONGEST)
+    half, high = design.series.half_width, float(np.log(LONGEST))
     best: dict[float, tuple[float, float]] = {}
 
-    def follow(log_shape: float, middle: float) -> None:
-        middle = min(middle, high - 0.4)
-
+    def follow(log_shape: float, middle: float) -> float:
         def evidence(log_length: float) -> float:
             return decompose(design, Kernel(float(np.exp(log_length)), float(np.exp(log_shape)))).ratio.evidence
 
-        best[log_shape] = bracketed(evidence, middle, 0.4, high)
+        best[log_shape] = bracketed(evidence, min(middle, high - 0.3), 0.3, high)
+        return best[log_shape][1]
 
     if guess is not None:
-        follow(float(np.log(guess.alpha)), float(np.log(guess.length / design.series.half_width)))
-    for shape in SHAPES if guess is None else ():
-        follow(float(np.log(shape)), centre + 0.6 / np.sqrt(shape))
-    ordered = sorted(best)
-    peak = max(ordered, key=lambda v: best[v][1])
-    place = ordered.index(peak)
-    if 0 < place < len(ordered) - 1:
-        left, right = ordered[place - 1], ordered[place + 1]
-        follow(parabola((left, peak, right), tuple(best[v][1] for v in (left, peak, right))), best[peak][0])
+        follow(float(np.log(guess.alpha)), float(np.log(guess.length / half)))
+    else:
+        _follow_shapes(follow, best, float(np.log(se.kernel.length / half)))
     log_shape = max(best, key=lambda v: best[v][1])
     return at(design, Kernel(float(np.exp(best[log_shape][0])), float(np.exp(log_shape))), "gp_rq")
+
+
+def _follow_shapes(
+    follow: Callable[[float, float], float], best: dict[float, tuple[float, float]], centre: float
+) -> None:
+    """Climb for one exponent after the other in the direction of better evidence, then between the best three."""
+    logs = [float(np.log(shape)) for shape in SHAPES]
+    follow(logs[2], centre + 0.35)
+    if follow(logs[1], best[logs[2]][0] + 0.3) > best[logs[2]][1]:
+        follow(logs[0], best[logs[1]][0] + 0.4)
+    else:
+        follow(logs[3], centre + 0.15)
+    ordered = sorted(best)
+    peak = max(ordered, key=lambda v: best[v][1])
+    if peak == ordered[1]:
+        values = (best[ordered[0]][1], best[peak][1], best[ordered[2]][1])
+        follow(parabola((ordered[0], peak, ordered[2]), values), best[peak][0])
 
 
 def shortened(design: Design, fitted: GaussianProcess, factor: float = 0.6) -> GaussianProcess:

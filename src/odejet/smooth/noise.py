@@ -25,7 +25,7 @@ def estimate(data: Series, fits: Iterable[Linear]) -> float:
 def floor(data: Series) -> float:
     """The least noise sd that numbers of this size can have."""
     rounding = max(data.rounding, float(np.finfo(float).tiny))
-    return rounding if data.sds is None else rounding / float(np.median(data.sds))
+    return rounding if data.sds is None else rounding / data.typical_sd
 
 
 def is_clean(data: Series, noise: float) -> bool:

@@ -50,7 +50,7 @@ class Smoothed:
         """Estimators in the order of trust; with a time, those admitted there up to the order."""
         refused = self.refusals(t, order)
         trusted = choose.order_of_trust(self.series, self.noise, self.smoothers)
-        return {name: self.smoothers[name] for name in dict.fromkeys(trusted) if name not in refused}
+        return {name: self.smoothers[name] for name in trusted if name not in refused}
 
     def refusals(self, t: float | None = None, order: int = 0) -> dict[str, str]:
         """Reasons by the names of the estimators that are refused."""
@@ -105,7 +105,7 @@ def fit_output(times: object, values: object, sds: object = None) -> Smoothed:
     smoothers: dict[str, Smoother] = {}
     polynomials = [chebyshev.fit(data, size, criterion) for criterion in ("bic", "aicc")]
     design = _design(data, size, degree, polynomials[0].noise)
-    decays = decay.fit(data, min(design.size, data.largest_size()))
+    decays = decay.fit(data, min(design.size, data.distinct))
     processes = _processes(design)
     mixed = blend([*decays, *processes], "blend")
     falling = blend(decays, "decay")
@@ -116,7 +116,7 @@ def fit_output(times: object, values: object, sds: object = None) -> Smoothed:
     refused = {}
     reason = choose.interpolation_refused(data, noise)
     if reason is None:
-        smoothers["aaa"] = aaa.interpolate(data, 4.0 * noise * _typical_sd(data))
+        smoothers["aaa"] = aaa.interpolate(data, 4.0 * noise * data.typical_sd)
     else:
         refused["aaa"] = reason
     smoothers["aaa_blend"] = _rational_blend(data, mixed, noise)
@@ -124,14 +124,10 @@ def fit_output(times: object, values: object, sds: object = None) -> Smoothed:
     return Smoothed(data, noise, smoothers, refused)
 
 
-def _typical_sd(data: Series) -> float:
-    return 1.0 if data.sds is None else float(np.median(data.sds))
-
-
 def _design(data: Series, size: int, degree: int, noise: float) -> gp.Design:
     """A basis with room beyond the degree the data ask for: the prior has a tail, and short length scales a longer one."""
-    wanted = min(8 * int(np.ceil((1.3 * degree + 32) / 8)), LARGEST_SIZE)
-    wanted = min(wanted, size) if size < data.distinct else wanted
+    wanted = min(8 * int(np.ceil((1.2 * degree + 28) / 8)), LARGEST_SIZE)
+    wanted = min(wanted, size) if size < data.largest_size() else wanted
     return gp.Design.of(data, wanted, noisy=noise / data.unit > NOISY)
 
 

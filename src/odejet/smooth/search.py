@@ -7,11 +7,20 @@ from collections.abc import Callable
 import numpy as np
 
 GOLDEN = 0.5 * (np.sqrt(5.0) - 1.0)
+HOPELESS = 100.0
+"""A start whose log evidence is this far below the best is not worth following."""
 
 
 def climb(evidence: Callable[[float], float], starts: np.ndarray) -> float:
-    """The best of a grid of starts, refined between its neighbours."""
-    values = [evidence(v) for v in starts]
+    """The best of a grid of starts, refined between its neighbours.
+
+    The starts are taken in order, and the rest is left out once the evidence has fallen far and keeps falling.
+    """
+    values: list[float] = []
+    for place in starts:
+        values.append(evidence(float(place)))
+        if len(values) > 3 and values[-1] < values[-2] < max(values) - HOPELESS:
+            break
     best = int(np.argmax(values))
     low, high = starts[max(best - 1, 0)], starts[min(best + 1, len(starts) - 1)]
     return _golden(evidence, float(low), float(high), (float(starts[best]), values[best]))[0]

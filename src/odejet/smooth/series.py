@@ -86,6 +86,11 @@ class Series:
         """The sd of the noise, in natural units of `sds` if they are known, when the standardised noise has sd one."""
         return self.scale if self.sds is None else 1.0
 
+    @property
+    def typical_sd(self) -> float:
+        """The median of the known sds; one if there are none, for then noise is in natural units anyway."""
+        return 1.0 if self.sds is None else float(np.median(self.sds))
+
     @cached_property
     def floor(self) -> float:
         """The sum of squares that rounding leaves in the standardised values."""
@@ -103,8 +108,12 @@ class Series:
         return (self.values - self.center) / self.scale * self.weights
 
     def largest_size(self) -> int:
-        """The largest polynomial basis the design supports."""
-        return min(LARGEST_SIZE, self.distinct)
+        """The largest basis for polynomials without a prior.
+
+        On n equispaced points polynomials of degree d are tame for |x| < sqrt(1 - (d/n)^2) and explode outside, so that
+        half the points leave them the inner 85 % of the interval.
+        """
+        return min(LARGEST_SIZE, max(self.distinct // 2, min(6, self.distinct - 2)))
 
     def compressed(self, size: int) -> Compressed:
         """The triangular factor of at least `size` basis functions (one factorisation serves all smaller sizes)."""

@@ -19,7 +19,7 @@ from functools import cached_property
 import numba
 import numpy as np
 
-from odejet.smooth.series import Series
+from odejet.smooth.series import EPSILON, Series
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,6 +130,11 @@ class Polynomial(Linear):
     @cached_property
     def coefficients(self) -> np.ndarray:
         return self.operator @ self.coordinates
+
+    @property
+    def cancellation(self) -> float:
+        """What rounding does to a value: terms much larger than their sum lose its digits."""
+        return EPSILON * float(np.abs(self.coefficients).sum()) * self.series.scale
 
     def derivatives(self, times: np.ndarray | float, order: int) -> np.ndarray:
         data = self.series
