@@ -16,7 +16,7 @@ from odejet.smooth.gp import GaussianProcess
 from odejet.smooth.series import Series
 from odejet.smooth.smoother import Linear, Polynomial, Smoother
 
-OVERSMOOTHED = 1.5
+OVERSMOOTHED = 2.0
 """A fit whose own noise is this many times the robust estimate has smoothed the signal away."""
 UNCONVERGED = 30.0
 """A rational function may miss its samples by this many noise sds (or tolerances) before it is refused."""
@@ -26,6 +26,8 @@ MATCHED = 3.0
 """For noise-free data, decaying coordinates that leave at most this many times the noise come first."""
 TAKEN_OFF = 6.0
 """A polynomial's noise gain may exceed that of the Gaussian process by this factor."""
+TAKEN_OFF_CLEAN = 1e4
+"""The same where there is only rounding to be amplified, and the bias of an oversmoothed process is the larger risk."""
 POLYNOMIALS = ("chebyshev_aicc", "chebyshev_bic", "decay", "blend")
 """Estimators without the stationary prior that keeps Gaussian processes calm near the ends."""
 
@@ -68,7 +70,7 @@ def _refuse_rational(data: Series, smoother: Rational, noise: float, clean: bool
 
 
 def refusals_at(
-    data: Series, smoothers: Mapping[str, Smoother], t: float, order: int, calm: GaussianProcess | None
+    data: Series, smoothers: Mapping[str, Smoother], t: float, order: int, noise: float, calm: GaussianProcess | None
 ) -> dict[str, str]:
     """Estimators that are not to be used at this time up to this order, with reasons."""
     if not data.times[0] <= t <= data.times[-1]:
@@ -78,13 +80,14 @@ def refusals_at(
         return {}
     found = {}
     highest = max(order, 1)
+    limit = TAKEN_OFF_CLEAN if noise_of.is_clean(data, noise) else TAKEN_OFF
     usual = calm.jet(t, highest).gains
     for name in POLYNOMIALS:
         smoother = smoothers.get(name)
         if not isinstance(smoother, Linear):
             continue
         excess = smoother.jet(t, highest).gains[1:] / usual[1:]
-        if excess.max() > TAKEN_OFF:
+        if excess.max() > limit:
             j = 1 + int(excess.argmax())
             found[name] = f"at t = {t:g} its noise gain of order {j} is {excess.max():.1f} times that of {calm.name}"
     return found

@@ -24,6 +24,8 @@ POWERS = (0.7, 1.0, 1.4)
 SLOWEST = 4.0
 """The least fall of the prior sd over the whole basis, as a logarithm: less would call white noise a signal."""
 FASTEST, SPACING = np.log(8.0), 0.5
+SHARE = 0.7
+"""Terms per different time at most: beyond, the orthonormal polynomials explode between the outer points."""
 NEGLIGIBLE = 1e-18
 """Coordinates shrunk by more than this are left out."""
 
@@ -35,7 +37,8 @@ def fit(data: Series, size: int) -> list[Polynomial]:
 
 def _fit_power(data: Series, size: int, power: float) -> Polynomial:
     compressed = data.compressed(size)
-    factor, coordinates, tail = compressed.leading(min(size, data.distinct))
+    most = max(int(SHARE * data.distinct), min(6, data.distinct - 1))
+    factor, coordinates, tail = compressed.leading(min(size, most))
     steps = np.arange(len(coordinates)) ** power
 
     def prior(log_rate: float) -> tuple[np.ndarray, Ratio]:

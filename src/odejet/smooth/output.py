@@ -56,7 +56,7 @@ class Smoothed:
         """Reasons by the names of the estimators that are refused."""
         if t is None:
             return dict(self.refused)
-        local = choose.refusals_at(self.series, self.smoothers, t, order, self._calm)
+        local = choose.refusals_at(self.series, self.smoothers, t, order, self.noise, self._calm)
         return {**local, **self.refused}
 
     def first(self, t: float | None = None, order: int = 0) -> Smoother:
@@ -84,7 +84,7 @@ class Smoothed:
     def _calm(self) -> gp.GaussianProcess | None:
         """The Gaussian process with the better evidence, the standard for noise gains."""
         processes = [self.smoothers.get(name) for name in ("gp_se", "gp_rq")]
-        found = [p for p in processes if isinstance(p, gp.GaussianProcess) and p.name not in self.refused]
+        found = [p for p in processes if isinstance(p, gp.GaussianProcess)]
         return max(found, key=lambda p: p.evidence, default=None)
 
     def __repr__(self) -> str:
@@ -105,14 +105,14 @@ def fit_output(times: object, values: object, sds: object = None) -> Smoothed:
     smoothers: dict[str, Smoother] = {}
     polynomials = [chebyshev.fit(data, size, criterion) for criterion in ("bic", "aicc")]
     design = _design(data, size, degree, polynomials[0].noise)
-    decays = decay.fit(data, min(design.size, data.distinct))
+    decays = decay.fit(data, design.size)
     processes = _processes(design)
     mixed = blend([*decays, *processes], "blend")
     falling = blend(decays, "decay")
     short = [gp.shortened(design, process) for process in processes]
     for fit in [mixed, falling, *processes, *short, *polynomials]:
         smoothers[fit.name] = fit
-    noise = noise_of.estimate(data, [mixed, falling, *processes, polynomials[0]])
+    noise = noise_of.estimate(data, [mixed, *processes, polynomials[0]])
     refused = {}
     reason = choose.interpolation_refused(data, noise)
     if reason is None:
