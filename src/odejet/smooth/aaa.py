@@ -21,7 +21,7 @@ from scipy.linalg import eigvals
 from odejet.smooth.series import EPSILON, Series
 from odejet.smooth.smoother import Smoother
 
-MOST_TERMS = 100
+MOST_TERMS = 60
 MOST_POINTS = 400
 """Samples used at most: an interpolant gains nothing from more."""
 STALLED = 1e-9
@@ -45,7 +45,7 @@ class Rational(Smoother):
 
     def derivatives(self, times: np.ndarray | float, order: int) -> np.ndarray:
         data = self.series
-        x = data.x(np.atleast_1d(times))
+        x = data.inside(times)
         taylor = np.array([_taylor(self.support, self.values, self.weights, place, order) for place in x])
         factorials = np.array([float(factorial(j)) for j in range(order + 1)])
         out = taylor * factorials * (data.scale / data.half_width ** np.arange(order + 1))

@@ -24,6 +24,8 @@ CANCELLED = 3.0
 """Rounding in the evaluation of a polynomial may reach this many times the noise."""
 MATCHED = 3.0
 """For noise-free data, decaying coordinates that leave at most this many times the noise come first."""
+FITTING = 1.15
+"""A Gaussian process is a standard for noise gains if its own noise is at most this many times the robust estimate."""
 TAKEN_OFF = 6.0
 """A polynomial's noise gain may exceed that of the Gaussian process by this factor."""
 TAKEN_OFF_CLEAN = 1e4

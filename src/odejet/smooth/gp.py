@@ -35,6 +35,8 @@ LONGEST = 20.0
 """The longest length scale tried, in halves of the time span: beyond, the process is a polynomial of low degree."""
 RESOLUTION = 4.0
 """The shortest length scale tried, times the number of basis functions."""
+LOWEST_FREQUENCY = 1e-4
+"""Lower frequencies, in radians per half of the time span, are a constant."""
 SMALL = 100
 """Up to this size a singular value decomposition costs no more than squaring."""
 STARTS = 0.75
@@ -89,16 +91,17 @@ def fit_se(design: Design, guess: float | None = None) -> GaussianProcess:
     """
     low, high = np.log(RESOLUTION / design.size), np.log(LONGEST)
 
+    trials = Trials(design)
+
     def evidence(log_length: float) -> float:
-        return decompose(design, Kernel(float(np.exp(log_length)))).ratio.evidence
+        return trials(Kernel(float(np.exp(log_length))))
 
     if guess is None:
-        starts = np.linspace(low, high, int(np.ceil((high - low) / STARTS)) + 1)
-        log_length = climb(evidence, starts)
+        climb(evidence, np.linspace(low, high, int(np.ceil((high - low) / STARTS)) + 1))
     else:
         middle = float(np.clip(np.log(guess / design.series.half_width), low, high - 0.2))
-        log_length = bracketed(evidence, middle, 0.2, high)[0]
-    return at(design, Kernel(float(np.exp(log_length))), "gp_se")
+        bracketed(evidence, middle, 0.2, high)
+    return trials.process("gp_se")
 
 
 def fit_rq(design: Design, se: GaussianProcess, guess: Kernel | None = None) -> GaussianProcess:
@@ -108,11 +111,12 @@ def fit_rq(design: Design, se: GaussianProcess, guess: Kernel | None = None) -> 
     `guess` in natural time its exponent is kept and only the length scale climbs.
     """
     half, high = design.series.half_width, float(np.log(LONGEST))
+    trials = Trials(design)
     best: dict[float, tuple[float, float]] = {}
 
     def follow(log_shape: float, middle: float) -> float:
         def evidence(log_length: float) -> float:
-            return decompose(design, Kernel(float(np.exp(log_length)), float(np.exp(log_shape)))).ratio.evidence
+            return trials(Kernel(float(np.exp(log_length)), float(np.exp(log_shape))))
 
         best[log_shape] = bracketed(evidence, min(middle, high - 0.3), 0.3, high)
         return best[log_shape][1]
@@ -121,8 +125,7 @@ def fit_rq(design: Design, se: GaussianProcess, guess: Kernel | None = None) -> 
         follow(float(np.log(guess.alpha)), float(np.log(guess.length / half)))
     else:
         _follow_shapes(follow, best, float(np.log(se.kernel.length / half)))
-    log_shape = max(best, key=lambda v: best[v][1])
-    return at(design, Kernel(float(np.exp(best[log_shape][0])), float(np.exp(log_shape))), "gp_rq")
+    return trials.process("gp_rq")
 
 
 def _follow_shapes(
@@ -151,9 +154,31 @@ def shortened(design: Design, fitted: GaussianProcess, factor: float = 0.6) -> G
     return at(design, kernel, f"{fitted.name}_short")
 
 
+class Trials:
+    """Kernels tried in a search; the best one's decomposition is kept."""
+
+    def __init__(self, design: Design) -> None:
+        self.design = design
+        self.best: tuple[Kernel, Decomposition] | None = None
+
+    def __call__(self, kernel: Kernel) -> float:
+        """The evidence of a kernel."""
+        found = decompose(self.design, kernel)
+        if self.best is None or found.ratio.evidence > self.best[1].ratio.evidence:
+            self.best = kernel, found
+        return found.ratio.evidence
+
+    def process(self, name: str) -> GaussianProcess:
+        assert self.best is not None
+        return _assemble(self.design, *self.best, name)
+
+
 def at(design: Design, kernel: Kernel, name: str, ratio: Ratio | None = None) -> GaussianProcess:
     """The process for one kernel (in units of half the time span), signal and noise fitted unless given."""
-    found = decompose(design, kernel, ratio)
+    return _assemble(design, kernel, decompose(design, kernel, ratio), name)
+
+
+def _assemble(design: Design, kernel: Kernel, found: Decomposition, name: str) -> GaussianProcess:
     data, chosen = design.series, found.ratio
     operator = (found.loading / (found.variances + chosen.ratio)) @ found.left.T
     natural = kernel.scaled(data.half_width)
@@ -208,11 +233,11 @@ def _table(size: int) -> _Table:
     """A trapezoidal rule in u for frequencies w = c log(1 + e^u), which are uniform above c and cluster towards zero.
 
     It converges exponentially for every kernel here: uniform spacing c*h resolves differences up to the whole interval,
-    the clustering resolves long length scales and the singularity of the rational quadratic's density at zero.
-    Frequencies above the size of the basis are left out: its polynomials cannot follow them.
+    logarithmic spacing below c resolves long length scales and the singularity of the rational quadratic's density at
+    zero.  Frequencies above the size of the basis are left out: its polynomials cannot follow them.
     """
-    step, turn = 0.5, 1.5
-    u = np.arange(-80, int((size / turn + 8.0) / step)) * step
+    step, turn = 0.15, 5.0
+    u = np.arange(int(np.log(LOWEST_FREQUENCY / turn) / step), int((size / turn + 8.0) / step)) * step
     frequencies, weights = turn * np.logaddexp(0.0, u), turn * step / (1.0 + np.exp(-u))
     kept = frequencies <= size
     frequencies, weights = frequencies[kept], weights[kept]
@@ -223,9 +248,14 @@ def _table(size: int) -> _Table:
 
 
 def _coefficients(values: np.ndarray) -> np.ndarray:
-    """Chebyshev coefficients of columns sampled at the roots of a Chebyshev polynomial."""
+    """Chebyshev coefficients of columns sampled at the roots of a Chebyshev polynomial.
+
+    Those of cosines and sines are Bessel functions, which vanish beyond the frequency faster than any power.  What is
+    left there is rounding, and derivatives would multiply it by powers of the degree.
+    """
     out = dct(values, axis=0, type=2) / len(values)
     out[0] *= 0.5
+    out[np.abs(out) < 8.0 * EPSILON] = 0.0
     return out
 
 

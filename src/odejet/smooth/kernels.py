@@ -64,8 +64,8 @@ class Kernel:
         # Bessel function of the second kind.
         a, shift = self.alpha, self.alpha - 0.5
         argument = np.sqrt(2.0 * a) * scaled
-        logs = a * log(a) - gammaln(a) + shift * np.log(scaled / np.sqrt(2.0 * a)) - argument
-        return self.length * np.sqrt(2.0 / pi) * 2.0 * np.exp(logs) * kve(shift, argument)
+        logs = a * log(a) - gammaln(a) + shift * np.log(scaled / np.sqrt(2.0 * a))
+        return self.length * np.sqrt(2.0 / pi) * 2.0 * np.exp(logs + _log_bessel(shift, argument))
 
     def kappa(self, order: int) -> float:
         """kappa_j of unit signal variance (paper, eq. fixed-design-kernel-constants)."""
@@ -73,3 +73,11 @@ class Kernel:
         if not np.isinf(self.alpha):
             logs += sum(np.log1p(i / self.alpha) for i in range(order))
         return float(np.exp(0.5 * logs - order * log(self.length)))
+
+
+def _log_bessel(order: float, argument: np.ndarray) -> np.ndarray:
+    """log K_order, where the function itself would overflow by its leading term Gamma(|order|)/2 (2/z)^|order|."""
+    with np.errstate(over="ignore", divide="ignore"):
+        logs = np.log(kve(order, argument)) - argument
+    size = abs(order)
+    return np.where(np.isfinite(logs), logs, gammaln(size) - log(2.0) + size * np.log(2.0 / argument))

@@ -29,7 +29,7 @@ from odejet.smooth.smoother import Constant, Jet, Polynomial, Smoother
 if TYPE_CHECKING:
     import matplotlib.figure
 
-LARGE = 208
+LARGE = 112
 """Bases above this size take their first guess of the kernel from a part of the data."""
 NOISY = 1e-5
 """Noise above this share of the signal allows squared (faster) decompositions."""
@@ -82,10 +82,10 @@ class Smoothed:
 
     @cached_property
     def _calm(self) -> gp.GaussianProcess | None:
-        """The Gaussian process with the better evidence, the standard for noise gains."""
-        processes = [self.smoothers.get(name) for name in ("gp_se", "gp_rq")]
-        found = [p for p in processes if isinstance(p, gp.GaussianProcess)]
-        return max(found, key=lambda p: p.evidence, default=None)
+        """The Gaussian process of best evidence among those that explain the data: the standard for noise gains."""
+        found = [s for s in self.smoothers.values() if isinstance(s, gp.GaussianProcess)]
+        fitting = [process for process in found if process.noise <= choose.FITTING * self.noise]
+        return max(fitting or found, key=lambda process: process.evidence, default=None)
 
     def __repr__(self) -> str:
         unit = "" if self.series.sds is None else " times the given sds"

@@ -60,6 +60,14 @@ class Series:
         """Times mapped so that the data span [-1, 1]."""
         return (np.asarray(t, dtype=float) - self.middle) / self.half_width
 
+    def inside(self, t: np.ndarray | float) -> np.ndarray:
+        """Times mapped to [-1, 1]; a sentence if some are not between the first and the last measurement."""
+        x = self.x(np.atleast_1d(t))
+        if not np.all(np.abs(x) <= 1.0 + 1e-9):
+            outside = float(np.atleast_1d(t)[~(np.abs(x) <= 1.0 + 1e-9)][0])
+            raise DataError(f"t = {outside:g} is outside the data, which span {self.times[0]:g} to {self.times[-1]:g}")
+        return x
+
     @cached_property
     def center(self) -> float:
         """The mean of the values, weighted where sds are known: the prior mean m of every Gaussian process."""
@@ -158,7 +166,7 @@ def series(times: object, values: object, sds: object = None) -> Series:
         raise DataError(f"value {int(np.isinf(y).argmax())} is infinite; mark missing measurements with NaN")
     if not np.isfinite(t).all():
         raise DataError(f"time {int((~np.isfinite(t)).argmax())} is not a finite number")
-    s = None if sds is None else np.broadcast_to(np.asarray(sds, dtype=float), y.shape)
+    s = None if sds is None else _spread(sds, y)
     kept = np.flatnonzero(~np.isnan(y))
     kept = kept[np.argsort(t[kept], kind="stable")]
     if s is not None and not (np.isfinite(s[kept]) & (s[kept] > 0)).all():
@@ -168,6 +176,16 @@ def series(times: object, values: object, sds: object = None) -> Series:
     if distinct < MIN_TIMES:
         raise DataError(f"only {distinct} different times have a measurement; smoothing needs at least {MIN_TIMES}")
     return clean
+
+
+def _spread(sds: object, values: np.ndarray) -> np.ndarray:
+    try:
+        array = np.asarray(sds, dtype=float)
+    except (TypeError, ValueError):
+        raise DataError("the standard deviations must be numbers") from None
+    if array.shape not in ((), values.shape):
+        raise DataError(f"there are {len(values)} values but the standard deviations have shape {array.shape}")
+    return np.broadcast_to(array, values.shape)
 
 
 def _column(numbers: object, what: str) -> np.ndarray:

@@ -138,14 +138,14 @@ class Polynomial(Linear):
 
     def derivatives(self, times: np.ndarray | float, order: int) -> np.ndarray:
         data = self.series
-        rows = chebyshev_derivatives(data.x(np.atleast_1d(times)), len(self.operator), order)
+        rows = chebyshev_derivatives(data.inside(times), len(self.operator), order)
         out = rows @ self.coefficients * (data.scale / data.half_width ** np.arange(order + 1))
         out[:, 0] += data.center
         return out
 
     def jet(self, t: float, order: int) -> Jet:
         data = self.series
-        rows = chebyshev_derivatives(data.x(np.array([t])), len(self.operator), order)[0]
+        rows = chebyshev_derivatives(data.inside(t), len(self.operator), order)[0]
         powers = data.half_width ** np.arange(order + 1)
         mean = rows @ self.coefficients * (data.scale / powers)
         mean[0] += data.center
