@@ -85,7 +85,9 @@ def outputs(seed: int, order: int = 6, points: int = POINTS, margin: float = 0.1
         yield from _of_system(specification, seed, order, points, margin, places)
 
 
-def _of_system(spec: dict[str, Any], seed: int, order: int, points: int, margin: float, places: int) -> Iterator[Output]:
+def _of_system(
+    spec: dict[str, Any], seed: int, order: int, points: int, margin: float, places: int
+) -> Iterator[Output]:
     model = Model(
         states=spec["states"],
         outputs=spec["outputs"],

@@ -2,8 +2,8 @@
 
 Every function takes times, values and places and returns derivatives of shape (places, orders) as high as the method
 reaches: scikit-learn's Gaussian process any order (closed form in its dual coefficients), SciPy's cubic smoothing
-spline with generalised cross-validation up to three, PyNumDiff's smoothing spline, with its own optimiser of parameters,
-the first.
+spline with generalised cross-validation up to three, PyNumDiff's smoothing spline, with its own optimiser of
+parameters, the first.
 """
 
 from __future__ import annotations
@@ -11,10 +11,13 @@ from __future__ import annotations
 import warnings
 
 import numpy as np
+
 from odejet.smooth.kernels import Kernel
 
 
-def sklearn_gp(times: np.ndarray, values: np.ndarray, places: np.ndarray, order: int, kind: str, restarts: int) -> np.ndarray:
+def sklearn_gp(
+    times: np.ndarray, values: np.ndarray, places: np.ndarray, order: int, kind: str, restarts: int
+) -> np.ndarray:
     """scikit-learn's GaussianProcessRegressor, with times mapped to [-1, 1] and bounds that keep its optimiser sane."""
     fitted, x_of, scale = fit_sklearn(times, values, kind, restarts)
     parameters = fitted.kernel_.get_params()

@@ -42,7 +42,10 @@ def test_taylor_series_is_exact_for_the_representation() -> None:
     fit = interpolate(series(times, np.exp(np.sin(7 * times)) + 1e-3 * rng.standard_normal(60)), 1e-2)
     data = fit.series
     with mpmath.workdps(60):
-        nodes = [(mpmath.mpf(s), mpmath.mpf(v), mpmath.mpf(w)) for s, v, w in zip(fit.support, fit.values, fit.weights, strict=True)]
+        nodes = [
+            (mpmath.mpf(s), mpmath.mpf(v), mpmath.mpf(w))
+            for s, v, w in zip(fit.support, fit.values, fit.weights, strict=True)
+        ]
 
         def form(x):
             return sum(w * v / (x - s) for s, v, w in nodes) / sum(w / (x - s) for s, v, w in nodes)

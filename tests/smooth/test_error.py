@@ -5,7 +5,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from odejet.smooth import Kernel, bias, covariance, derivative_error, exact, fit_output, fixed, gain_bounds, radius, series
+from odejet.smooth import (
+    Kernel,
+    bias,
+    covariance,
+    derivative_error,
+    exact,
+    fit_output,
+    fixed,
+    gain_bounds,
+    radius,
+    series,
+)
 
 
 def truth(times: np.ndarray, order: int) -> np.ndarray:
@@ -48,7 +59,9 @@ def test_monte_carlo_reproduces_the_covariance(known: bool) -> None:
     st.integers(0, 2**32 - 1),
 )
 @settings(max_examples=60)
-def test_gains_never_exceed_the_kernel_bound(n: int, length: float, alpha: float | None, noise: float, seed: int) -> None:
+def test_gains_never_exceed_the_kernel_bound(
+    n: int, length: float, alpha: float | None, noise: float, seed: int
+) -> None:
     rng = np.random.default_rng(seed)
     data = series(np.append(rng.uniform(0, 3, n), [0.0, 1.0, 2.0, 3.0]), rng.standard_normal(n + 4))
     kernel = Kernel(length) if alpha is None else Kernel(length, alpha)
@@ -100,7 +113,9 @@ def test_bias_of_an_interpolating_fit_is_small_and_of_an_oversmoothing_one_is_no
     fine, coarse = fixed(data, Kernel(0.8), 1.0, 1e-4), fixed(data, Kernel(0.8), 1.0, 3.0)
     assert np.abs(bias(fine.jet(2.5, 2), truth)).max() < 1e-2
     assert np.abs(bias(coarse.jet(2.5, 2), truth)).max() > 0.5
-    assert bias(fine.jet(2.5, 2), truth) == pytest.approx(fine.jet(2.5, 2).mean - truth(np.array([2.5]), 2)[0], abs=1e-9)
+    assert bias(fine.jet(2.5, 2), truth) == pytest.approx(
+        fine.jet(2.5, 2).mean - truth(np.array([2.5]), 2)[0], abs=1e-9
+    )
 
 
 def test_radius_is_the_formula() -> None:

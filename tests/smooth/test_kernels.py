@@ -1,5 +1,7 @@
 """Kernels against mpmath: derivatives, spectral densities and the constants kappa_j."""
 
+from itertools import pairwise
+
 import mpmath
 import numpy as np
 import pytest
@@ -55,5 +57,5 @@ def test_kappa_is_the_mixed_derivative_on_the_diagonal(kernel: Kernel, order: in
 def test_kappa_of_rational_quadratic_falls_to_squared_exponential(length: float, order: int) -> None:
     limit = Kernel(length).kappa(order)
     values = [Kernel(length, alpha).kappa(order) for alpha in (1.0, 10.0, 1e3, 1e6, 1e10)]
-    assert all(a >= b * (1 - 1e-12) for a, b in zip(values, values[1:], strict=False))
+    assert all(a >= b * (1 - 1e-12) for a, b in pairwise(values))
     assert values[-1] == pytest.approx(limit, rel=1e-8)

@@ -7,8 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.polynomial import Chebyshev
 
-from odejet.smooth import series
-from odejet.smooth import chebyshev, decay
+from odejet.smooth import chebyshev, decay, series
 from odejet.smooth.blend import blend
 from odejet.smooth.smoother import chebyshev_derivatives
 

@@ -2,9 +2,9 @@
 
     r(x) = sum_j w_j f_j/(x - x_j)  /  sum_j w_j/(x - x_j)
 
-The algorithm (Nakatsukasa, Sete and Trefethen 2018) adds the sample with the largest error as a support point and takes
-the weights as the smallest singular vector of the Loewner matrix, until the error is below a tolerance.  It interpolates,
-noise and all, so it is meant for noise-free data, or for values another estimator has freed of noise.
+The algorithm (Nakatsukasa, Sete and Trefethen 2018) adds the sample with the largest error as a support point and
+takes the weights as the smallest singular vector of the Loewner matrix, until the error is below a tolerance.  It
+interpolates, noise and all, so it is meant for noise-free data, or for values another estimator has freed of noise.
 
 Derivatives come from the Taylor series of numerator and denominator, both multiplied by x - x_i with x_i the nearest
 support point: then neither is singular, at a support point or near one, and their quotient is the series of r.
@@ -18,7 +18,7 @@ from math import factorial
 import numpy as np
 from scipy.linalg import eigvals
 
-from odejet.smooth.series import EPSILON, Series
+from odejet.smooth.series import EPSILON, Series, triangle
 from odejet.smooth.smoother import Smoother
 
 MOST_TERMS = 60
@@ -114,7 +114,7 @@ def approximate(
         cauchy = np.column_stack(columns)[others]
         heights = values[chosen]
         loewner = (values[others, None] - heights) * cauchy
-        weights = np.linalg.svd(np.linalg.qr(loewner, mode="r"), full_matrices=True)[2][-1]
+        weights = np.linalg.svd(triangle(loewner), full_matrices=True)[2][-1]
         with np.errstate(divide="ignore", invalid="ignore"):
             current = values.copy()
             current[others] = (cauchy @ (weights * heights)) / (cauchy @ weights)

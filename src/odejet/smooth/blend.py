@@ -1,7 +1,8 @@
 """Blend: several linear estimators averaged with the weights of their evidence.
 
 No prior is right for every output: Gaussian processes suit oscillations, decaying coordinates suit relaxations.  Their
-marginal likelihoods for the same data say how much each should count, and the average, being linear, keeps an error law.
+marginal likelihoods for the same data say how much each should count, and the average, being linear, keeps an error
+law.
 """
 
 from __future__ import annotations

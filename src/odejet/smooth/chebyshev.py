@@ -5,8 +5,8 @@ One triangular factor holds the residual sums of squares of all degrees, so the 
     AICc = n log(RSS/n) + 2 p + 2 p (p + 1)/(n - p - 1),        BIC = n log(RSS/n) + p log n,
 
 with p the number of coefficients and the noise variance.  With known sds the RSS of weighted residuals stands in the
-place of n log(RSS/n).  The residual is never taken to be smaller than rounding, or noise-free data would ask for as many
-degrees as there are.
+place of n log(RSS/n).  The residual is never taken to be smaller than rounding, or noise-free data would ask for as
+many degrees as there are.
 """
 
 from __future__ import annotations

@@ -75,7 +75,7 @@ def _common_rows(jets: Sequence[Jet]) -> np.ndarray:
 
 
 def bias(jet: Jet, truth: Truth) -> np.ndarray:
-    """The reconstruction bias b of each derivative, for a known noise-free output (eq. fixed-design-bias-coordinate)."""
+    """The reconstruction bias b of each derivative for a known truth (eq. fixed-design-bias-coordinate)."""
     if not isinstance(jet.smoother, Linear):
         raise ValueError("only a linear estimator has a bias that does not depend on the noise")
     data = jet.smoother.series

@@ -1,8 +1,8 @@
 """Evidence: signal and noise variance of a Gaussian prior by maximum marginal likelihood, all at once.
 
 In coordinates in which both the prior and the noise are diagonal, the data a_i have variance s_f^2 (v_i + g), with v_i
-the prior variances and g the ratio of noise to signal variance; n - r further coordinates hold noise alone and are known
-through their sum of squares.  The signal variance maximises the likelihood in closed form,
+the prior variances and g the ratio of noise to signal variance; n - r further coordinates hold noise alone and are
+known through their sum of squares.  The signal variance maximises the likelihood in closed form,
 
     s_f^2(g) = (1/n) [ sum a_i^2/(v_i + g) + outside/g ],
 
@@ -43,7 +43,7 @@ class Ratio:
 
 
 def best_ratio(variances: np.ndarray, data: np.ndarray, outside: float, points: int, known: bool) -> Ratio:
-    """Maximise the marginal likelihood over signal and noise; `outside` is the sum of squares of the other coordinates."""
+    """Maximise the likelihood over signal and noise; `outside` is the sum of squares of the other coordinates."""
     return Ratio(*_maximise(variances, data**2, outside, points, known))
 
 

@@ -1,15 +1,15 @@
 """Gaussian-process regression of one output, with derivatives of any order.
 
-The posterior mean and its derivatives are those of the paper (eq. gp_mean and fixed-design-weight-row), the prior mean a
-constant.  A kernel matrix in doubles cannot resolve noise below 1e-8 of the signal, because its small eigenvalues are
-rounding; so the matrix is never formed.  Instead the kernel's spectral density gives the process as a sum of cosines and
-sines with known variances,
+The posterior mean and its derivatives are those of the paper (eq. gp_mean and fixed-design-weight-row), the prior mean
+a constant.  A kernel matrix in doubles cannot resolve noise below 1e-8 of the signal, because its small eigenvalues are
+rounding; so the matrix is never formed.  Instead the kernel's spectral density gives the process as a sum of cosines
+and sines with known variances,
 
     f(x) = sum_q sqrt(w_q S(w_q)) (xi_q cos(w_q x) + eta_q sin(w_q x)),        xi, eta standard normal,
 
 whose Chebyshev coefficients are a fixed table times those square roots: a *factor* of the prior covariance, accurate to
-rounding in every column.  Together with the triangular factor of the design, one singular value decomposition per length
-scale yields the marginal likelihood for all signal and noise variances, whatever the number of points.
+rounding in every column.  Together with the triangular factor of the design, one singular value decomposition per
+length scale yields the marginal likelihood for all signal and noise variances, whatever the number of points.
 
 `exact` is the textbook form with a dense Cholesky factor, for few points and as a check.
 """
@@ -17,7 +17,7 @@ scale yields the marginal likelihood for all signal and noise variances, whateve
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -28,7 +28,7 @@ from scipy.linalg import cho_factor, cho_solve
 from odejet.smooth.evidence import Ratio, best_ratio
 from odejet.smooth.kernels import Kernel
 from odejet.smooth.search import bracketed, climb, parabola
-from odejet.smooth.series import EPSILON, Series
+from odejet.smooth.series import EPSILON, Series, triangle
 from odejet.smooth.smoother import Jet, Linear, Polynomial
 
 LONGEST = 20.0
@@ -49,7 +49,7 @@ SHAPES = (0.4, 1.0, 3.0, 10.0)
 class GaussianProcess(Polynomial):
     """The posterior mean of a Gaussian process in a polynomial basis."""
 
-    kernel: Kernel = Kernel(1.0)
+    kernel: Kernel = field(default_factory=lambda: Kernel(1.0))
     """In natural time."""
     signal: float = 1.0
     """The signal sd in natural units."""
@@ -272,8 +272,8 @@ def prior_factor(kernel: Kernel, size: int) -> np.ndarray:
     # What the rule leaves of the unit variance sits at frequencies too low to be told from a constant.
     constant = np.zeros((len(even), 1))
     constant[0] = np.sqrt(max(1.0 - variances.sum(), 0.0)) if variances.sum() < 1.0 - 1e-13 else 0.0
-    upper_even = np.linalg.qr(np.hstack([constant, even]).T, mode="r")
-    upper_odd = np.linalg.qr(odd.T, mode="r")
+    upper_even = triangle(np.hstack([constant, even]).T)
+    upper_odd = triangle(odd.T)
     factor = np.zeros((size, len(upper_even) + len(upper_odd)))
     factor[0::2, : len(upper_even)] = upper_even.T
     factor[1::2, len(upper_even) :] = upper_odd.T
@@ -288,7 +288,7 @@ def truncation(kernel: Kernel, size: int) -> float:
 
 @dataclass(frozen=True, eq=False)
 class ExactProcess(Linear):
-    """The posterior mean by a dense Cholesky factor of K + sigma_GP^2 I, for given hyper-parameters in natural units."""
+    """The posterior mean by a dense Cholesky factor of K + sigma_GP^2 I, hyper-parameters in natural units."""
 
     name: str
     series: Series
@@ -318,12 +318,11 @@ class ExactProcess(Linear):
         assert jet.reduced is not None
         return jet.reduced / (1.0 if self.series.sds is None else self.series.sds)
 
+
 def exact(data: Series, kernel: Kernel, signal: float, noise: float) -> ExactProcess:
     """The exact process for given hyper-parameters; its cost grows with the cube of the number of points."""
     sds = np.broadcast_to(1.0 if data.sds is None else data.sds, data.times.shape)
     covariance = signal**2 * kernel(data.times[:, None] - data.times)
     covariance[np.diag_indices(len(data))] += (noise * sds) ** 2
     factor = cho_factor(covariance, lower=True)
-    return ExactProcess(
-        f"exact_{kernel.name.lower()}", data, kernel, signal, noise, lambda rhs: cho_solve(factor, rhs)
-    )
+    return ExactProcess(f"exact_{kernel.name.lower()}", data, kernel, signal, noise, lambda rhs: cho_solve(factor, rhs))

@@ -2,8 +2,8 @@
 
     k_SE(r) = exp(-r^2/(2 l^2)),        k_RQ(r) = (1 + r^2/(2 a l^2))^(-a)        (paper, eq. ker-se, ker-rq)
 
-with unit signal variance.  Each knows its time derivatives of any order, its spectral density, and the constants kappa_j
-of the a-priori noise gain (eq. fixed-design-kernel-constants).
+with unit signal variance.  Each knows its time derivatives of any order, its spectral density, and the constants
+kappa_j of the a-priori noise gain (eq. fixed-design-kernel-constants).
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Noise: one robust standard deviation per output, from the fits themselves.
 
-Every linear fit comes with its own estimate.  Their median ignores one that oversmooths (too large) or follows the noise
-(too small); it is never below what rounding does to numbers of this size, so that noise-free data have a finite weight.
+Every linear fit comes with its own estimate.  Their median ignores one that oversmooths (too large) or follows the
+noise (too small); it is never below what rounding does to numbers of this size, so that noise-free data have a finite
+weight.
 """
 
 from __future__ import annotations

@@ -6,8 +6,8 @@ Gaussian processes in a polynomial basis then need the data only through a trian
     [V y] = Q [R z; 0 rho],        V = the weighted Chebyshev matrix,
 
 whose leading blocks serve every smaller degree: `z[:d]` are the data in an orthonormal basis of the polynomials of
-degree below d, and `rho**2 + sum(z[d:]**2)` is the residual sum of squares.  Its cost is linear in the number of points,
-and replicates, gaps and irregular times need no special care.
+degree below d, and `rho**2 + sum(z[d:]**2)` is the residual sum of squares.  Its cost is linear in the number of
+points, and replicates, gaps and irregular times need no special care.
 """
 
 from __future__ import annotations
@@ -203,6 +203,11 @@ def chebyshev_rows(x: np.ndarray, size: int) -> np.ndarray:
     return np.cos(np.arccos(np.clip(x, -1.0, 1.0))[:, None] * np.arange(size))
 
 
+def triangle(matrix: np.ndarray) -> np.ndarray:
+    """The triangular factor of a QR decomposition."""
+    return np.asarray(np.linalg.qr(matrix, mode="r"))
+
+
 def _compress(data: Series, size: int) -> Compressed:
     """QR of the weighted design with the values as its last column, block of rows by block of rows.
 
@@ -210,7 +215,7 @@ def _compress(data: Series, size: int) -> Compressed:
     """
     above = np.empty((0, size + 1))
     for block in _blocks(data, size):
-        above = np.linalg.qr(np.vstack([above, block]), mode="r")
+        above = triangle(np.vstack([above, block]))
     rank = min(size, len(data))
     residual = float(abs(above[rank, size])) if len(above) > rank else 0.0
     return Compressed(above[:rank, :size], above[:rank, size], residual, len(data))
