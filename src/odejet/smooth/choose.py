@@ -2,13 +2,15 @@
 
 Everything is decided from the data.  An interpolant is refused when there is noise to be differentiated, a rational
 function when it has a pole among the data, any fit that leaves clearly more than the noise, and a polynomial where its
-noise gain has taken off compared with the Gaussian process, which happens near the ends and inside gaps.  Every refusal
-has its reason in words.
+noise gain has taken off compared with the middle of the data and with the Gaussian process, which happens near the ends
+and inside gaps.  Every refusal has its reason in words.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+
+import numpy as np
 
 from odejet.smooth import noise as noise_of
 from odejet.smooth.aaa import Rational
@@ -24,10 +26,10 @@ CANCELLED = 3.0
 """Rounding in the evaluation of a polynomial may reach this many times the noise."""
 MATCHED = 3.0
 """For noise-free data, decaying coordinates that leave at most this many times the noise come first."""
-FITTING = 1.15
-"""A Gaussian process is a standard for noise gains if its own noise is at most this many times the robust estimate."""
+STEEPER = 5.0
+"""Towards the ends the noise gain of order j may rise to this power j times its value in the middle..."""
 TAKEN_OFF = 6.0
-"""A polynomial's noise gain may exceed that of the Gaussian process by this factor."""
+"""... unless it stays within this factor of the gain of the Gaussian process at the same place."""
 TAKEN_OFF_CLEAN = 1e4
 """The same where there is only rounding to be amplified, and the bias of an oversmoothed process is the larger risk."""
 POLYNOMIALS = ("chebyshev_aicc", "chebyshev_bic", "decay", "blend")
@@ -84,15 +86,30 @@ def refusals_at(
     highest = max(order, 1)
     limit = TAKEN_OFF_CLEAN if noise_of.is_clean(data, noise) else TAKEN_OFF
     usual = calm.jet(t, highest).gains
+    powers = STEEPER ** np.arange(1, highest + 1)
     for name in POLYNOMIALS:
         smoother = smoothers.get(name)
         if not isinstance(smoother, Linear):
             continue
-        excess = smoother.jet(t, highest).gains[1:] / usual[1:]
-        if excess.max() > limit:
-            j = 1 + int(excess.argmax())
-            found[name] = f"at t = {t:g} its noise gain of order {j} is {excess.max():.1f} times that of {calm.name}"
+        gains = smoother.jet(t, highest).gains
+        tiny = np.finfo(float).tiny
+        excess = gains[1:] / np.maximum(usual[1:], tiny)
+        rise = gains[1:] / np.maximum(inner_gains(smoother, highest)[1:], tiny)
+        bad = np.flatnonzero((excess > limit) & (rise > powers))
+        if len(bad):
+            j = int(bad[0])
+            found[name] = (
+                f"at t = {t:g} its noise gain of order {j + 1} is {rise[j]:.2g} times that in the middle "
+                f"and {excess[j]:.2g} times that of {calm.name}"
+            )
     return found
+
+
+def inner_gains(smoother: Linear, order: int) -> np.ndarray:
+    """The median noise gains over the middle of the data."""
+    data = smoother.series
+    places = data.middle + data.half_width * np.linspace(-0.6, 0.6, 7)
+    return np.median([smoother.jet(t, order).gains for t in places], axis=0)
 
 
 def order_of_trust(data: Series, noise: float, smoothers: Mapping[str, Smoother]) -> tuple[str, ...]:

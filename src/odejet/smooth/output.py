@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -23,7 +24,7 @@ from odejet.smooth import aaa, chebyshev, choose, decay, gp
 from odejet.smooth import noise as noise_of
 from odejet.smooth.blend import blend
 from odejet.smooth.kernels import Kernel
-from odejet.smooth.series import LARGEST_SIZE, DataError, Series, series
+from odejet.smooth.series import LARGEST_SIZE, MIN_TIMES, DataError, Series, series
 from odejet.smooth.smoother import Constant, Jet, Polynomial, Smoother
 
 if TYPE_CHECKING:
@@ -82,10 +83,9 @@ class Smoothed:
 
     @cached_property
     def _calm(self) -> gp.GaussianProcess | None:
-        """The Gaussian process of best evidence among those that explain the data: the standard for noise gains."""
+        """The Gaussian process of best evidence: the standard for noise gains."""
         found = [s for s in self.smoothers.values() if isinstance(s, gp.GaussianProcess)]
-        fitting = [process for process in found if process.noise <= choose.FITTING * self.noise]
-        return max(fitting or found, key=lambda process: process.evidence, default=None)
+        return max(found, key=lambda process: process.evidence, default=None)
 
     def __repr__(self) -> str:
         unit = "" if self.series.sds is None else " times the given sds"
@@ -112,7 +112,7 @@ def fit_output(times: object, values: object, sds: object = None) -> Smoothed:
     short = [gp.shortened(design, process) for process in processes]
     for fit in [mixed, falling, *processes, *short, *polynomials]:
         smoothers[fit.name] = fit
-    noise = noise_of.estimate(data, [mixed, *processes, polynomials[0]])
+    noise = noise_of.estimate(data, [mixed, falling, max(processes, key=lambda p: p.evidence), polynomials[0]])
     refused = {}
     reason = choose.interpolation_refused(data, noise)
     if reason is None:
@@ -142,14 +142,19 @@ def _processes(design: gp.Design) -> list[gp.GaussianProcess]:
 
 
 def _guesses(data: Series) -> tuple[Kernel, Kernel]:
-    """Kernels fitted to the middle third of the data: both are stationary, so a part knows their length scales."""
-    third = data.half_width / 3.0
-    inside = np.abs(data.times - data.middle) <= third
-    part = Series(data.times[inside], data.values[inside], None if data.sds is None else data.sds[inside])
-    size, degree = chebyshev.needed_size(part)
+    """Kernels fitted to the liveliest third of the data: both are stationary, so its length scale rules the whole."""
+    edges = np.linspace(data.times[0], data.times[-1], 4)
+    parts = [_part(data, low, high) for low, high in pairwise(edges)]
+    sized = [(*chebyshev.needed_size(part), part) for part in parts if part.distinct >= MIN_TIMES and not part.constant]
+    size, degree, part = max(sized, key=lambda found: found[1])
     design = _design(part, size, degree, chebyshev.fit(part, size, "bic").noise)
     se = gp.fit_se(design)
     return se.kernel, gp.fit_rq(design, se).kernel
+
+
+def _part(data: Series, low: float, high: float) -> Series:
+    inside = (data.times >= low) & (data.times <= high)
+    return Series(data.times[inside], data.values[inside], None if data.sds is None else data.sds[inside])
 
 
 def _rational_blend(data: Series, mixed: Polynomial, noise: float) -> aaa.Rational:
