@@ -21,8 +21,8 @@ from scipy.linalg import eigvals
 from odejet.smooth.series import EPSILON, Series, triangle
 from odejet.smooth.smoother import Smoother
 
-MOST_TERMS = 60
-MOST_POINTS = 400
+MOST_TERMS = 45
+MOST_POINTS = 250
 """Samples used at most: an interpolant gains nothing from more."""
 STALLED = 1e-9
 """Below this share of the largest value, terms that bring no progress end the search."""

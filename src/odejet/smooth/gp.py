@@ -107,8 +107,8 @@ def fit_se(design: Design, guess: float | None = None) -> GaussianProcess:
 def fit_rq(design: Design, se: GaussianProcess, guess: Kernel | None = None) -> GaussianProcess:
     """Rational-quadratic kernel, started from several exponents and the squared-exponential length scale.
 
-    The exponent is refined by one parabola through the starts; length scales of the mixture grow as it falls.  With a
-    `guess` in natural time its exponent is kept and only the length scale climbs.
+    The exponent is refined by one parabola through the starts; length scales of the mixture grow as it falls.  A `guess`
+    in natural time is taken as it is.
     """
     half, high = design.series.half_width, float(np.log(LONGEST))
     trials = Trials(design)
@@ -121,10 +121,10 @@ def fit_rq(design: Design, se: GaussianProcess, guess: Kernel | None = None) -> 
         best[log_shape] = bracketed(evidence, min(middle, high - 0.3), 0.3, high)
         return best[log_shape][1]
 
-    if guess is not None:
-        follow(float(np.log(guess.alpha)), float(np.log(guess.length / half)))
-    else:
+    if guess is None:
         _follow_shapes(follow, best, float(np.log(se.kernel.length / half)))
+    else:
+        trials(guess.scaled(1.0 / half))
     return trials.process("gp_rq")
 
 

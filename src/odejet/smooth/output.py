@@ -138,7 +138,7 @@ def _processes(design: gp.Design) -> list[gp.GaussianProcess]:
         return [se, gp.fit_rq(design, se)]
     guess_se, guess_rq = _guesses(design.series)
     se = gp.fit_se(design, guess_se.length)
-    return [se, gp.fit_rq(design, se, guess_rq)]
+    return [se, gp.fit_rq(design, se, guess_rq.scaled(se.kernel.length / guess_se.length))]
 
 
 def _guesses(data: Series) -> tuple[Kernel, Kernel]:
