@@ -100,7 +100,7 @@ def fit_se(design: Design, guess: float | None = None) -> GaussianProcess:
         climb(evidence, np.linspace(low, high, int(np.ceil((high - low) / STARTS)) + 1))
     else:
         middle = float(np.clip(np.log(guess / design.series.half_width), low, high - 0.2))
-        bracketed(evidence, middle, 0.2, high)
+        bracketed(evidence, middle, 0.2, high, refine=False)
     return trials.process("gp_se")
 
 

@@ -126,7 +126,7 @@ def fit_output(times: object, values: object, sds: object = None) -> Smoothed:
 
 def _design(data: Series, size: int, degree: int, noise: float) -> gp.Design:
     """A basis with room beyond the degree the data ask for: the prior has a tail."""
-    wanted = min(8 * int(np.ceil((1.2 * degree + 28) / 8)), LARGEST_SIZE)
+    wanted = min(8 * int(np.ceil((1.08 * degree + 22) / 8)), LARGEST_SIZE)
     wanted = min(wanted, size) if size < data.largest_size() else wanted
     return gp.Design.of(data, wanted, noisy=noise / data.unit > NOISY)
 

@@ -7,6 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 GOLDEN = 0.5 * (np.sqrt(5.0) - 1.0)
+MOST_STEPS = 8
 HOPELESS = 100.0
 """A start whose log evidence is this far below the best is not worth following."""
 
@@ -47,23 +48,26 @@ def _golden(
     return best
 
 
-def bracketed(evidence: Callable[[float], float], middle: float, step: float, high: float) -> tuple[float, float]:
-    """Walk uphill until the maximum is bracketed, then refine by a parabola."""
+def bracketed(
+    evidence: Callable[[float], float], middle: float, step: float, high: float, refine: bool = True
+) -> tuple[float, float]:
+    """Walk uphill until the maximum is bracketed, then refine by a parabola if asked; place and evidence."""
     places = [middle - step, middle, min(middle + step, high)]
     values = [evidence(v) for v in places]
-    for _ in range(8):
+    for _ in range(MOST_STEPS):
         if values[0] > values[1]:
-            places.insert(0, places[0] - step)
-            values.insert(0, evidence(places[0]))
+            places = [places[0] - step, *places[:2]]
+            values = [evidence(places[0]), *values[:2]]
         elif values[2] > values[1] and places[2] < high:
             places = [*places[1:], min(places[2] + step, high)]
             values = [*values[1:], evidence(places[2])]
-            continue
         else:
             break
-        places, values = places[:3], values[:3]
-    peak = parabola(tuple(places), tuple(values))
-    return max([(peak, evidence(peak)), *zip(places, values, strict=True)], key=lambda pair: pair[1])
+    found = list(zip(places, values, strict=True))
+    if refine:
+        peak = parabola(tuple(places), tuple(values))
+        found.append((peak, evidence(peak)))
+    return max(found, key=lambda pair: pair[1])
 
 
 def parabola(places: tuple[float, ...], values: tuple[float, ...]) -> float:
