@@ -63,6 +63,10 @@ def test_constant_outputs() -> None:
     smoothed = fit_output(times, np.full(50, 1295.4930424118297))
     assert smoothed.jet(0.3, 4).mean.tolist() == [1295.4930424118297, 0, 0, 0, 0]
     assert 0 < smoothed.noise < 1e-12
+    jet = smoothed.jet(0.3, 2)
+    assert jet.weights[0] == pytest.approx(np.full(50, 0.02))
+    assert jet.covariance(1.0)[0, 0] == pytest.approx(0.02)
+    assert not jet.weights[1:].any()
     assert fit_output(times, np.zeros(50)).jet(0.3, 1).mean.tolist() == [0, 0]
     noisy = fit_output(times, 5.0 + 0.1 * np.random.default_rng(1).standard_normal(50))
     jet = noisy.jet(0.5, 2)
@@ -75,6 +79,31 @@ def test_thirteen_decades() -> None:
     smoothed = fit_output(times, np.exp(3 * times))
     jet = smoothed.jet(9.0, 3)
     assert jet.mean == pytest.approx(np.exp(27.0) * 3.0 ** np.arange(4), rel=1e-7)
+
+
+@pytest.mark.parametrize("size", [1e-250, 1e250])
+def test_extreme_magnitudes(size: float) -> None:
+    times, values = noisy_sine(200, 0.01)
+    jet = fit_output(times, size * values).jet(5.0, 1)
+    assert jet.mean / size == pytest.approx(sine(5.0, 1), abs=0.03)
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(4, 60), st.sampled_from(["walk", "steps", "spike", "ties", "rational"]))
+@settings(max_examples=40)
+def test_every_series_has_an_automatic_choice_inside(seed: int, n: int, kind: str) -> None:
+    rng = np.random.default_rng(seed)
+    times = np.sort(rng.uniform(0, 1, n))
+    values = {
+        "walk": np.cumsum(rng.standard_normal(n)),
+        "steps": np.round(3 * np.sin(5 * times)),
+        "spike": np.where(np.arange(n) == n // 2, 1e6, rng.standard_normal(n)),
+        "ties": rng.integers(0, 2, n).astype(float),
+        "rational": 1.0 / (times - 0.5 + 0.01j).real,
+    }[kind]
+    smoothed = fit_output(times, values)
+    for t in times[[0, n // 2, -1]]:
+        jet = smoothed.jet(float(t), 3)
+        assert np.isfinite(jet.mean).all()
 
 
 def test_offset_a_million_times_the_variation() -> None:

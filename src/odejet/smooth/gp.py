@@ -107,8 +107,8 @@ def fit_se(design: Design, guess: float | None = None) -> GaussianProcess:
 def fit_rq(design: Design, se: GaussianProcess, guess: Kernel | None = None) -> GaussianProcess:
     """Rational-quadratic kernel, started from several exponents and the squared-exponential length scale.
 
-    The exponent is refined by one parabola through the starts; length scales of the mixture grow as it falls.  A `guess`
-    in natural time is taken as it is.
+    The exponent is refined by one parabola through the starts; length scales of the mixture grow as it falls.  A
+    `guess` in natural time is taken as it is.
     """
     half, high = design.series.half_width, float(np.log(LONGEST))
     trials = Trials(design)

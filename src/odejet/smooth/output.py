@@ -100,7 +100,8 @@ def fit_output(times: object, values: object, sds: object = None) -> Smoothed:
     """Fit every estimator to one output; NaN marks missing values, `sds` are known standard deviations."""
     data = series(times, values, sds)
     if data.constant:
-        return Smoothed(data, noise_of.floor(data), {"constant": Constant("constant", data)}, {})
+        floor = noise_of.floor(data)
+        return Smoothed(data, floor, {"constant": Constant("constant", data, floor)}, {})
     size, degree = chebyshev.needed_size(data)
     smoothers: dict[str, Smoother] = {}
     polynomials = [chebyshev.fit(data, size, criterion) for criterion in ("bic", "aicc")]

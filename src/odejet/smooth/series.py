@@ -76,8 +76,9 @@ class Series:
 
     @cached_property
     def scale(self) -> float:
-        """The sd of the values around their centre."""
-        return float(np.sqrt(np.mean((self.values - self.center) ** 2)))
+        """The sd of the values around their centre, safe against overflow."""
+        largest = float(np.abs(self.values - self.center).max())
+        return largest * float(np.sqrt(np.mean(((self.values - self.center) / largest) ** 2))) if largest else 0.0
 
     @cached_property
     def rounding(self) -> float:

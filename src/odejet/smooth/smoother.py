@@ -161,16 +161,33 @@ class Polynomial(Linear):
 
 
 @dataclass(frozen=True, eq=False)
-class Constant(Smoother):
-    """An output that does not vary: its value, and no derivatives."""
+class Constant(Linear):
+    """An output that does not vary: its mean, and no derivatives."""
 
     name: str
     series: Series
+    noise: float
+    description: str = "the values do not vary"
 
     def derivatives(self, times: np.ndarray | float, order: int) -> np.ndarray:
         out = np.zeros((np.size(times), order + 1))
         out[:, 0] = self.series.center
         return out
+
+    def jet(self, t: float, order: int) -> Jet:
+        reduced = np.zeros((order + 1, 1))
+        reduced[0] = np.linalg.norm(self._shares())
+        return Jet(float(t), self.derivatives(t, order)[0], reduced, self.noise, self)
+
+    def weight_rows(self, jet: Jet) -> np.ndarray:
+        rows = np.zeros((len(jet.mean), len(self.series)))
+        rows[0] = self._shares() / (1.0 if self.series.sds is None else self.series.sds)
+        return rows
+
+    def _shares(self) -> np.ndarray:
+        """The weights of the mean times the sds of the noise."""
+        sds = np.ones(len(self.series)) if self.series.sds is None else self.series.sds
+        return (1.0 / sds) / np.sum(1.0 / sds**2)
 
 
 def chebyshev_derivatives(x: np.ndarray, size: int, order: int) -> np.ndarray:
