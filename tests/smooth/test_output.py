@@ -58,6 +58,15 @@ def test_polynomials_are_refused_near_the_ends_and_outside_everything_is() -> No
         smoothed.jet(1.5, 0)
 
 
+def test_a_sharp_transient_keeps_an_estimator_at_its_end() -> None:
+    times = np.linspace(0, 1, 500)
+    rng = np.random.default_rng(5)
+    smoothed = fit_output(times, np.exp(-400 * times) + 0.1 * np.sin(9 * times) + 1e-6 * rng.standard_normal(500))
+    for t in (0.0, 0.001, 0.5, 1.0):
+        assert np.isfinite(smoothed.jet(t, 6).mean).all()
+        assert smoothed.first(t, 6).name not in smoothed.refusals(t, 6)
+
+
 def test_constant_outputs() -> None:
     times = np.linspace(0, 1, 50)
     smoothed = fit_output(times, np.full(50, 1295.4930424118297))

@@ -58,7 +58,11 @@ class Smoothed:
         if t is None:
             return dict(self.refused)
         local = choose.refusals_at(self.series, self.smoothers, t, order, self.noise, self._calm)
-        return {**local, **self.refused}
+        found = {**local, **self.refused}
+        if self._calm is not None and self._calm.name not in local and found.keys() >= self.smoothers.keys():
+            # Near the ends a process that smooths too much is still the best there is.
+            del found[self._calm.name]
+        return found
 
     def first(self, t: float | None = None, order: int = 0) -> Smoother:
         """The automatic choice."""
