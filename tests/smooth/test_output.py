@@ -77,10 +77,17 @@ def test_constant_outputs() -> None:
     assert jet.covariance(1.0)[0, 0] == pytest.approx(0.02)
     assert not jet.weights[1:].any()
     assert fit_output(times, np.zeros(50)).jet(0.3, 1).mean.tolist() == [0, 0]
-    noisy = fit_output(times, 5.0 + 0.1 * np.random.default_rng(1).standard_normal(50))
-    jet = noisy.jet(0.5, 2)
-    assert jet.mean[0] == pytest.approx(5.0, abs=0.1)
-    assert abs(jet.mean[1]) < 1.0
+
+
+@pytest.mark.parametrize("noise", [1e-8, 1e-2])
+def test_a_constant_under_noise_has_next_to_no_derivatives(noise: float) -> None:
+    times = np.linspace(0, 1, 300)
+    smoothed = fit_output(times, 5.0 + noise * np.random.default_rng(1).standard_normal(300))
+    assert smoothed.first().description.startswith("constant")
+    jet = smoothed.jet(0.5, 2)
+    assert jet.mean[0] == pytest.approx(5.0, abs=noise)
+    assert np.all(np.abs(jet.mean[1:]) < noise)
+    assert smoothed.noise == pytest.approx(noise, rel=0.1)
 
 
 def test_thirteen_decades() -> None:

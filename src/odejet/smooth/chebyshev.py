@@ -11,7 +11,7 @@ many degrees as there are.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.linalg import solve_triangular
@@ -51,14 +51,29 @@ def needed_size(data: Series) -> tuple[int, int]:
 def fit(data: Series, size: int, criterion: str) -> ChebyshevFit:
     """The polynomial of the degree that "aicc" or "bic" prefers, up to the size of the basis."""
     compressed = data.compressed(size)
-    degree = best_degree(data, compressed, criterion)
+    return _of_degree(data, compressed, best_degree(data, compressed, criterion), f"chebyshev_{criterion}")
+
+
+def flat(data: Series, size: int) -> ChebyshevFit:
+    """The constant, with an evidence that compares with those of Gaussian priors.
+
+    A prior has a signal variance and a rate or length scale more than a constant, which its maximised likelihood does
+    not pay for: half the logarithm of the number of points for each, as in BIC, goes to the constant, on top of what
+    BIC has charged it for its value and (unless the sds are known) the noise.
+    """
+    constant = _of_degree(data, data.compressed(size), 0, "constant")
+    charged = 2.0 if data.sds is None else 1.0
+    return replace(constant, evidence=constant.evidence + 0.5 * (charged + 2.0) * float(np.log(len(data))))
+
+
+def _of_degree(data: Series, compressed: Compressed, degree: int, name: str) -> ChebyshevFit:
     terms = degree + 1
     operator = solve_triangular(compressed.factor[:terms, :terms], np.eye(terms))
     freedom = max(len(data) - terms, 1)
     noise = np.sqrt(_residuals(compressed)[terms] / freedom) * data.unit
     evidence = -0.5 * float(_criterion(data, compressed, "bic")[degree])
     return ChebyshevFit(
-        f"chebyshev_{criterion}",
+        name,
         data,
         operator,
         compressed.coordinates[:terms],

@@ -112,7 +112,7 @@ def fit_output(times: object, values: object, sds: object = None) -> Smoothed:
     design = _design(data, size, degree, polynomials[0].noise)
     decays = decay.fit(data, design.size)
     processes = _processes(design)
-    mixed = blend([*decays, *processes], "blend")
+    mixed = blend([*decays, *processes, chebyshev.flat(data, size)], "blend")
     falling = blend(decays, "decay")
     short = [gp.shortened(design, process) for process in processes]
     for fit in [mixed, falling, *processes, *short, *polynomials]:
