@@ -13,13 +13,16 @@ import numpy as np
 
 from odejet.smooth.smoother import Polynomial
 
+NEGLIGIBLE = 0.02
+"""Parts of less weight are left out."""
+
 
 def blend(parts: Sequence[Polynomial], name: str) -> Polynomial:
     """The average of estimators of one series, weighted by exp(evidence)."""
     evidences = np.array([part.evidence for part in parts])
     weights = np.exp(evidences - evidences.max())
     weights /= weights.sum()
-    kept = [(float(w), part) for w, part in zip(weights, parts, strict=True) if w > 1e-6]
+    kept = [(float(w), part) for w, part in zip(weights, parts, strict=True) if w > NEGLIGIBLE]
     total = sum(w for w, _ in kept)
     rows = max(part.operator.shape[0] for _, part in kept)
     longest = max((part for _, part in kept), key=lambda part: len(part.coordinates))
