@@ -188,7 +188,7 @@ def _table(seed: int) -> str:
         "Errors are root mean squares over the interior 80 % of the time span, relative to the size of the derivative",
         "there.  Yardsticks: scikit-learn's Gaussian process (squared exponential with one restart; rational quadratic",
         "from noise 1e-4), SciPy's smoothing spline with generalised cross-validation (orders 0-3), PyNumDiff's spline",
-        "(orders 0-1) where it has been run.  Cells whose truth rounding spoils (Brusselator) are left out.",
+        "(orders 0-1) where it has been run.  Cells whose truth rounding spoils (stiff systems) are left out.",
         "",
         "## Percent of cells at least as accurate as the best yardstick",
         "",
