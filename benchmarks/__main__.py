@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import sys
 
-SECTIONS = ("flow", "identify")
+SECTIONS = ("flow", "identify", "smooth")
 
 
 def main(argv: list[str]) -> int:

@@ -1,0 +1,38 @@
+"""Blend: several linear estimators averaged with the weights of their evidence.
+
+No prior is right for every output: Gaussian processes suit oscillations, decaying coordinates suit relaxations.  Their
+marginal likelihoods for the same data say how much each should count, and the average, being linear, keeps an error
+law.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from odejet.smooth.smoother import Polynomial
+
+NEGLIGIBLE = 0.02
+"""Parts of less weight are left out."""
+
+
+def blend(parts: Sequence[Polynomial], name: str) -> Polynomial:
+    """The average of estimators of one series, weighted by exp(evidence)."""
+    evidences = np.array([part.evidence for part in parts])
+    weights = np.exp(evidences - evidences.max())
+    weights /= weights.sum()
+    kept = [(float(w), part) for w, part in zip(weights, parts, strict=True) if w > NEGLIGIBLE]
+    total = sum(w for w, _ in kept)
+    rows = max(part.operator.shape[0] for _, part in kept)
+    longest = max((part for _, part in kept), key=lambda part: len(part.coordinates))
+    operator = np.zeros((rows, len(longest.coordinates)))
+    for weight, part in kept:
+        height, width = part.operator.shape
+        operator[:height, :width] += weight / total * part.operator
+    noise = float(np.exp(sum(w / total * np.log(max(part.noise, 1e-300)) for w, part in kept)))
+    described = ", ".join(f"{part.name} {w / total:.0%}" for w, part in sorted(kept, key=lambda pair: -pair[0]))
+    mean_evidence = float(np.log(np.mean(np.exp(evidences - evidences.max()))) + evidences.max())
+    return Polynomial(
+        name, longest.series, operator, longest.coordinates, noise, mean_evidence, longest.size, described
+    )

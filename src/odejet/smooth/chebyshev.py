@@ -1,0 +1,114 @@
+"""Chebyshev least squares, the degree chosen by an information criterion.
+
+One triangular factor holds the residual sums of squares of all degrees, so the criterion sees every degree at once:
+
+    AICc = n log(RSS/n) + 2 p + 2 p (p + 1)/(n - p - 1),        BIC = n log(RSS/n) + p log n,
+
+with p the number of coefficients and the noise variance.  With known sds the RSS of weighted residuals stands in the
+place of n log(RSS/n).  The residual is never taken to be smaller than rounding, or noise-free data would ask for as
+many degrees as there are.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy.linalg import solve_triangular
+
+from odejet.smooth.series import Compressed, Series
+from odejet.smooth.smoother import Polynomial
+
+SIZES = (160, 320, 480)
+"""Sizes of the basis, tried in turn until the degree chosen stays well inside."""
+ROOM = 0.8
+"""The share of the basis a degree may take before the next size is tried."""
+
+ROUNDINGS = 30.0
+"""Residuals of so many roundings of the largest value are near rounding."""
+INDEPENDENT = 1000
+"""Points that count as independent evidence there."""
+
+
+@dataclass(frozen=True, eq=False)
+class ChebyshevFit(Polynomial):
+    """A least-squares polynomial."""
+
+    degree: int = 0
+
+
+def needed_size(data: Series) -> tuple[int, int]:
+    """A size of the basis that holds the signal, and the degree BIC chooses in it."""
+    largest = data.largest_size()
+    for size in SIZES:
+        tried = min(size, largest)
+        degree = best_degree(data, data.compressed(tried), "bic")
+        if degree < ROOM * tried or tried == largest:
+            break
+    return tried, degree
+
+
+def fit(data: Series, size: int, criterion: str) -> ChebyshevFit:
+    """The polynomial of the degree that "aicc" or "bic" prefers, up to the size of the basis."""
+    compressed = data.compressed(size)
+    return _of_degree(data, compressed, best_degree(data, compressed, criterion), f"chebyshev_{criterion}")
+
+
+def flat(data: Series, size: int) -> ChebyshevFit:
+    """The constant, with an evidence that compares with those of Gaussian priors.
+
+    A prior has a signal variance and a rate or length scale more than a constant, which its maximised likelihood does
+    not pay for: half the logarithm of the number of points for each, as in BIC, goes to the constant, on top of what
+    BIC has charged it for its value and (unless the sds are known) the noise.
+    """
+    constant = _of_degree(data, data.compressed(size), 0, "constant")
+    charged = 2.0 if data.sds is None else 1.0
+    return replace(constant, evidence=constant.evidence + 0.5 * (charged + 2.0) * float(np.log(len(data))))
+
+
+def _of_degree(data: Series, compressed: Compressed, degree: int, name: str) -> ChebyshevFit:
+    terms = degree + 1
+    operator = solve_triangular(compressed.factor[:terms, :terms], np.eye(terms))
+    freedom = max(len(data) - terms, 1)
+    noise = np.sqrt(_residuals(compressed)[terms] / freedom) * data.unit
+    evidence = -0.5 * float(_criterion(data, compressed, "bic")[degree])
+    return ChebyshevFit(
+        name,
+        data,
+        operator,
+        compressed.coordinates[:terms],
+        float(noise),
+        evidence,
+        compressed.size,
+        f"degree {degree}",
+        degree,
+    )
+
+
+def best_degree(data: Series, compressed: Compressed, criterion: str) -> int:
+    return int(np.argmin(_criterion(data, compressed, criterion)))
+
+
+def _residuals(compressed: Compressed) -> np.ndarray:
+    """Residual sums of squares with the first 0, 1, 2, ... basis functions."""
+    tails = np.cumsum(compressed.coordinates[::-1] ** 2)[::-1]
+    return compressed.residual**2 + np.append(tails, 0.0)
+
+
+def _criterion(data: Series, compressed: Compressed, criterion: str) -> np.ndarray:
+    """The criterion of degrees 0, 1, 2, ...; degrees that leave no freedom to estimate the noise are out."""
+    n = len(data)
+    most = min(len(compressed.coordinates), data.largest_size())
+    parameters = np.arange(1, most + 1) + 1.0
+    residuals = _residuals(compressed)[1 : most + 1] + data.floor
+    if data.sds is None:
+        # Rounding has structure, which many points would resolve: near it, more points are no more evidence.
+        near = ROUNDINGS**2 * data.floor
+        misfit = n * (np.log(2.0 * np.pi * np.maximum(residuals, near) / n) + 1.0)
+        misfit += min(n, INDEPENDENT) * np.log(np.minimum(residuals, near) / near)
+    else:
+        misfit = residuals + n * np.log(2.0 * np.pi)
+        parameters = parameters - 1.0
+    if criterion == "bic":
+        return misfit + parameters * np.log(n)
+    return misfit + 2.0 * parameters + 2.0 * parameters * (parameters + 1.0) / np.maximum(n - parameters - 1.0, 0.5)

@@ -1,0 +1,169 @@
+"""Output: every estimator of one measured output, fitted together, with one noise level and an automatic first choice.
+
+The estimators share one compressed form of the data, so that fitting all of them costs little more than the dearest:
+
+    blend            average of the priors below by evidence: the usual first choice
+    decay            polynomials with decaying coordinates, averaged over how they decay
+    gp_se, gp_rq     Gaussian processes, squared-exponential and rational-quadratic
+    gp_se_short, …   the same with 0.6 of their length scale
+    chebyshev_bic, chebyshev_aicc    least squares, the degree by criterion
+    aaa              rational interpolation of the data (noise-free data only)
+    aaa_blend        rational approximation of the blend, the data freed of noise
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from odejet.smooth import aaa, chebyshev, choose, decay, gp
+from odejet.smooth import noise as noise_of
+from odejet.smooth.blend import blend
+from odejet.smooth.kernels import Kernel
+from odejet.smooth.series import LARGEST_SIZE, MIN_TIMES, DataError, Series, series
+from odejet.smooth.smoother import Constant, Jet, Polynomial, Smoother
+
+if TYPE_CHECKING:
+    import matplotlib.figure
+
+LARGE = 112
+"""Bases above this size take their first guess of the kernel from a part of the data."""
+NOISY = 1e-5
+"""Noise above this share of the signal allows squared (faster) decompositions."""
+
+
+@dataclass(frozen=True, eq=False)
+class Smoothed:
+    """All fits of one output."""
+
+    series: Series
+    noise: float
+    """The noise sd: in natural units, or as a multiple of the known sds."""
+    smoothers: dict[str, Smoother]
+    refused: dict[str, str]
+    """Estimators refused for the whole output, with reasons."""
+
+    def admitted(self, t: float | None = None, order: int = 0) -> dict[str, Smoother]:
+        """Estimators in the order of trust; with a time, those admitted there up to the order."""
+        refused = self.refusals(t, order)
+        trusted = choose.order_of_trust(self.series, self.noise, self.smoothers)
+        return {name: self.smoothers[name] for name in trusted if name not in refused}
+
+    def refusals(self, t: float | None = None, order: int = 0) -> dict[str, str]:
+        """Reasons by the names of the estimators that are refused."""
+        if t is None:
+            return dict(self.refused)
+        local = choose.refusals_at(self.series, self.smoothers, t, order, self.noise, self._calm)
+        found = {**local, **self.refused}
+        if self._calm is not None and self._calm.name not in local and found.keys() >= self.smoothers.keys():
+            # Near the ends a process that smooths too much is still the best there is.
+            del found[self._calm.name]
+        return found
+
+    def first(self, t: float | None = None, order: int = 0) -> Smoother:
+        """The automatic choice."""
+        for smoother in self.admitted(t, order).values():
+            return smoother
+        reasons = "; ".join(f"{name}: {reason}" for name, reason in self.refusals(t, order).items())
+        raise DataError(f"no estimator is admitted ({reasons})")
+
+    def jet(self, t: float, order: int, estimator: str | None = None) -> Jet:
+        """Derivatives at one time by the automatic choice or by name, their error law with the robust noise."""
+        smoother = self.first(t, order) if estimator is None else self.smoothers[estimator]
+        return replace(smoother.jet(t, order), noise=self.noise)
+
+    def __call__(self, times: np.ndarray | float) -> np.ndarray:
+        return self.first()(times)
+
+    def plot(self, orders: int = 2) -> matplotlib.figure.Figure:
+        """Data, fit with band, and the first derivatives."""
+        from odejet.smooth.plots import plot_output
+
+        return plot_output(self, orders)
+
+    @cached_property
+    def _calm(self) -> gp.GaussianProcess | None:
+        """The Gaussian process of best evidence: the standard for noise gains."""
+        found = [s for s in self.smoothers.values() if isinstance(s, gp.GaussianProcess)]
+        return max(found, key=lambda process: process.evidence, default=None)
+
+    def __repr__(self) -> str:
+        unit = "" if self.series.sds is None else " times the given sds"
+        lines = [f"Smoothed output: {len(self.series)} values, noise sd {self.noise:.3g}{unit}"]
+        for name, smoother in self.admitted().items():
+            lines.append(f"  {name}: {getattr(smoother, 'description', '')}")
+        lines += [f"  {name} refused: {reason}" for name, reason in self.refused.items()]
+        return "\n".join(lines)
+
+
+def fit_output(times: object, values: object, sds: object = None) -> Smoothed:
+    """Fit every estimator to one output; NaN marks missing values, `sds` are known standard deviations."""
+    data = series(times, values, sds)
+    if data.constant:
+        floor = noise_of.floor(data)
+        return Smoothed(data, floor, {"constant": Constant("constant", data, floor)}, {})
+    size, degree = chebyshev.needed_size(data)
+    smoothers: dict[str, Smoother] = {}
+    polynomials = [chebyshev.fit(data, size, criterion) for criterion in ("bic", "aicc")]
+    design = _design(data, size, degree, polynomials[0].noise)
+    decays = decay.fit(data, design.size)
+    processes = _processes(design)
+    mixed = blend([*decays, *processes, chebyshev.flat(data, size)], "blend")
+    falling = blend(decays, "decay")
+    short = [gp.shortened(design, process) for process in processes]
+    for fit in [mixed, falling, *processes, *short, *polynomials]:
+        smoothers[fit.name] = fit
+    noise = noise_of.estimate(data, [mixed, falling, max(processes, key=lambda p: p.evidence), polynomials[0]])
+    refused = {}
+    reason = choose.interpolation_refused(data, noise)
+    if reason is None:
+        smoothers["aaa"] = aaa.interpolate(data, 4.0 * noise * data.typical_sd)
+    else:
+        refused["aaa"] = reason
+    smoothers["aaa_blend"] = _rational_blend(data, mixed, noise)
+    refused.update(choose.refusals(data, smoothers, noise))
+    return Smoothed(data, noise, smoothers, refused)
+
+
+def _design(data: Series, size: int, degree: int, noise: float) -> gp.Design:
+    """A basis with room beyond the degree the data ask for: the prior has a tail."""
+    wanted = min(8 * int(np.ceil((1.08 * degree + 22) / 8)), LARGEST_SIZE)
+    wanted = min(wanted, size) if size < data.largest_size() else wanted
+    return gp.Design.of(data, wanted, noisy=noise / data.unit > NOISY)
+
+
+def _processes(design: gp.Design) -> list[gp.GaussianProcess]:
+    """Both Gaussian processes; for large bases from a guess, because each trial is dear."""
+    if design.size <= LARGE:
+        se = gp.fit_se(design)
+        return [se, gp.fit_rq(design, se)]
+    guess_se, guess_rq = _guesses(design.series)
+    se = gp.fit_se(design, guess_se.length)
+    return [se, gp.fit_rq(design, se, guess_rq.scaled(se.kernel.length / guess_se.length))]
+
+
+def _guesses(data: Series) -> tuple[Kernel, Kernel]:
+    """Kernels fitted to the liveliest third of the data: both are stationary, so its length scale rules the whole."""
+    edges = np.linspace(data.times[0], data.times[-1], 4)
+    parts = [_part(data, low, high) for low, high in pairwise(edges)]
+    sized = [(*chebyshev.needed_size(part), part) for part in parts if part.distinct >= MIN_TIMES and not part.constant]
+    size, degree, part = max(sized, key=lambda found: found[1])
+    design = _design(part, size, degree, chebyshev.fit(part, size, "bic").noise)
+    se = gp.fit_se(design)
+    return se.kernel, gp.fit_rq(design, se).kernel
+
+
+def _part(data: Series, low: float, high: float) -> Series:
+    inside = (data.times >= low) & (data.times <= high)
+    return Series(data.times[inside], data.values[inside], None if data.sds is None else data.sds[inside])
+
+
+def _rational_blend(data: Series, mixed: Polynomial, noise: float) -> aaa.Rational:
+    """AAA on the blend, to a tolerance well below the noise that is left in it."""
+    places = data.middle + data.half_width * np.linspace(-0.8, 0.8, 9)
+    left = noise * float(np.median([mixed.jet(t, 0).gains[0] for t in places]))
+    return aaa.of_smoother(data, mixed, min(2 * len(mixed.operator), aaa.MOST_POINTS), 0.1 * left)
