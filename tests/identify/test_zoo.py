@@ -21,7 +21,7 @@ HARD = {
     "stirred_tank_reactor_recast",
     "sliqr",
 }
-"""Models whose Groebner bases take longer than a test may: their verdicts are local only, and what is undecided says so."""
+"""Models whose Groebner bases take longer than a test may: only their local verdicts are compared."""
 
 ENTRIES = {entry.name: entry for entry in zoo.ENTRIES}
 EASY = sorted(set(ENTRIES) - HARD)
