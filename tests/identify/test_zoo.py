@@ -36,7 +36,7 @@ def expected(entry: zoo.Entry) -> dict[str, str]:
 def test_verdicts_are_those_published(name):
     entry = ENTRIES[name]
     asked = [*entry.functions, *entry.combinations]
-    verdict = oj.identify(entry.model, functions=asked, budget=20)
+    verdict = oj.identify(entry.model, functions=asked, budget=120)
     assert {key: verdict[key].kind for key in expected(entry)} == expected(entry)
     assert entry.solutions is None or verdict.solutions == entry.solutions
     assert all(verdict[text].kind in ("global", "local", "undecided") for text in verdict.combinations)
