@@ -12,15 +12,16 @@ division; their modulus is the tuple (p, -1/p mod R, R mod p) with p < 2^62.
 
 from __future__ import annotations
 
+import importlib
 import sys
 from functools import partial
 from pathlib import Path
+from types import ModuleType
 
 import numpy as np
 from llvmlite import ir
 from numba import njit, types
 from numba.core import event
-from numba.core.registry import cpu_target
 from numba.extending import intrinsic, models, overload, register_model
 
 kernel = partial(njit, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)
@@ -55,8 +56,25 @@ class _Announcement(event.Listener):
 
 _ENTRIES: list = []
 event.register("numba:compile", _Announcement())
-# numba would do this at the first call of a kernel; done here, the first simulation is as quick as all others.
-cpu_target.target_context.refresh()
+
+
+def _import_arrays() -> None:
+    """Import now what numba would import at the first call of a kernel.
+
+    On the way numba asks whether SciPy has a BLAS, which imports all of SciPy's linear algebra and takes longer than
+    the rest.  SciPy is a requirement, so the answer is known; whoever compiles linear algebra later imports it then.
+    """
+    blas = "scipy.linalg.cython_blas"
+    known = blas in sys.modules
+    sys.modules.setdefault(blas, ModuleType(blas))
+    try:
+        importlib.import_module("numba.np.arraymath")
+    finally:
+        if not known:
+            del sys.modules[blas]
+
+
+_import_arrays()
 
 _SOURCES = tuple(
     (path.name, path.stat().st_mtime_ns, path.stat().st_size)
