@@ -17,7 +17,7 @@ import numpy as np
 from odejet import sundials
 from odejet.jets import collocation, steps
 from odejet.jets.kernel import MAX_ORDER, TABLES, expand_points, lay_out
-from odejet.jets.lanes import WIDTH
+from odejet.jets.lanes import padded
 from odejet.tape import Tape, build
 
 if TYPE_CHECKING:
@@ -139,7 +139,7 @@ class _Problem:
     def __init__(self, flow: Flow, parameters, states, unknowns: tuple[str, ...], free_states: bool) -> None:
         self.flow, self.free_states = flow, free_states
         self.used = 1 + len(unknowns)
-        self.lanes = -(-self.used // WIDTH) * WIDTH
+        self.lanes = padded(self.used)
         lane = {name: 1 + i for i, name in enumerate(unknowns)}
         self.parameters = _rows(parameters, flow.model.parameters, lane, self.lanes)
         self.states = _rows(states, tuple(flow.model.states), lane, self.lanes)
@@ -216,7 +216,7 @@ class _Problem:
 
     def jacobian(self) -> collocation.Slopes:
         """Slopes with one lane per state and none for the parameters."""
-        parameters = np.zeros((len(self.parameters), -(-(1 + len(self.states)) // WIDTH) * WIDTH))
+        parameters = np.zeros((len(self.parameters), padded(1 + len(self.states))))
         parameters[:, 0] = self.parameters[:, 0]
         return self.slopes(parameters)
 

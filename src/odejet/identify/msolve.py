@@ -17,7 +17,6 @@ from pathlib import Path
 
 from odejet.identify.polynomials import Monomial, Polynomial
 
-MAX_CHARACTERISTIC = 2**31
 VARIABLE = "ODEJET_MSOLVE"
 
 

@@ -82,6 +82,13 @@ _SOURCES = tuple(
 )
 
 WIDTH = 4
+
+
+def padded(lanes: int) -> int:
+    """The length of a row of doubles with so many lanes: a whole number of blocks."""
+    return -(-lanes // WIDTH) * WIDTH
+
+
 _VECTOR = ir.VectorType(ir.DoubleType(), WIDTH)
 _ALIGNMENT = 8
 # Residues meet only unsigned constants: mixed with signed ones, numba would turn them into doubles.

@@ -11,7 +11,7 @@ from math import factorial
 import numpy as np
 
 from odejet.jets.kernel import MAX_ORDER, TABLES, expand_points, lay_out
-from odejet.jets.lanes import WIDTH
+from odejet.jets.lanes import padded
 from odejet.tape import Tape
 
 _COMPLEX_TABLES = tuple(table.astype(complex) for table in TABLES)
@@ -61,7 +61,7 @@ def jets(
     kind = complex if any(np.iscomplexobj(a) for a in (states, parameters, times, inputs) if a is not None) else float
     n, m = len(tape.states), len(tape.parameters)
     used = 1 + (n + m if tangents else 0)
-    lanes = used if kind is complex else -(-used // WIDTH) * WIDTH
+    lanes = used if kind is complex else padded(used)
     series = np.zeros((points, len(tape.inputs), order + 1), dtype=kind)
     if inputs is not None:
         series[:] = inputs
