@@ -381,7 +381,7 @@ class Lowering:
         time = self.leaf(TIME, static=False, tangent=False, degree=1)
         for name, expression in model.inputs.items():
             if free_inputs:
-                self.leaf(name, static=False, tangent=False)
+                self.leaf(name, static=False, tangent=True)
             else:
                 self.names[name] = self.lower(expression)
         rates = {name: self.lower(rate) for name, rate in model.states.items() if constant(rate) != 0}

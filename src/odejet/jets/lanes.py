@@ -31,7 +31,7 @@ kernel = partial(njit, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wr
 def entry(function):
     """Decorator of what Python calls: compiled once per installation and kept on disk.
 
-    numba compiles again when the file of the function changes; here the kernels in all files of this package count.
+    numba compiles again when the file of the function changes; here all files with kernels count.
     """
     dispatcher = njit(function, error_model="numpy", cache=True)
     dispatcher._cache._cache_file._source_stamp = _SOURCES
@@ -78,7 +78,12 @@ _import_arrays()
 
 _SOURCES = tuple(
     (path.name, path.stat().st_mtime_ns, path.stat().st_size)
-    for path in sorted([*Path(__file__).parent.glob("*.py"), Path(__file__).parents[1] / "tape.py"])
+    for path in sorted(
+        [
+            *Path(__file__).parent.glob("*.py"),
+            *(Path(__file__).parents[1] / name for name in ("tape.py", "algebra/homotopy.py")),
+        ]
+    )
 )
 
 WIDTH = 4
@@ -331,7 +336,18 @@ def half(number, modulus):
 def _inverse(number, modulus):
     if number == types.uint64:
         return lambda number, modulus: power_mod(number, modulus[0] - _TWO, modulus)
+    if number == types.complex128:
+        return lambda number, modulus: reciprocal(number)
     return lambda number, modulus: 1 / number
+
+
+@kernel
+def reciprocal(number):
+    """1 / number of a complex number, infinite for zero, where numba's own division would raise."""
+    size = max(abs(number.real), abs(number.imag))
+    real, imaginary = number.real / size, number.imag / size
+    scale = 1.0 / (size * (real * real + imaginary * imaginary))
+    return complex(real * scale, -imaginary * scale)
 
 
 @overload(half)

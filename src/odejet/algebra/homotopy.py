@@ -1,0 +1,428 @@
+"""Homotopy: roots followed while the data move, from data whose roots are known to any number of targets.
+
+A path is a root z(s) of Phi(z, u(s)) = d(s) for s from 0 to 1.  Each datum moves on a curve of its own,
+
+    m(s) = m0 exp(s log(m1/m0) + s (1 - s) bend)        geometric, between numbers of any size and phase
+    m(s) = m0 + s (m1 - m0) + s (1 - s) bend            straight, where one of them is zero or both are close
+
+so that for generic m0, or a generic complex bend, no two roots meet on the way (Sommese and Wampler 2005, ch. 7).
+
+Steps are predicted by the polynomial of degree seven through the last four points and their slopes and corrected by
+Newton's method, in coordinates where every unknown is measured by its own size and every equation by its largest term.
+The first correction measures the error of the prediction, which goes like h^8 and gives the next step; a second
+correction that
+is not much smaller than the first says that the prediction was outside Newton's reach, which is then taken to be
+smaller for the steps that follow.  A root is accepted by backward error too: where the Jacobian is so ill-conditioned
+that corrections are rounding, equations that hold to rounding are all that can be asked for.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import NamedTuple
+
+import numpy as np
+
+from odejet.algebra.system import SquareSystem, Targets
+from odejet.jets.kernel import TABLES, expand, lay_out, prepare
+from odejet.jets.lanes import entry, kernel, peek, pointer, poke, reciprocal
+
+_COMPLEX_TABLES = tuple(table.astype(complex) for table in TABLES)
+
+
+HERE, NEXT = 3, 4
+
+
+class Outcome(IntEnum):
+    """How a path ended."""
+
+    CONVERGED = 0
+    SINGULAR = 1  # steps collapsed: the root is multiple, or the Jacobian is singular to rounding
+    DIVERGED = 2  # unknowns grew beyond all bounds: the target has fewer roots than generic data
+    EXHAUSTED = 3  # the budget of steps ended
+
+
+class Settings(NamedTuple):
+    """How paths are followed."""
+
+    reach: float  # the largest first correction, relative to each unknown
+    steps: int
+    smallest: float = 1e-13  # step
+
+
+DEFAULT = Settings(reach=0.05, steps=300)
+CAREFUL = Settings(reach=0.02, steps=1000)
+
+_GROWTH = 1e9
+"""Unknowns that grow by this factor while steps collapse are on their way to infinity."""
+_ROUNDING = 1e-13
+"""Equations that hold to this, relative to their largest terms, hold."""
+
+
+@dataclass(frozen=True)
+class Paths:
+    """Ends of paths, (paths, unknowns), with outcomes; where a path failed, the last point on it."""
+
+    roots: np.ndarray
+    outcomes: np.ndarray
+    errors: np.ndarray
+    """The last correction, relative to the unknowns."""
+    steps: np.ndarray
+    evaluations: np.ndarray
+
+    @property
+    def converged(self) -> np.ndarray:
+        return self.outcomes == Outcome.CONVERGED
+
+    def census(self) -> dict[str, int]:
+        """How many paths ended how."""
+        return {outcome.name.lower(): int(np.sum(self.outcomes == outcome)) for outcome in Outcome}
+
+
+class _Program(NamedTuple):
+    """What evaluates Phi: the tape laid out, and which of its numbers are unknowns and rows."""
+
+    constants: np.ndarray
+    columns: np.ndarray
+    rows: np.ndarray
+    order: int
+
+
+class _Work(NamedTuple):
+    """Memory of one path: values and Jacobian, scales, and points on the path with their slopes."""
+
+    value: np.ndarray
+    along: np.ndarray  # the derivative of Phi along the motion of the inputs
+    jacobian: np.ndarray
+    pivots: np.ndarray
+    moving: np.ndarray
+    motion: np.ndarray
+    step: np.ndarray
+    sizes: np.ndarray
+    scales: np.ndarray
+    table: np.ndarray  # divided differences
+    points: np.ndarray  # the last points, HERE and the NEXT one
+    slopes: np.ndarray
+
+
+@kernel
+def evaluate(c, layout, program, parameters, states, z, work, pointers):
+    """Phi, its Jacobian and its derivative along the inputs at z, into `work`."""
+    lanes, n, rows = layout.lanes, len(states), len(program.rows)
+    for i in range(len(program.columns)):
+        column = program.columns[i]
+        if column < n:
+            states[column, 0] = z[i]
+        else:
+            parameters[column - n, 0] = z[i]
+    orders = program.order + 1
+    for i in range(len(layout.inputs)):
+        for k in range(orders):
+            place = layout.inputs[i] + k * lanes
+            poke(c, place, work.moving[rows + i * orders + k])
+            poke(c, place + lanes - 1, work.motion[rows + i * orders + k])
+    prepare(c, layout, program.constants, parameters, states, pointers, 0)
+    expand(c, layout, 0j, orders, len(layout.code), pointers, 0)
+    for r in range(rows):
+        place = layout.outputs[program.rows[r, 0]] + program.rows[r, 1] * lanes
+        work.value[r] = peek(c, place)
+        work.along[r] = peek(c, place + lanes - 1)
+        for i in range(len(program.columns)):
+            work.jacobian[r, i] = peek(c, place + 1 + i)
+
+
+@kernel
+def factor(a, pivots):
+    """LU factors of `a` in place, with partial pivoting; whether it is regular."""
+    n = len(a)
+    for k in range(n):
+        largest, row = 0.0, -1
+        for i in range(k, n):
+            size = abs(a[i, k].real) + abs(a[i, k].imag)
+            if size > largest:
+                largest, row = size, i
+        if row < 0:
+            return False
+        pivots[k] = row
+        if row != k:
+            for j in range(n):
+                a[k, j], a[row, j] = a[row, j], a[k, j]
+        inverse = reciprocal(a[k, k])
+        for i in range(k + 1, n):
+            if a[i, k] != 0:
+                multiple = a[i, k] * inverse
+                a[i, k] = multiple
+                for j in range(k + 1, n):
+                    a[i, j] -= multiple * a[k, j]
+    return True
+
+
+@kernel
+def substitute(a, pivots, b):
+    """Solve with the factors of `factor`, in place of the right-hand side."""
+    n = len(a)
+    for k in range(n):
+        row = pivots[k]
+        if row != k:
+            # The rows below the pivot were exchanged as a whole, multiples included.
+            b[k], b[row] = b[row], b[k]
+    for k in range(n):
+        for j in range(k):
+            b[k] -= a[k, j] * b[j]
+    for k in range(n - 1, -1, -1):
+        for j in range(k + 1, n):
+            b[k] -= a[k, j] * b[j]
+        b[k] *= reciprocal(a[k, k])
+
+
+@kernel
+def move(path, s, work):
+    """The data at s and their derivatives with respect to s."""
+    start, shift, bend, geometric = path
+    for i in range(len(start)):
+        turn = s * (1 - s) * bend[i]
+        if geometric[i]:
+            now = start[i] * np.exp(s * shift[i] + turn)
+            work.moving[i] = now
+            work.motion[i] = now * (shift[i] + (1 - 2 * s) * bend[i])
+        else:
+            work.moving[i] = start[i] + s * shift[i] + turn
+            work.motion[i] = shift[i] + (1 - 2 * s) * bend[i]
+
+
+@kernel
+def correction(work):
+    """Newton's correction at the next point from values and Jacobian there: its size, and the backward error.
+
+    The Jacobian is left scaled and factorised.  The size is negative where it is singular.
+    """
+    n = len(work.step)
+    backward = 0.0
+    for r in range(n):
+        largest = abs(work.moving[r])
+        for i in range(n):
+            work.jacobian[r, i] *= work.sizes[i]
+            largest = max(largest, abs(work.jacobian[r, i]))
+        scale = 1.0 / largest if largest > 0 else 1.0
+        work.scales[r] = scale
+        work.step[r] = (work.moving[r] - work.value[r]) * scale
+        backward = max(backward, abs(work.step[r])) if abs(work.step[r]) < 1e300 else np.inf
+        for i in range(n):
+            work.jacobian[r, i] *= scale
+    if not factor(work.jacobian, work.pivots):
+        return -1.0, backward
+    substitute(work.jacobian, work.pivots, work.step)
+    size = 0.0
+    for i in range(n):
+        if not abs(work.step[i]) < 1e300:
+            return -1.0, backward
+        size = max(size, abs(work.step[i]))
+    return size, backward
+
+
+@kernel
+def correct(c, layout, program, parameters, states, work, pointers, reach, last):
+    """Newton's method at the next point: whether it converged, the first and the last correction, evaluations."""
+    z = work.points[NEXT]
+    enough = 1e-13 if last else 1e-9
+    first, before = 0.0, 0.0
+    for iteration in range(12 if last else 4):
+        evaluate(c, layout, program, parameters, states, z, work, pointers)
+        size, backward = correction(work)
+        holds = backward < _ROUNDING
+        if size < 0:
+            return holds, first, 1.0, iteration + 1
+        if iteration == 0:
+            first = size
+            if size > reach and not holds:
+                return False, first, size, 1
+        elif size > 0.25 * before:
+            # No longer contracting: out of reach, unless what is left is rounding.
+            return holds or (backward < 1e-10 and size < 0.1 * reach), first, size, iteration + 1
+        if size < reach:
+            for i in range(len(z)):
+                z[i] += work.sizes[i] * work.step[i]
+        if size < enough or (holds and size >= reach):
+            return True, first, size, iteration + 1
+        before = size
+    return before < 1e-6, first, before, 12
+
+
+@kernel
+def slope(work):
+    """dz/ds at the next point, from the factors left by its last correction."""
+    n = len(work.step)
+    for r in range(n):
+        work.step[r] = (work.motion[r] - work.along[r]) * work.scales[r]
+    substitute(work.jacobian, work.pivots, work.step)
+    speed = 0.0
+    for i in range(n):
+        speed = max(speed, abs(work.step[i]))
+        work.slopes[NEXT, i] = work.step[i] * work.sizes[i]
+    return speed
+
+
+@kernel
+def predict(work, times, known, target):
+    """The next point by Hermite extrapolation through the last `known` points and slopes at `times`.
+
+    Divided differences over nodes that each stand twice; the newest point comes first, so that rounding in the old
+    ones is not amplified.
+    """
+    table = work.table
+    for i in range(len(work.step)):
+        for j in range(known):
+            table[2 * j] = table[2 * j + 1] = work.points[HERE - j, i]
+        for level in range(1, 2 * known):
+            for j in range(2 * known - 1, level - 1, -1):
+                right, left = j // 2, (j - level) // 2
+                if right == left:
+                    table[j] = work.slopes[HERE - right, i]
+                else:
+                    table[j] = (table[j] - table[j - 1]) / (times[HERE - right] - times[HERE - left])
+        value = table[2 * known - 1]
+        for j in range(2 * known - 2, -1, -1):
+            value = value * (target - times[HERE - j // 2]) + table[j]
+        work.points[NEXT, i] = value
+
+
+@kernel
+def advance(work, times):
+    """Make the next point the present one, and measure unknowns by their size there."""
+    for i in range(len(work.step)):
+        for k in range(HERE + 1):
+            work.points[k, i] = work.points[k + 1, i]
+            work.slopes[k, i] = work.slopes[k + 1, i]
+        # An unknown that passes near zero is measured by what it was before.
+        work.sizes[i] = max(abs(work.points[HERE, i]), 0.7 * work.sizes[i], 1e-100)
+    for k in range(HERE + 1):
+        times[k] = times[k + 1]
+
+
+@kernel
+def follow(c, layout, program, parameters, states, path, work, pointers, settings):
+    """One path: outcome, last correction, steps, evaluations."""
+    times, reach, total, known, largest = np.zeros(NEXT + 1), settings.reach, 0, 0, 0.0
+    for i in range(len(work.step)):
+        work.sizes[i] = max(abs(work.points[NEXT, i]), 1e-100)
+        largest = max(largest, work.sizes[i])
+    h, count = 0.0, 0
+    while count <= settings.steps and (h >= settings.smallest or known == 0):
+        s = times[HERE]
+        last = known > 0 and s + h >= 1 - 1e-9
+        times[NEXT] = 1.0 if last else s + h
+        h = times[NEXT] - s
+        if known > 0:
+            predict(work, times, known, times[NEXT])
+        move(path, times[NEXT], work)
+        good, first, size, spent = correct(c, layout, program, parameters, states, work, pointers, reach, last)
+        total, count = total + spent, count + 1
+        if good and last:
+            return 0, size, count, total
+        if good:
+            speed = slope(work)
+            advance(work, times)
+            growth = (0.3 * reach / max(first, 1e-14)) ** (0.5 / max(known, 1))
+            h = h * min(max(growth, 0.3), 2.5) if known > 0 else min(1.0, 0.02 / max(speed, 1e-300))
+            reach = min(1.2 * reach, settings.reach)
+            known = min(known + 1, HERE + 1)
+        elif known == 0:
+            break
+        elif first <= reach:
+            h, reach = 0.5 * h, max(0.5 * first, 1e-6)
+        else:
+            h *= min(max((0.3 * reach / first) ** (0.5 / known), 0.1), 0.6)
+    for i in range(len(work.step)):
+        if abs(work.points[HERE, i]) > _GROWTH * largest:
+            return 2, 1.0, count, total
+    return (3 if count > settings.steps else 1), 1.0, count, total
+
+
+@entry
+def follow_all(layout, program, parameters, states, starts, paths, tables, settings):
+    """Every path from its start; all arrays lead with the path."""
+    count, n = starts.shape
+    moving = paths[0].shape[1]
+    work = _Work(
+        np.zeros(n, np.complex128),
+        np.zeros(n, np.complex128),
+        np.zeros((n, n), np.complex128),
+        np.zeros(n, np.int64),
+        np.zeros(moving, np.complex128),
+        np.zeros(moving, np.complex128),
+        np.zeros(n, np.complex128),
+        np.zeros(n),
+        np.zeros(n),
+        np.zeros(2 * NEXT, np.complex128),
+        np.zeros((NEXT + 1, n), np.complex128),
+        np.zeros((NEXT + 1, n), np.complex128),
+    )
+    memory = np.zeros(layout.size, np.complex128)
+    c, pointers = pointer(memory), (pointer(tables[0]), pointer(tables[1]), pointer(tables[1]))
+    roots, outcomes, errors = np.zeros((count, n), np.complex128), np.zeros(count, np.int64), np.zeros(count)
+    spent = np.zeros((count, 2), np.int64)
+    for p in range(count):
+        path = (paths[0][p], paths[1][p], paths[2][p], paths[3][p])
+        work.points[NEXT] = starts[p]
+        outcome, error, steps, evaluations = follow(
+            c, layout, program, parameters, states, path, work, pointers, settings
+        )
+        outcomes[p], errors[p], spent[p, 0], spent[p, 1] = outcome, error, steps, evaluations
+        roots[p] = work.points[NEXT if outcome == 0 else HERE]
+    memory[0] = 0  # the pointer above does not keep the memory alive
+    return roots, outcomes, errors, spent
+
+
+def track(
+    system: SquareSystem,
+    starts: np.ndarray,
+    begin: Targets,
+    end: Targets,
+    *,
+    bend: float = 0.0,
+    rng: np.random.Generator | None = None,
+    settings: Settings = DEFAULT,
+) -> Paths:
+    """Follow a root of each `begin` to a root of each `end`.
+
+    `bend` is the size of a random complex detour, relative to what moves: needed between real data.  Paths that begin
+    and end at the same data take the same detour, so that they cannot meet.
+    """
+    lanes, order = len(system.unknowns) + 2, system.highest
+    layout = lay_out(system.tape, lanes, order + 2, free_states=True)
+    program = _Program(system.tape.constant_values.astype(complex), system.columns, system.row_array, order)
+    everything = np.zeros((len(system.names), lanes), dtype=complex)
+    everything[system.columns, 1 + np.arange(len(system.columns))] = 1.0
+    everything[system.held, 0] = end.fixed
+    n = len(system.joined.together.states)
+    paths = _paths(_flat(begin), _flat(end), bend, rng)
+    roots, outcomes, errors, spent = follow_all(
+        layout,
+        program,
+        everything[n:].copy(),
+        everything[:n].copy(),
+        np.ascontiguousarray(starts, dtype=complex),
+        paths,
+        _COMPLEX_TABLES,
+        settings,
+    )
+    return Paths(roots, outcomes, errors, spent[:, 0], spent[:, 1])
+
+
+def _flat(targets: Targets) -> np.ndarray:
+    """Everything that moves, one target per row."""
+    return np.concatenate([targets.data, targets.inputs.reshape(len(targets.data), -1)], axis=1).astype(complex)
+
+
+def _paths(begin: np.ndarray, end: np.ndarray, bend: float, rng: np.random.Generator | None) -> tuple:
+    """Start, shift, bend and kind of every datum on every path."""
+    near = np.abs(end - begin) < 0.5 * np.abs(begin)
+    geometric = ~near & (np.abs(end) > 1e-12 * np.abs(begin)) & (begin != 0)
+    shift = end - begin
+    shift[geometric] = np.log(end[geometric] / begin[geometric])
+    turns = np.zeros_like(shift)
+    if bend and rng is not None:
+        phases = rng.normal(size=shift.shape[1]) + 1j * rng.normal(size=shift.shape[1])
+        turns = bend * phases * np.where(geometric, 1.0, np.abs(shift))
+    return begin, shift, turns, geometric

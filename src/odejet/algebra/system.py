@@ -1,0 +1,211 @@
+"""System: the equations that are solved, `Phi(z) = d`, at one shooting point or at two that share the parameters.
+
+Phi maps unknowns z, the states at the shooting points and the parameters, to chosen derivatives of the outputs (the
+rows), and has as many rows as unknowns.  It is the paper's polynomial system F(z, d) = 0 solved for its state
+derivatives.  Inputs, and the time where equations contain it, enter through their jets, which are data like d.
+
+Two points make one system of a *joined* model: every state, output and input twice, the parameters once.
+
+Rows and input jets are Taylor coefficients, y^(k)/k!, throughout.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from math import factorial
+
+import numpy as np
+
+from odejet import tape
+from odejet.expressions import TIME, Expression, Function, Power, Product, Sum, Symbol, names
+from odejet.jets import numeric
+from odejet.model import Model
+
+Row = tuple[int, int]
+"""An equation: (output of the joined model, order of its derivative)."""
+
+
+@dataclass(frozen=True)
+class Joined:
+    """A model as one shooting point or two see it: all states free, everything known in time an input."""
+
+    model: Model
+    points: int
+    together: Model
+    timed: bool
+    """Whether the time itself is the last input of every point."""
+
+    @property
+    def inputs(self) -> int:
+        """Inputs of one point."""
+        return len(self.model.inputs) + self.timed
+
+    def split(self, row: Row) -> tuple[int, Row]:
+        """The shooting point of a row, and the row as the model itself numbers it."""
+        point, output = divmod(row[0], len(self.model.outputs))
+        return point, (output, row[1])
+
+
+def join(model: Model, points: int = 1) -> Joined:
+    """The joined model of one or two points."""
+    timed = any(TIME in names(e) for table in (model.states, model.outputs) for e in table.values())
+    taken = {*model.states, *model.outputs, *model.inputs, *model.parameters, *model.fixed}
+    states: dict[str, Expression] = {}
+    outputs: dict[str, Expression] = {}
+    inputs: dict[str, str] = {}
+    for point in range(points):
+        moving = [*model.states, *model.outputs, *model.inputs]
+        renamed = {name: _fresh(name, point, taken) for name in moving}
+        renamed[TIME] = _fresh("time_", point + 1, taken) if timed else TIME
+        for name, rate in model.states.items():
+            states[renamed[name]] = _rename(rate, renamed)
+        for name, output in model.outputs.items():
+            outputs[renamed[name]] = _rename(output, renamed)
+        # What an input does in time is no concern of the algebra, which is given its jets.
+        inputs |= {renamed[name]: TIME for name in model.inputs}
+        if timed:
+            inputs[renamed[TIME]] = TIME
+    together = Model(
+        states=states,
+        outputs=outputs,
+        inputs=inputs,
+        parameters=list(model.parameters),
+        fixed=dict(model.fixed),
+        name=model.name,
+    )
+    return Joined(model, points, together, timed)
+
+
+def _fresh(name: str, point: int, taken: set[str]) -> str:
+    """The name of a quantity at a point: itself at the first, one that nothing else has at the second."""
+    if point == 0:
+        return name
+    candidate = f"{name}_at_{point + 1}"
+    while candidate in taken:
+        candidate += "_"
+    taken.add(candidate)
+    return candidate
+
+
+def _rename(expression: Expression, new: Mapping[str, str]) -> Expression:
+    match expression:
+        case Symbol(name):
+            return Symbol(new.get(name, name))
+        case Sum(terms):
+            return Sum(tuple((sign, _rename(term, new)) for sign, term in terms))
+        case Product(factors):
+            return Product(tuple((exponent, _rename(factor, new)) for exponent, factor in factors))
+        case Power(base, exponent):
+            return Power(_rename(base, new), _rename(exponent, new))
+        case Function(name, argument):
+            return Function(name, _rename(argument, new))
+        case _:
+            return expression
+
+
+@dataclass(frozen=True)
+class Targets:
+    """Data to solve for: rows (targets, rows), jets of inputs (targets, inputs, orders), values of what is fixed."""
+
+    data: np.ndarray
+    inputs: np.ndarray
+    fixed: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.data)
+
+    def __getitem__(self, chosen: np.ndarray | slice | Sequence[int]) -> Targets:
+        return Targets(self.data[chosen], self.inputs[chosen], self.fixed)
+
+    def repeated(self, times: int) -> Targets:
+        """Every target so many times in a row."""
+        return Targets(np.repeat(self.data, times, 0), np.repeat(self.inputs, times, 0), self.fixed)
+
+
+@dataclass(frozen=True)
+class SquareSystem:
+    """As many rows as unknowns; `fixed` names unknowns that the outputs cannot tell, to be held at given values."""
+
+    joined: Joined
+    rows: tuple[Row, ...]
+    fixed: tuple[str, ...] = ()
+    roots: int | None = None
+    """The number of roots at generic data, where it is known."""
+
+    @property
+    def points(self) -> int:
+        return self.joined.points
+
+    @property
+    def highest(self) -> int:
+        return max(order for _, order in self.rows)
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """Every state of the joined model, then the parameters."""
+        return (*self.joined.together.states, *self.joined.together.parameters)
+
+    @cached_property
+    def unknowns(self) -> tuple[str, ...]:
+        return tuple(name for name in self.names if name not in self.fixed)
+
+    @cached_property
+    def columns(self) -> np.ndarray:
+        """The position of each unknown among `names`."""
+        return np.array([self.names.index(name) for name in self.unknowns], dtype=np.int64)
+
+    @cached_property
+    def held(self) -> np.ndarray:
+        """The position of each fixed unknown among `names`."""
+        return np.array([self.names.index(name) for name in self.fixed], dtype=np.int64)
+
+    @cached_property
+    def row_array(self) -> np.ndarray:
+        return np.array(self.rows, dtype=np.int64)
+
+    @cached_property
+    def tape(self) -> tape.Tape:
+        return tape.build(self.joined.together, free_inputs=True)
+
+    def everything(self, roots: np.ndarray, fixed: np.ndarray) -> np.ndarray:
+        """Values of all `names` from those of the unknowns."""
+        full = np.empty((*roots.shape[:-1], len(self.names)), dtype=np.result_type(roots, fixed))
+        full[..., self.columns] = roots
+        full[..., self.held] = fixed
+        return full
+
+    def evaluate(self, roots: np.ndarray, inputs: np.ndarray, fixed: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Phi (points, rows) and its Jacobian (points, rows, unknowns) at many points."""
+        outputs = self.jets(roots, inputs, fixed, self.highest)[:, self.row_array[:, 0], self.row_array[:, 1]]
+        return outputs[..., 0], outputs[..., 1 + self.columns]
+
+    def jets(self, roots: np.ndarray, inputs: np.ndarray, fixed: np.ndarray, order: int) -> np.ndarray:
+        """Every output to an order, (points, outputs, orders, value and tangents of all `names`)."""
+        full = self.everything(roots, fixed)
+        n = len(self.joined.together.states)
+        return numeric.jets(
+            self.tape, full[:, :n], full[:, n:], np.zeros(len(full)), order=order, tangents=True, inputs=inputs
+        ).outputs
+
+    def residuals(self, roots: np.ndarray, targets: Targets) -> np.ndarray:
+        """The largest |Phi - d| of each root, relative to the terms that Phi is made of."""
+        values, jacobian = self.evaluate(roots, targets.inputs, targets.fixed)
+        scale = np.maximum(np.abs(targets.data), np.max(np.abs(jacobian * roots[:, None, :]), axis=2))
+        difference = np.abs(values - targets.data)
+        return np.max(difference / np.where(scale > 0, scale, 1.0), axis=1)
+
+    def targets(self, jets: np.ndarray, inputs: np.ndarray | None = None, fixed: Sequence[float] = ()) -> Targets:
+        """Targets from derivatives: outputs (targets, points, outputs, orders), inputs (targets, points, inputs, orders).
+
+        Derivatives, y^(k), not Taylor coefficients, of the model's own outputs and inputs; the jet of the time is
+        counted among the inputs where the equations contain it.
+        """
+        count, points, outputs, orders = jets.shape
+        scale = np.array([1.0 / factorial(k) for k in range(max(orders, self.highest + 1))])
+        series = (jets * scale[:orders]).reshape(count, points * outputs, orders)
+        shape = (count, self.points * self.joined.inputs, self.highest + 1)
+        forced = np.zeros(shape) if inputs is None else inputs[..., : self.highest + 1] * scale[: self.highest + 1]
+        data = series[:, self.row_array[:, 0], self.row_array[:, 1]]
+        return Targets(data, np.ascontiguousarray(forced.reshape(shape)), np.asarray(fixed, dtype=float))
