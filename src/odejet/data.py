@@ -157,12 +157,10 @@ class Data:
 
     def columns(self) -> dict[str, Any]:
         """The columns of a tidy table, sampled inputs among the observables."""
-        rows = [
-            (name, experiment.name, series.times, series.values, getattr(series, "sds", None))
-            for experiment in self.experiments
-            for name, series in (*experiment.outputs.items(), *experiment.sampled.items())
-        ]
+        rows: list[tuple[str, str, np.ndarray, np.ndarray, np.ndarray | None]] = []
         for experiment in self.experiments:
+            rows += [(name, experiment.name, s.times, s.values, s.sds) for name, s in experiment.outputs.items()]
+            rows += [(name, experiment.name, u.times, u.values, None) for name, u in experiment.sampled.items()]
             if len(experiment.sampled) < len(experiment.inputs) or experiment.initial:
                 raise DataError(
                     f"{experiment.name}: a table holds no functions of t and no initial states; put them into the model"
@@ -293,7 +291,7 @@ def _samples(experiment: Experiment, model: Model) -> dict[str, Sampled]:
 def _stranger(name: str, model: Model) -> str:
     """Why a column is refused."""
     if name in model.states:
-        return f"'{name}' is a state, not an output; add an output such as {name}_measured = '{name}', or remove the column"
+        return f"'{name}' is a state, not an output; measure it as an output y = \"{name}\", or remove the column"
     if name in model.parameters or name in model.fixed:
         return f"'{name}' is a parameter of the model, not an output; remove the column"
     hint = nearest(name, [*model.outputs, *model.inputs]) or f"; it has {', '.join(list(model.outputs)[:20])}"

@@ -13,7 +13,8 @@ import math
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice
+from itertools import chain, islice
+from typing import Any
 
 import numpy as np
 
@@ -28,6 +29,7 @@ EXPERIMENT = ("experimentId", "simulationConditionId")
 MAX_BYTES = 2_000_000_000
 MISSING = frozenset(("", "na", "n/a", "nan", "null"))
 _CHUNK = 1 << 15  # rows that are converted at once
+_LARGE = 2_000_000  # characters that are worth the time of importing pandas
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,14 +122,15 @@ class _Parser:
     """One file: its rows can be run through again, to find the line of a cell that is wrong."""
 
     def __init__(self, text: str, where: str) -> None:
-        self.text, self.where = text, where
+        self.text = text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in text else text
+        self.where = where
         first = next((line for line in self.lines() if line.strip()), "")
         self.delimiter = next((mark for mark in "\t;" if mark in first), ",")
         self.decimal_comma = self.delimiter == ";"
 
     def lines(self) -> Iterator[str]:
         """Every line, with comments made empty so that the count of lines stays."""
-        lines = io.StringIO(self.text, newline=None)
+        lines = io.StringIO(self.text)
         if "#" not in self.text:
             return lines
         return ("\n" if line.lstrip().startswith("#") else line for line in lines)
@@ -144,29 +147,68 @@ class _Parser:
 
     def table(self) -> Table:
         rows = self.rows()
-        _, header = next(rows, (0, []))
+        line, header = next(rows, (0, []))
         if not header:
             raise DataError(f"{self.where}: the file is empty; expected a column 'time' and one for each output")
         header = [cell.strip() for cell in header]
         while header and not header[-1]:  # every line ends with a delimiter
             header.pop()
         check_header(header, self.where)
-        columns: list[list[np.ndarray | list[str]]] = [[] for _ in header]
+        if len(self.text) > _LARGE and (quick := self.quick(header, line)):
+            return quick
         textual = [is_text(name, OBSERVABLE in header) for name in header]
-        first = 0
+        columns: list[list[Any]] = [[] for _ in header]
         while chunk := list(islice(rows, _CHUNK)):
-            cells = self.transposed(chunk, len(header))
-            for j, column in enumerate(cells):
-                columns[j].append(column if textual[j] else self.numbers(column, header[j], chunk))  # type: ignore
-            first += len(chunk)
-        if not first:
+            for j, cells in enumerate(self.transposed(chunk, len(header))):
+                columns[j].append(cells if textual[j] else self.numbers(cells, header[j], chunk))
+        if not columns[0]:
             raise DataError(f"{self.where}: there are no measurements below the first line")
-        numbers = {n: np.concatenate(c) for n, c, text in zip(header, columns, textual, strict=True) if not text}
-        texts = {
-            name: Labels.of(cell for part in column for cell in part)
-            for name, column, text in zip(header, columns, textual, strict=True)
-            if text
-        }
+        named = list(zip(header, columns, textual, strict=True))
+        numbers = {name: np.concatenate(parts) for name, parts, text in named if not text}
+        texts = {name: Labels.of(chain.from_iterable(parts)) for name, parts, text in named if text}
+        return Table(numbers, texts, self.place, self.where)
+
+    def quick(self, header: list[str], line: int) -> Table | None:
+        """A large file by pandas, ten times faster; None where anything is unusual, for the careful way to judge."""
+        import pandas
+
+        body = self.text
+        start = 0
+        for _ in range(line):
+            start = body.find("\n", start) + 1
+        if not start or '"' in body or body.find("#", start) >= 0:
+            return None
+        textual = {i: str for i, name in enumerate(header) if is_text(name, OBSERVABLE in header)}
+        # Before its third version, numbers were read quickly or exactly.
+        exactly = {} if int(pandas.__version__.split(".")[0]) >= 3 else {"float_precision": "round_trip"}
+        try:
+            frame = pandas.read_csv(
+                io.StringIO(body[start:]),
+                sep=self.delimiter,
+                header=None,
+                names=list(range(len(header))),
+                dtype=textual,
+                decimal="," if self.decimal_comma else ".",
+                skipinitialspace=True,
+                index_col=False,
+                keep_default_na=False,
+                na_values={i: ["", "NA", "nan", "NaN"] for i in range(len(header)) if i not in textual},
+                **exactly,
+            )
+        except (ValueError, OverflowError):
+            return None
+        # Short lines would have been filled up.
+        if body.count(self.delimiter, start) != len(frame) * (len(header) - 1) or not len(frame):
+            return None
+        numbers = {}
+        for i, name in enumerate(header):
+            if i not in textual:
+                if frame[i].dtype.kind not in "fi":
+                    return None
+                numbers[name] = frame[i].to_numpy(dtype=float)
+                if np.isinf(numbers[name]).any() or (name == TIME and np.isnan(numbers[name]).any()):
+                    return None
+        texts = {header[i]: Labels.of(frame[i].tolist()) for i in textual}
         return Table(numbers, texts, self.place, self.where)
 
     def transposed(self, chunk: list[tuple[int, list[str]]], width: int) -> list[tuple[str, ...]]:
