@@ -267,7 +267,7 @@ def _bound(experiment: Experiment, model: Model) -> Experiment:
                 f"{where}the model's input '{name}' is sampled, but there are no samples; add a column '{name}'"
             )
     for name, samples in bound.sampled.items():
-        if not samples.covers(bound.start, bound.end):
+        if not samples.cover(bound.start, bound.end):
             raise DataError(
                 f"{where}the input '{name}' is sampled from t = {samples.times[0]:g} to {samples.times[-1]:g}, "
                 f"but outputs were measured from {bound.start:g} to {bound.end:g}; sample the input over all of it"
