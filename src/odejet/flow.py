@@ -118,7 +118,7 @@ class Flow:
         if not self.pieces.cover(min(start, times.min()), max(start, times.max())):
             first, last = self.pieces.knots[[0, -1]]
             raise DataError(
-                f"the inputs are sampled from t = {first:g} to {last:g}, but the simulation goes beyond; sample them longer"
+                f"the inputs are sampled from t = {first:g} to {last:g}, but the simulation goes beyond; sample longer"
             )
         unknowns = self.unknowns(free_states) if sensitivities else ()
         order = np.argsort(times, kind="stable")
@@ -136,9 +136,7 @@ def _pieces(model: Model, inputs: Mapping[str, Sampled]) -> Pieces:
     wanted = [name for name, expression in model.inputs.items() if expression is None]
     for name in wanted:
         if name not in inputs:
-            raise ModelError(
-                f"the input '{name}' is sampled; give its samples with inputs={{'{name}': (times, values)}}"
-            )
+            raise ModelError(f"the input '{name}' is sampled; give inputs={{'{name}': (times, values)}}")
     for name in inputs:
         if name not in wanted:
             raise ModelError(f"the model has no sampled input '{name}'{nearest(name, wanted)}")

@@ -129,8 +129,9 @@ def simulate(
     """Solve the model for given values at any times, with exact sensitivities if asked for.
 
     The initial state holds at `start`, by default the first of the times; times before it are reached by integrating
-    backward.  `inputs` replaces inputs for this simulation, by expressions in `t` or by samples `(times, values)` in which
-    a time that stands twice is a jump.  A solution that ends early (blow-up, singularity) is not an error: the result holds the times that were reached and says in `message` what happened.
+    backward.  `inputs` replaces inputs for this simulation: by expressions in `t`, or by samples `(times, values)` where
+    a time that stands twice is a jump.  A solution that ends early (blow-up, singularity) is not an error: the result
+    holds the times that were reached and says in `message` what happened.
     """
     flow = _flow(model) if inputs is None else _driven(model, inputs)
     values = _values(parameters, model.parameters, "parameter", model.fixed)
@@ -179,7 +180,8 @@ def _driven(model: Model, inputs: Mapping[str, Any]) -> Flow:
         if isinstance(value, Sampled):
             samples[name] = value
         elif isinstance(value, (tuple, list)) and len(value) == 2:
-            samples[name] = sampled(*value, f"input '{name}'")
+            times, values = value
+            samples[name] = sampled(times, values, f"input '{name}'")
     return Flow(model.replace(inputs={**model.inputs, **inputs, **dict.fromkeys(samples)}), samples)
 
 
