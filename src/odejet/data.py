@@ -138,6 +138,11 @@ class Data:
             for i, experiment in enumerate(experiments)
         )
 
+    def driven(self, inputs: Mapping[str, Any]) -> Data:
+        """The same measurements, with every experiment driven by these inputs too: samples, or expressions in `t`."""
+        given = {name: _input(name, value, None) for name, value in _named(inputs, "inputs").items()}
+        return Data.of(replace(one, inputs={**one.inputs, **given}) for one in self.experiments)
+
     # --- tables ---
 
     @classmethod

@@ -129,7 +129,7 @@ def simulate(
     """Solve the model for given values at any times, with exact sensitivities if asked for.
 
     The initial state holds at `start`, by default the first of the times; times before it are reached by integrating
-    backward.  `inputs` replaces inputs for this simulation: by expressions in `t`, or by samples `(times, values)` where
+    backward.  `inputs` replaces inputs for this simulation, by expressions in `t` or by samples `(times, values)` where
     a time that stands twice is a jump.  A solution that ends early (blow-up, singularity) is not an error: the result
     holds the times that were reached and says in `message` what happened.
     """

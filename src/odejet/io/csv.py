@@ -21,6 +21,7 @@ import numpy as np
 from odejet.errors import DataError
 from odejet.expressions import clipped, nearest
 from odejet.io import files
+from odejet.jets.inputs import Sampled, sampled
 
 TIME, OBSERVABLE, MEASUREMENT, SD = "time", "observableId", "measurement", "noiseSd"
 EXPERIMENT = ("experimentId", "simulationConditionId")
@@ -253,15 +254,27 @@ class _Parser:
         return f"{self.where}: line {line}"
 
 
+def read_inputs(path: str | os.PathLike[str]) -> dict[str, Sampled]:
+    """The samples of inputs in a wide table: a column `time` and one per input; a time that stands twice is a jump."""
+    table = read(path)
+    if table.texts:
+        raise DataError(f"{path}: inputs stand in a column 'time' and one for each of them, and in no other columns")
+    times = table.numbers[TIME]
+    found = {name: sampled(times, u, f"{path}: {name}") for name, u in table.numbers.items() if name != TIME}
+    if not found:
+        raise DataError(f"{path}: there is no column but 'time'; add one for each input")
+    return found
+
+
 # --- writing ----------------------------------------------------------------------------------------------------------
 
 
-def write(path: str | os.PathLike[str], columns: Mapping[str, Sequence[object]]) -> None:
+def write(path: str | os.PathLike[str], columns: Mapping[str, Any]) -> None:
     """Columns as a table of comma-separated values; numbers read back are the same numbers, NaN is an empty cell."""
     files.write_all({os.fspath(path): lambda file: file.writelines(lines(columns))})
 
 
-def lines(columns: Mapping[str, Sequence[object]]) -> Iterator[bytes]:
+def lines(columns: Mapping[str, Any]) -> Iterator[bytes]:
     """The text of a table, some thousand lines at a time."""
     buffer = io.StringIO()
     writer = csv.writer(buffer, lineterminator="\n")
@@ -276,6 +289,6 @@ def lines(columns: Mapping[str, Sequence[object]]) -> Iterator[bytes]:
     yield buffer.getvalue().encode()
 
 
-def _cells(column: Sequence[object]) -> list[object]:
+def _cells(column: Any) -> list[object]:
     items = column.tolist() if isinstance(column, np.ndarray) else list(column)
     return ["" if isinstance(item, float) and math.isnan(item) else item for item in items]

@@ -21,7 +21,7 @@ import numpy as np
 from odejet.errors import DataError
 
 if TYPE_CHECKING:
-    pass
+    from odejet.model import Model
 
 DEGREE = 3
 _FEWEST = 6  # samples that can tell a spline from straight lines
