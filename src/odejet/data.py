@@ -107,7 +107,8 @@ class Data:
     ) -> None:
         label = _checked_label("experiment1" if name is None else name)
         grid = None if time is None else _column(time, "time")
-        given, known = _named(outputs, "outputs"), _noise(noise, outputs)
+        given = _named(outputs, "outputs")
+        known = _noise(noise, given)
         series = {key: _series(key, *_gridded(key, value, grid), known.get(key)) for key, value in given.items()}
         driven = {key: _input(key, value, grid) for key, value in _named(inputs or {}, "inputs").items()}
         starts = {
@@ -336,7 +337,7 @@ def _checked_label(label: object) -> str:
 def _column(values: object, what: str) -> np.ndarray:
     try:
         array = np.asarray(values, dtype=float)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise DataError(f"{what} must be numbers; mark what was not measured with NaN") from None
     if array.ndim != 1:
         raise DataError(f"{what} must be a one-dimensional list, not of shape {array.shape}")
@@ -346,7 +347,7 @@ def _column(values: object, what: str) -> np.ndarray:
 def _number(value: object, what: str) -> float:
     try:
         number = float(value)  # type: ignore[arg-type]
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         number = np.nan
     if not np.isfinite(number):
         raise DataError(f"{what} must be a finite number, not {clipped(str(value))}")
@@ -354,7 +355,7 @@ def _number(value: object, what: str) -> float:
 
 
 def _is_pair(value: object) -> bool:
-    return isinstance(value, (tuple, list)) and len(value) == 2 and all(np.ndim(part) == 1 for part in value)
+    return isinstance(value, (tuple, list)) and len(value) == 2 and not any(np.isscalar(part) for part in value)
 
 
 def _gridded(name: str, value: Any, grid: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
@@ -373,7 +374,7 @@ def _noise(noise: Any, outputs: Mapping[str, Any]) -> dict[str, Any]:
     if noise is None:
         return {}
     if not isinstance(noise, Mapping):
-        return dict.fromkeys(_named(outputs, "outputs"), noise)
+        return dict.fromkeys(outputs, noise)
     known = _named(noise, "noise")
     for name in known:
         if name not in outputs:

@@ -63,7 +63,7 @@ def sampled(times: object, values: object, what: str = "the input") -> Sampled:
     """Check and sort the samples of an input; those that are NaN are left out."""
     try:
         t, u = np.asarray(times, dtype=float), np.asarray(values, dtype=float)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise DataError(f"{what}: times and values must be numbers") from None
     if t.ndim != 1 or t.shape != u.shape:
         raise DataError(f"{what}: expected as many values as times, not shapes {u.shape} and {t.shape}")
@@ -170,8 +170,11 @@ def merged(inputs: Sequence[Sampled]) -> Pieces:
     apart = np.diff(knots) > _MERGED * max(abs(first), abs(last))
     knots = np.r_[knots[:-1][apart], knots[-1]]
     middles = 0.5 * (knots[1:] + knots[:-1])
-    rows = [item.pieces.series(knots[:-1], DEGREE, item.pieces.piece(middles))[:, 0] for item in inputs]
-    return Pieces(knots, np.stack(rows))
+    rows = np.stack([item.pieces.series(knots[:-1], DEGREE, item.pieces.piece(middles))[:, 0] for item in inputs])
+    # Where all inputs stay constant, as between two doses, steps may go on.
+    still = np.all((rows[:, 1:] == rows[:, :-1]).all(axis=2) & (rows[:, 1:, 1:] == 0).all(axis=2), axis=0)
+    kept = np.r_[True, ~still]
+    return Pieces(np.r_[knots[:-1][kept], knots[-1]], rows[:, kept])
 
 
 # --- jets -------------------------------------------------------------------------------------------------------------
