@@ -355,7 +355,7 @@ def _number(value: object, what: str) -> float:
 
 
 def _is_pair(value: object) -> bool:
-    return isinstance(value, (tuple, list)) and len(value) == 2 and not any(np.isscalar(part) for part in value)
+    return isinstance(value, tuple) and len(value) == 2 and not any(np.isscalar(part) for part in value)
 
 
 def _gridded(name: str, value: Any, grid: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:

@@ -179,7 +179,7 @@ def _driven(model: Model, inputs: Mapping[str, Any]) -> Flow:
             raise ModelError(f"the model has no input '{name}'{nearest(name, model.inputs)}")
         if isinstance(value, Sampled):
             samples[name] = value
-        elif isinstance(value, (tuple, list)) and len(value) == 2:
+        elif isinstance(value, tuple) and len(value) == 2:
             times, values = value
             samples[name] = sampled(times, values, f"input '{name}'")
     return Flow(model.replace(inputs={**model.inputs, **inputs, **dict.fromkeys(samples)}), samples)
