@@ -88,6 +88,7 @@ class Flow:
         self.model = model
         self.tape: Tape = build(model)
         self.pieces = _pieces(model, inputs or {})
+        self.driven = bool(len(self.tape.inputs))
 
     def unknowns(self, free_states: bool = False) -> tuple[str, ...]:
         """The names behind the sensitivities: unknown initial states (all of them with `free_states`), parameters."""
@@ -115,7 +116,7 @@ class Flow:
         """
         times = np.asarray(times, dtype=float)
         start = float(times.min()) if start is None else float(start)
-        if not self.pieces.cover(min(start, times.min()), max(start, times.max())):
+        if self.driven and not self.pieces.cover(min(start, times.min()), max(start, times.max())):
             first, last = self.pieces.knots[[0, -1]]
             raise DataError(
                 f"the inputs are sampled from t = {first:g} to {last:g}, but the simulation goes beyond; sample longer"
@@ -175,7 +176,9 @@ class _Problem:
         tape, states = self.flow.tape, self.states.copy()
         series, point = (lay_out(tape, self.lanes, orders, self.free_states) for orders in (MAX_ORDER + 1, 1))
         pieces = self.flow.pieces
-        drive = steps.Drive(pieces.knots, pieces.coefficients, pieces.series(times, 0)[:, :, 0])
+        drive = steps.NO_DRIVE
+        if self.flow.driven:
+            drive = steps.Drive(pieces.knots, pieces.coefficients, pieces.series(times, 0)[:, :, 0])
         limit = max_steps + len(pieces.knots)
         arguments = (drive, start, np.ascontiguousarray(times), tolerance, limit, tape.work, TABLES)
         status, done, reached, count, _, trajectory, outputs = steps.integrate(

@@ -38,6 +38,9 @@ class Drive(NamedTuple):
     values: np.ndarray
 
 
+NO_DRIVE = Drive(np.zeros(0), np.zeros((0, 0, 4)), np.zeros((0, 0)))
+
+
 @kernel
 def first_piece(knots, t, direction):
     """The piece on which a solution leaves t."""
