@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pickle
+import re
+from pathlib import Path
 
 import numpy as np
 import pandas
@@ -214,6 +216,8 @@ def test_columns_find_their_place_in_the_model():
     assert isinstance(experiment.inputs["u"], Sampled)
     assert experiment.inputs["u"].times.tolist() == [0, 2]
     assert experiment.points == 6
+    again = only(checked(oj.Data.of([experiment]), MODEL))
+    assert (again.outputs, again.inputs) == (experiment.outputs, experiment.inputs)
 
 
 def test_an_output_that_was_never_measured_is_not_used():
@@ -303,3 +307,19 @@ def test_what_simulate_writes_is_what_data_read(tmp_path, monkeypatch, capsys):
     assert list(experiment.outputs) == ["y1", "slow"]
     assert experiment.points == 18
     np.testing.assert_allclose(experiment.outputs["y1"].times, np.linspace(0, 4, 9), rtol=1e-15)
+
+
+def test_the_documentation_runs(tmp_path, capsys):
+    page = (Path(__file__).parents[1] / "docs" / "data.md").read_text(encoding="utf-8")
+    (code,) = re.findall(r"^```python\n(.*?)^```$", page, flags=re.MULTILINE | re.DOTALL)
+    exec(compile(code, "docs/data.md", "exec"), {})
+    assert capsys.readouterr().out.endswith("cold 0.0 4.0 11 9 True\nhot 0.0 4.0 9 9 False\n")
+    wide, tidy = re.findall(r"^```csv\n(.*?)^```$", page, flags=re.MULTILINE | re.DOTALL)
+    (answer,) = re.findall(r"^```text\n(.*?)\n```$", page, flags=re.MULTILINE | re.DOTALL)
+    for text, points in ((wide, 5), (tidy, 3)):
+        (tmp_path / "data.csv").write_text(text)
+        assert only(oj.Data.from_csv(tmp_path / "data.csv")).points == points
+    (tmp_path / "data.csv").write_text(wide.replace("1.47", "two"))
+    with pytest.raises(oj.DataError) as caught:
+        oj.Data.from_csv(tmp_path / "data.csv")
+    assert str(caught.value) == f"{tmp_path / answer}"
