@@ -159,12 +159,14 @@ def test_tidy_tables_in_the_words_of_petab(tmp_path):
         ("observableId,time,measurement,noiseSd\ny,0,1,0.1\ny,1,1,\n", "'y': standard deviations must be positive"),
         ("observableId,time,measurement,noiseSd\ny,0,1,0\n", "'y': standard deviations must be positive"),
         ("time,y 1\n0,1\n", "'y 1' is not a name"),
+        ("time,µ,μ\n0,1,2\n", "two columns have the same name"),
+        ("observableId,time,measurement\nµ,0,1\nμ,1,2\n", "two observables are called 'μ'"),
         ("time\n0\n", "nothing was measured"),
     ],
 )
 def test_tables_that_are_refused(tmp_path, text, sentence):
     path = tmp_path / "data.csv"
-    path.write_text(text)
+    path.write_text(text, encoding="utf-8")
     with pytest.raises(oj.DataError, match=sentence) as caught:
         oj.Data.from_csv(path)
     assert str(caught.value).startswith(str(path))
