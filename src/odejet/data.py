@@ -458,6 +458,7 @@ def _from_table(table: csv.Table) -> Data:
     if labels is None:
         labels = csv.Labels(("experiment1",), np.zeros(len(table.numbers[csv.TIME]), dtype=np.int64))
     _check_texts(table, labels)
+    _check_sds(table)
     try:
         build = _tidy if table.tidy else _wide
         return Data.of(build(table, rows, labels.names[i]) for i, rows in _groups(labels.codes))
@@ -482,6 +483,14 @@ def _check_texts(table: csv.Table, labels: csv.Labels) -> None:
         if name not in (csv.OBSERVABLE, *csv.EXPERIMENT, *IGNORED) and column.names != ("",):
             known = f"{csv.OBSERVABLE}, {csv.TIME}, {csv.MEASUREMENT}, {csv.SD} and {csv.EXPERIMENT[0]}"
             raise DataError(f"{table.where}: the column {clipped(name)} is not understood; known are {known}")
+
+
+def _check_sds(table: csv.Table) -> None:
+    if table.tidy and csv.SD in table.numbers:
+        bad = table.numbers[csv.SD] <= 0
+        if bad.any():
+            sd = table.numbers[csv.SD][bad][0]
+            raise DataError(f"{table.place(int(bad.argmax()))}: the standard deviation {sd:g} is not positive")
 
 
 def _wide(table: csv.Table, rows: np.ndarray, name: str) -> Experiment:
