@@ -380,8 +380,9 @@ class Lowering:
             self.leaf(name, static=constant(rate) == 0, tangent=True)
         time = self.leaf(TIME, static=False, tangent=False, degree=1)
         for name, expression in model.inputs.items():
-            if free_inputs:
-                self.leaf(name, static=False, tangent=True)
+            if free_inputs or expression is None:
+                # Free inputs move along with unknowns where roots are followed, and then have tangents too.
+                self.leaf(name, static=False, tangent=free_inputs)
             else:
                 self.names[name] = self.lower(expression)
         rates = {name: self.lower(rate) for name, rate in model.states.items() if constant(rate) != 0}
@@ -392,7 +393,8 @@ class Lowering:
         ]
         for name, lowered in rates.items():
             self.advance(self.leaf_register(name), lowered)
-        return self.assemble(model, time, outputs, initial, list(model.inputs) if free_inputs else [])
+        given = [name for name, expression in model.inputs.items() if free_inputs or expression is None]
+        return self.assemble(model, time, outputs, initial, given)
 
     # -- assembly
 
