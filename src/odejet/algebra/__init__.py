@@ -1,0 +1,1 @@
+"""Algebra: the square systems of a model and all their roots."""
