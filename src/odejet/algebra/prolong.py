@@ -88,6 +88,7 @@ class Numeric:
 
     equations: tuple[Terms, ...]
     denominators: tuple[Terms, ...]
+    unknowns: int
 
     def values(self, z: np.ndarray) -> np.ndarray:
         return np.stack([equation(z) for equation in self.equations], axis=-1)
@@ -101,6 +102,44 @@ class Numeric:
         z = np.asarray(z)
         apart = [abs(q(z)) > tolerance * q.size(np.maximum(abs(z), 1.0)) for q in self.denominators]
         return np.all(apart, axis=0) if apart else np.ones(z.shape[:-1], dtype=bool)
+
+    def told(self) -> dict[int, complex]:
+        """The unknowns that one equation, a + b z_i = 0, tells alone: a state that is an output, say."""
+        found = {}
+        for equation in self.equations:
+            rows, places = np.nonzero(equation.exponents)
+            if len(equation.exponents) <= 2 and len(rows) == 1 and equation.exponents[rows[0], places[0]] == 1:
+                rest = equation.coefficients.sum() - equation.coefficients[rows[0]]
+                found[int(places[0])] = complex(-rest / equation.coefficients[rows[0]])
+        return found
+
+    def inserted(self, values: Mapping[int, complex]) -> Numeric:
+        """The system in the other unknowns; equations without any are left out."""
+        others = [i for i in range(self.unknowns) if i not in values]
+        known = np.array([values.get(i, 1.0) for i in range(self.unknowns)])
+
+        def insert(terms: Terms) -> Terms:
+            kept, index = np.unique(terms.exponents[:, others], axis=0, return_inverse=True)
+            weights = terms.coefficients * np.prod(known**terms.exponents, axis=1)
+            coefficients = np.zeros(len(kept), dtype=complex)
+            np.add.at(coefficients, index.ravel(), weights)
+            return Terms(coefficients[coefficients != 0], kept[coefficients != 0])
+
+        equations = tuple(e for e in map(insert, self.equations) if e.exponents.any())
+        return Numeric(equations, tuple(map(insert, self.denominators)), len(others))
+
+    def to_phcpack(self) -> str:
+        """The input of PHCpack's `phc`, in double precision; unknown i is called z(i+1)."""
+        count = len(self.equations)
+        lines = [str(count) if count == self.unknowns else f"{count} {self.unknowns}"]
+        for equation in self.equations:
+            terms = [
+                f"({value.real:.17e}{value.imag:+.17e}*i)"
+                + "".join(f"*z{i + 1}^{power}" for i, power in enumerate(powers) if power)
+                for value, powers in zip(equation.coefficients.tolist(), equation.exponents.tolist(), strict=True)
+            ]
+            lines.append(" + ".join(terms) + ";")
+        return "\n".join(lines) + "\n"
 
 
 @dataclass(frozen=True)
@@ -148,6 +187,7 @@ class Explicit:
         return Numeric(
             tuple(self._terms(self._collected(equation, given, complex)) for equation in self.equations),
             tuple(self._terms(self._collected(q, given, complex)) for q in self.denominators),
+            len(self.unknowns),
         )
 
     def _checked(self, data: Mapping[Variable, Any]) -> Mapping[Variable, Any]:
@@ -168,6 +208,7 @@ class Explicit:
         return collected
 
     def _terms(self, collected: Mapping[Monomial, complex]) -> Terms:
+        collected = {monomial: value for monomial, value in collected.items() if value}
         exponents = np.zeros((len(collected), len(self.unknowns)), dtype=int)
         for row, monomial in enumerate(collected):
             for variable in monomial:
@@ -176,22 +217,9 @@ class Explicit:
 
     # --- for other programs ---
 
-    def _factors(self, monomial: Monomial) -> list[str]:
-        """A product with the unknowns called z1, z2, ... in their order: names that every program can read."""
-        return [f"*z{self._places[v] + 1}^{monomial.count(v)}" for v in dict.fromkeys(monomial)]
-
     def to_phcpack(self, data: Mapping[Variable, complex]) -> str:
         """The input of PHCpack's `phc`, in double precision; unknown i of `unknowns` is called z(i+1)."""
-        given = self._checked(data)
-        count = len(self.equations)
-        lines = [str(count) if count == len(self.unknowns) else f"{count} {len(self.unknowns)}"]
-        for equation in self.equations:
-            terms = []
-            for monomial, value in self._collected(equation, given, complex).items():
-                coefficient = f"({value.real:.17e}{value.imag:+.17e}*i)"
-                terms.append(coefficient + "".join(self._factors(monomial)))
-            lines.append(" + ".join(terms) + ";")
-        return "\n".join(lines) + "\n"
+        return self.at(data).to_phcpack()
 
     def to_msolve(self, data: Mapping[Variable, Any], prime: int | None = None) -> str:
         """The input of msolve over the rationals or, with a prime, modulo that; data are then whole numbers.
@@ -207,7 +235,8 @@ class Explicit:
                 if prime is not None:
                     value = Fraction(value.numerator * pow(value.denominator, -1, prime) % prime)
                 if value:
-                    terms.append(str(value) + "".join(self._factors(monomial)))
+                    powers = [(self._places[v] + 1, monomial.count(v)) for v in dict.fromkeys(monomial)]
+                    terms.append(str(value) + "".join(f"*z{place}^{power}" for place, power in powers))
             written.append("+".join(terms).replace("+-", "-") or "0")
         return "\n".join([*lines, ",\n".join(written)]) + "\n"
 
