@@ -105,7 +105,7 @@ class Numeric:
 
     def told(self) -> dict[int, complex]:
         """The unknowns that one equation, a + b z_i = 0, tells alone: a state that is an output, say."""
-        found = {}
+        found: dict[int, complex] = {}
         for equation in self.equations:
             rows, places = np.nonzero(equation.exponents)
             if len(equation.exponents) <= 2 and len(rows) == 1 and equation.exponents[rows[0], places[0]] == 1:
@@ -226,7 +226,12 @@ class Explicit:
 
         Unknown i of `unknowns` is called z(i+1).  Numbers are taken exactly: 0.1 is the binary fraction it stands for.
         """
-        given = {variable: Fraction(value) for variable, value in self._checked(data).items()}
+        try:
+            given = {variable: Fraction(value) for variable, value in self._checked(data).items()}
+        except (TypeError, ValueError, OverflowError):
+            raise ModelError(
+                f"{self.model.name}: msolve wants finite real numbers as data; others cannot be written"
+            ) from None
         lines = [",".join(f"z{i + 1}" for i in range(len(self.unknowns))), str(prime or 0)]
         written = []
         for equation in self.equations:
@@ -285,7 +290,7 @@ def _unused(model: Model) -> str:
 
 
 def _written(polynomial: Polynomial) -> str:
-    parts = []
+    parts: list[str] = []
     for monomial, coefficient in polynomial.items():
         powers = [(str(v), monomial.count(v)) for v in dict.fromkeys(monomial)]
         factors = [name if power == 1 else f"{name}**{power}" for name, power in powers]
@@ -330,7 +335,7 @@ def _check(model: Model, rows: Sequence[Rows], held: Sequence[str], beyond: int)
         if name not in (*model.states, *model.parameters):
             raise ModelError(f"{model.name}: there is no unknown '{name}' to fix{nearest(name, model.unknowns)}")
     for row in (row for chosen in rows for row in chosen):
-        if len(row) != 2 or not 0 <= row[0] < len(model.outputs) or not 0 <= row[1]:
+        if not isinstance(row, Sequence) or len(row) != 2 or not 0 <= row[0] < len(model.outputs) or row[1] < 0:
             last = len(model.outputs) - 1
             raise ModelError(f"{model.name}: a row is (output, order) with an output from 0 to {last}, not {row}")
     if not any(len(chosen) for chosen in rows):
@@ -359,14 +364,14 @@ def state_orders(cleared: Equations, rows: Rows, beyond: int) -> dict[str, int]:
     return {state: orders[state] for state in cleared.states if state in orders}
 
 
-def _wanted(
-    cleared: Equations, rows: Rows, beyond: int
-) -> Iterator[tuple[str, int, Quotient, AbstractSet[int]]]:
+def _wanted(cleared: Equations, rows: Rows, beyond: int) -> Iterator[tuple[str, int, Quotient, AbstractSet[int]]]:
     """What equals which quotient, as (name, order, quotient), and how often to differentiate that."""
     for i, (output, quotient) in enumerate(cleared.outputs.items()):
-        yield output, 0, quotient, {order for k, order in rows if k == i}
+        if wanted := {order for k, order in rows if k == i}:
+            yield output, 0, quotient, wanted
     for state, order in state_orders(cleared, rows, beyond).items():
-        yield state, 1, cleared.states[state], set(range(order))
+        if order:
+            yield state, 1, cleared.states[state], set(range(order))
 
 
 def _moves(signal: Expression, model: Model) -> bool:
@@ -384,7 +389,7 @@ def _placed(part: Mapping[Factors, Fraction], point: int, moving: AbstractSet[st
 
 def _derivatives(equation: Polynomial, wanted: AbstractSet[int], where: str) -> Iterator[Polynomial]:
     """The wanted derivatives of an equation with respect to time."""
-    for order in range(max(wanted, default=-1) + 1):
+    for order in range(max(wanted) + 1):
         equation = _derivative(equation) if order else equation
         if len(equation) > MAX_TERMS:
             raise ModelError(f"{where} has too many terms to be written out; choose rows of lower order")

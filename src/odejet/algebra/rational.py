@@ -30,7 +30,7 @@ from odejet.expressions import (
 )
 from odejet.model import Model
 
-MAX_TERMS = 100_000
+MAX_TERMS = 20_000
 """A polynomial with more terms than this is not written out."""
 
 Factors = tuple[str, ...]
