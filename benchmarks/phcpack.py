@@ -2,8 +2,8 @@
 
 `roots` gives what tests and timings compare with: it inserts the unknowns that single equations tell, balances the
 coefficients and hands the rest to `phc`: to its black box (`phc -b`), or to its polyhedral homotopies alone (`phc -m`,
-then `phc -p`).  The black box also counts roots by degrees and partitions, which takes most of its time for CSTR; but it
-tracks better: of the four roots of SIRT `phc -p` loses some with most seeds.
+then `phc -p`).  The black box also counts roots by degrees and partitions, which takes most of its time for CSTR; but
+it tracks better: of the four roots of SIRT `phc -p` loses some with most seeds.
 """
 
 from __future__ import annotations
