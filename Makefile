@@ -43,6 +43,7 @@ install: $(RUN)
 demo: $(RUN)
 	$(BIN)/python examples/lotka_volterra.py
 
+# Tests that compare with PHCpack and gfan (Debian: phcpack, gfan) are skipped where these are missing; CI installs them.
 test: $(DEV)
 	$(BIN)/python -m pytest
 
