@@ -17,7 +17,9 @@ from odejet.algebra.monodromy import Fibre, merge, turned
 from odejet.algebra.system import SquareSystem, Targets
 from odejet.flow import Flow
 
-HUBS = 3
+TURNS = (0.25, 1.0)
+"""Half circles by which hubs turn the data: far ones are generic, near ones are closer to the targets."""
+HUBS = 4
 """Hubs from which a target is tried before roots are given up as lost."""
 BUDGET = 4000
 """Evaluations per target after which roots that are still missing are not looked for again."""
@@ -79,13 +81,13 @@ def solve(
     search = _Search(fibre, targets, flow)
     first = np.unique(times, return_index=True)[1] if times is not None else np.arange(len(targets))
     for alike in _alike(targets, sorted(int(i) for i in first)):
-        search.attempt(alike, rng, DEFAULT)
+        search.attempt(alike, rng, DEFAULT, TURNS[0])
     search.transport(times)
     search.spread(times, rng)
-    for _ in range(1, hubs):
+    for attempt in range(1, hubs):
         for i in search.open:
             if search.evaluations < BUDGET * len(first) and len(search.found[i]) < len(fibre):
-                search.attempt([i], rng, CAREFUL)
+                search.attempt([i], rng, CAREFUL, TURNS[attempt % len(TURNS)])
                 search.transport(times)
     each = tuple(Solution(roots, why) for roots, why in zip(search.found, search.lost, strict=True))
     return Solutions(fibre.system, targets, each, search.census, search.evaluations)
@@ -108,9 +110,9 @@ class _Search:
         """Targets that miss roots."""
         return [i for i, roots in enumerate(self.found) if len(roots) < len(self.fibre)]
 
-    def attempt(self, chosen: list[int], rng: np.random.Generator, settings: Settings) -> None:
+    def attempt(self, chosen: list[int], rng: np.random.Generator, settings: Settings, turn: float) -> None:
         """All paths to some targets from a hub of their size."""
-        hub, starts, spent = _hub(self.fibre, self.targets[chosen], rng)
+        hub, starts, spent = _hub(self.fibre, self.targets[chosen], rng, turn)
         self.evaluations += spent
         if len(starts):
             count = len(starts)
@@ -203,13 +205,18 @@ def _many(target: Targets, count: int) -> Targets:
 
 
 def _hub(
-    fibre: Fibre, targets: Targets, rng: np.random.Generator, attempts: int = 2, settings: Settings = CAREFUL
+    fibre: Fibre,
+    targets: Targets,
+    rng: np.random.Generator,
+    turn: float,
+    attempts: int = 2,
+    settings: Settings = CAREFUL,
 ) -> tuple[Targets, np.ndarray, int]:
     """Generic data of the targets' size with as many roots as can be brought there, and the evaluations spent."""
     best: tuple[Targets, np.ndarray] | None = None
     spent = 0
     for _ in range(attempts):
-        hub = Targets(turned(_typical(targets.data), rng), turned(_typical(targets.inputs), rng), targets.fixed)
+        hub = Targets(_near(targets.data, rng, turn), _near(targets.inputs, rng, turn), targets.fixed)
         count = len(fibre)
         paths = track(fibre.system, fibre.roots, _many(fibre.at, count), _many(hub, count), settings=settings)
         spent += int(np.sum(paths.evaluations))
@@ -222,9 +229,9 @@ def _hub(
     return *best, spent
 
 
-def _typical(values: np.ndarray) -> np.ndarray:
-    """The median size of each number over all targets; of a number that is mostly zero, a small part of the largest."""
-    sizes = np.abs(values)
-    floor = 1e-3 * np.max(sizes, axis=0, initial=0.0)
-    typical = np.exp(np.median(np.log(np.maximum(np.maximum(sizes, floor), 1e-300)), axis=0))
-    return np.where(floor > 0, typical, 1e-3)[None]
+def _near(values: np.ndarray, rng: np.random.Generator, turn: float) -> np.ndarray:
+    """Generic numbers of the targets' typical size and sign, turned; where they are mostly zero, something small."""
+    middle = np.median(values, axis=0)
+    small = 1e-3 * np.max(np.abs(values), axis=0, initial=0.0)
+    middle = np.where(np.abs(middle) > small, middle, np.where(small > 0, small, 1e-3))
+    return turned(middle[None], rng, turn)
