@@ -1,0 +1,86 @@
+"""Trust: one step of bounded least squares within a trust region, on matrices as small as the number of unknowns.
+
+A tall weighted system is first reduced to its triangle by Householder reflections, which keeps the digits that normal
+equations would lose: problems with condition 1e9 and more are the ordinary case here.  Then
+
+    minimise |R d + c|^2 / 2   subject to   |d| <= radius   and   low <= d <= high
+
+by singular values: Moré's (1978) secular equation for the radius, and unknowns that would cross a bound held on it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+_RANK = 1e-15  # singular values below this fraction of the largest are rounding
+_SECULAR_ROUNDS = 12
+_SECULAR_PRECISION = 0.1  # a radius is only a guess
+
+
+@dataclass(frozen=True)
+class Step:
+    """A move, the decrease of |r|^2 / 2 that the linear model predicts, and whether the radius limited it."""
+
+    move: np.ndarray
+    decrease: float
+    limited: bool
+
+
+@dataclass(frozen=True)
+class Solver:
+    """The linear model at a point, with what every step from there needs."""
+
+    triangle: np.ndarray
+    residual: np.ndarray
+    low: np.ndarray  # bounds of the move
+    high: np.ndarray
+
+    def step(self, radius: float) -> Step:
+        """The best move within the radius and the bounds."""
+        gradient = self.triangle.T @ self.residual
+        held = ((self.low >= 0) & (gradient > 0)) | ((self.high <= 0) & (gradient < 0))
+        move, limited = np.zeros(len(gradient)), False
+        for _ in range(len(gradient) + 1):
+            free = ~held
+            if not free.any():
+                break
+            left = self.residual + self.triangle[:, held] @ move[held]
+            room = max(radius**2 - float(move[held] @ move[held]), (1e-3 * radius) ** 2) ** 0.5
+            move[free], limited = _within(self.triangle[:, free], left, room)
+            beyond = free & ((move < self.low) | (move > self.high))
+            if not beyond.any():
+                break
+            move = np.clip(move, self.low, self.high)
+            held = held | beyond
+        change = self.triangle @ move
+        return Step(move, -float(gradient @ move) - 0.5 * float(change @ change), limited)
+
+
+def _within(matrix: np.ndarray, right: np.ndarray, radius: float) -> tuple[np.ndarray, bool]:
+    """The least-squares solution of matrix d = -right if it is no longer than the radius, else the best that long."""
+    u, s, vt = np.linalg.svd(matrix, full_matrices=False)
+    rank = int(np.count_nonzero(s > _RANK * s[0])) if s[0] > 0 else 0
+    if rank == 0:
+        return np.zeros(matrix.shape[1]), False
+    s, beta = s[:rank], -(right @ u[:, :rank])
+    solution = beta / s
+    length = float(np.sqrt(solution @ solution))
+    if length <= radius:
+        return solution @ vt[:rank], False
+    # Newton's method on 1/|d(t)| - 1/radius, convex and nearly linear in the damping t; it rises from t = 0.
+    squared, damping = s * s, 0.0
+    for _ in range(_SECULAR_ROUNDS):
+        slope = float(solution @ (solution / (squared + damping))) / length
+        damping += (length / radius - 1) * length / slope
+        solution = s * beta / (squared + damping)
+        length = float(np.sqrt(solution @ solution))
+        if abs(length - radius) <= _SECULAR_PRECISION * radius:
+            break
+    return solution @ vt[:rank], True
+
+
+def triangle(matrix: np.ndarray) -> np.ndarray:
+    """R of a QR factorisation."""
+    return np.linalg.qr(matrix, mode="r")
