@@ -25,7 +25,7 @@ import numpy as np
 from odejet import coordinates
 from odejet.coordinates import Bounds, Coordinates
 from odejet.misfit import Evaluation, Misfit
-from odejet.trust import Solver, triangle
+from odejet.trust import Solver, Step, triangle
 
 PRECISION = 1e-7
 """A predicted decrease of the negative log-likelihood that matters to nobody: steps of 1e-3 standard errors."""
@@ -38,6 +38,7 @@ _SMALLEST_RADIUS = 1e-9
 _GOOD, _POOR = 0.75, 0.25  # ratios of actual to predicted decrease that change the radius
 _GROW, _SHRINK, _RETREAT = 2.5, 0.25, 0.1
 _RELIABLE = 1e-4  # the ratio at which a step is taken
+_BEND = 0.75  # a correction longer than this, relative to its step, comes from more than curvature
 _WINDOW = 0.8  # of the time that a start reaches: what is fitted first, if it does not reach the end
 
 
@@ -125,6 +126,7 @@ class _Descent:
         self.theta = np.empty(0)
         self.here: Evaluation | None = None
         self.failure: Evaluation | None = None
+        self.tall = np.empty((0, 0))  # derivatives by theta, and a right-hand side
         self.blocks: list[np.ndarray] = []
 
     # --- the way ---
@@ -175,16 +177,18 @@ class _Descent:
             return None
         if negligible:
             return self.end(step.decrease)
+        return self.take(solver, step)
+
+    def take(self, solver: Solver, step: Step) -> Ending | None:
+        """Try a step and, where the residuals turn out to be curved, its correction; change the radius accordingly."""
         theta = np.clip(self.theta + step.move, self.low, self.high)
-        length = float(np.sqrt(step.move @ step.move))
         found = self.evaluate(theta)
-        if not found.complete:
-            self.radius = _RETREAT * length
-            return Ending.STALLED if self.radius < _SMALLEST_RADIUS else None
-        ratio = self.decrease(found) / step.decrease
+        ratio = self.decrease(found) / step.decrease if found.complete else -math.inf
+        if found.complete and ratio < _GOOD:
+            theta, found, ratio = self.corrected(solver, step, theta, found, ratio)
         if ratio < _POOR:
-            self.radius = _SHRINK * length
-        elif ratio > _GOOD and step.limited:
+            self.radius = (_SHRINK if found.complete else _RETREAT) * step.length
+        elif ratio > _GOOD and step.damping:
             self.radius = min(_GROW * self.radius, _LARGEST_RADIUS)
         if ratio > _RELIABLE:
             self.stand(theta, found)
@@ -193,6 +197,27 @@ class _Descent:
         elif self.radius < _SMALLEST_RADIUS:
             return self.end(math.inf)
         return None
+
+    def corrected(
+        self, solver: Solver, step: Step, theta: np.ndarray, found: Evaluation, ratio: float
+    ) -> tuple[np.ndarray, Evaluation, float]:
+        """The better of a trial point and of the one on the parabola that its residuals suggest.
+
+        In a narrow curved valley straight steps must be short.  What the trial's residuals have beyond the linear
+        model is their second derivative along the step, so the point that undoes it follows the valley's bend:
+        the geodesic acceleration of Transtrum and Sethna (2012), from an evaluation that is there already.
+        """
+        assert found.residuals is not None and self.here is not None and self.here.residuals is not None
+        excess = found.residuals - self.here.residuals - self.tall[:, :-1] @ step.move
+        move = solver.correction(step, self.reduced(excess)[:, -1])
+        if float(np.sqrt(move @ move)) > _BEND * step.length:
+            return theta, found, ratio
+        bent = np.clip(self.theta + step.move + move, self.low, self.high)
+        other = self.evaluate(bent)
+        if not other.complete:
+            return theta, found, ratio
+        better = self.decrease(other) / step.decrease
+        return (bent, other, better) if better > ratio else (theta, found, ratio)
 
     def over(self) -> Ending | None:
         if time.perf_counter() > self.deadline:
@@ -220,18 +245,26 @@ class _Descent:
         assert found.residuals is not None and found.jacobian is not None
         self.theta, self.here = theta, found
         slopes = self.frame.slopes(self.frame.back(theta))
-        tall = np.empty((len(found.residuals), len(theta) + 1))
-        np.multiply(found.jacobian, slopes, out=tall[:, :-1])
-        tall[:, -1] = found.residuals
-        self.blocks = [triangle(tall[rows]) for rows in self.misfit.groups]
+        self.tall = np.empty((len(found.residuals), len(theta) + 1))
+        np.multiply(found.jacobian, slopes, out=self.tall[:, :-1])
+        self.tall[:, -1] = found.residuals
+        self.blocks = [triangle(self.tall[rows]) for rows in self.misfit.groups]
 
     def reweigh(self) -> None:
         assert self.here is not None and self.here.residuals is not None
         self.levels = self.misfit.levels(self.here.residuals)
 
+    def reduced(self, right: np.ndarray | None = None) -> np.ndarray:
+        """The triangle of all weighted derivatives, with the residuals or another right-hand side as last column."""
+        blocks = self.blocks
+        if right is not None:
+            self.tall[:, -1] = right
+            blocks = [triangle(self.tall[rows]) for rows in self.misfit.groups]
+        weighted = np.concatenate([block / level for block, level in zip(blocks, self.levels, strict=True)])
+        return triangle(weighted) if len(blocks) > 1 else weighted
+
     def solver(self) -> Solver:
-        weighted = np.concatenate([block / level for block, level in zip(self.blocks, self.levels, strict=True)])
-        r = triangle(weighted) if len(self.blocks) > 1 else weighted
+        r = self.reduced()
         return Solver(r[:, :-1], r[:, -1], self.low - self.theta, self.high - self.theta)
 
     def weighted_squares(self, levels: np.ndarray) -> float:

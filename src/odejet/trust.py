@@ -21,11 +21,16 @@ _SECULAR_PRECISION = 0.1  # a radius is only a guess
 
 @dataclass(frozen=True)
 class Step:
-    """A move, the decrease of |r|^2 / 2 that the linear model predicts, and whether the radius limited it."""
+    """A move, the decrease of |r|^2 / 2 that the linear model predicts, and how it was found."""
 
     move: np.ndarray
     decrease: float
-    limited: bool
+    damping: float  # zero where the radius did not limit the move
+    free: np.ndarray  # which unknowns are not held on a bound
+
+    @property
+    def length(self) -> float:
+        return float(np.sqrt(self.move @ self.move))
 
 
 @dataclass(frozen=True)
@@ -41,34 +46,43 @@ class Solver:
         """The best move within the radius and the bounds."""
         gradient = self.triangle.T @ self.residual
         held = ((self.low >= 0) & (gradient > 0)) | ((self.high <= 0) & (gradient < 0))
-        move, limited = np.zeros(len(gradient)), False
+        move, damping = np.zeros(len(gradient)), 0.0
         for _ in range(len(gradient) + 1):
             free = ~held
             if not free.any():
                 break
             left = self.residual + self.triangle[:, held] @ move[held]
             room = max(radius**2 - float(move[held] @ move[held]), (1e-3 * radius) ** 2) ** 0.5
-            move[free], limited = _within(self.triangle[:, free], left, room)
+            move[free], damping = _within(self.triangle[:, free], left, room)
             beyond = free & ((move < self.low) | (move > self.high))
             if not beyond.any():
                 break
             move = np.clip(move, self.low, self.high)
             held = held | beyond
         change = self.triangle @ move
-        return Step(move, -float(gradient @ move) - 0.5 * float(change @ change), limited)
+        return Step(move, -float(gradient @ move) - 0.5 * float(change @ change), damping, ~held)
+
+    def correction(self, step: Step, excess: np.ndarray) -> np.ndarray:
+        """The move after a step that undoes an excess of the residual, as far as its damping allows."""
+        move = np.zeros(len(step.move))
+        if step.free.any():
+            u, s, vt = np.linalg.svd(self.triangle[:, step.free], full_matrices=False)
+            kept = s > _RANK * s[0]
+            move[step.free] = (-(excess @ u) * np.where(kept, s, 0.0) / (s * s + step.damping + ~kept)) @ vt
+        return np.clip(step.move + move, self.low, self.high) - step.move
 
 
-def _within(matrix: np.ndarray, right: np.ndarray, radius: float) -> tuple[np.ndarray, bool]:
-    """The least-squares solution of matrix d = -right if it is no longer than the radius, else the best that long."""
+def _within(matrix: np.ndarray, right: np.ndarray, radius: float) -> tuple[np.ndarray, float]:
+    """The least-squares solution of matrix d = -right, damped if it would be longer than the radius; the damping."""
     u, s, vt = np.linalg.svd(matrix, full_matrices=False)
     rank = int(np.count_nonzero(s > _RANK * s[0])) if s[0] > 0 else 0
     if rank == 0:
-        return np.zeros(matrix.shape[1]), False
+        return np.zeros(matrix.shape[1]), 0.0
     s, beta = s[:rank], -(right @ u[:, :rank])
     solution = beta / s
     length = float(np.sqrt(solution @ solution))
     if length <= radius:
-        return solution @ vt[:rank], False
+        return solution @ vt[:rank], 0.0
     # Newton's method on 1/|d(t)| - 1/radius, convex and nearly linear in the damping t; it rises from t = 0.
     squared, damping = s * s, 0.0
     for _ in range(_SECULAR_ROUNDS):
@@ -78,7 +92,7 @@ def _within(matrix: np.ndarray, right: np.ndarray, radius: float) -> tuple[np.nd
         length = float(np.sqrt(solution @ solution))
         if abs(length - radius) <= _SECULAR_PRECISION * radius:
             break
-    return solution @ vt[:rank], True
+    return solution @ vt[:rank], damping
 
 
 def triangle(matrix: np.ndarray) -> np.ndarray:
