@@ -43,24 +43,34 @@ class Solver:
     high: np.ndarray
 
     def step(self, radius: float) -> Step:
-        """The best move within the radius and the bounds."""
+        """A move within the radius and the bounds: the best one, or where bounds are met a path that goes down.
+
+        The path leads towards the best point of the free unknowns; one that meets a bound on the way stays there, and
+        the others go on.  Every part of it decreases the squares.
+        """
         gradient = self.triangle.T @ self.residual
-        held = ((self.low >= 0) & (gradient > 0)) | ((self.high <= 0) & (gradient < 0))
+        free = ~(((self.low >= 0) & (gradient > 0)) | ((self.high <= 0) & (gradient < 0)))
         move, damping = np.zeros(len(gradient)), 0.0
-        for _ in range(len(gradient) + 1):
-            free = ~held
-            if not free.any():
+        residual, left = self.residual, radius
+        while free.any() and left > 0:
+            part = np.zeros(len(gradient))
+            part[free], damping = _within(self.triangle[:, free], residual, left)
+            share, met = self.until_bound(move, part)
+            move = np.where(met, np.where(part > 0, self.high, self.low), move + share * part)
+            if not met.any():
                 break
-            left = self.residual + self.triangle[:, held] @ move[held]
-            room = max(radius**2 - float(move[held] @ move[held]), (1e-3 * radius) ** 2) ** 0.5
-            move[free], damping = _within(self.triangle[:, free], left, room)
-            beyond = free & ((move < self.low) | (move > self.high))
-            if not beyond.any():
-                break
-            move = np.clip(move, self.low, self.high)
-            held = held | beyond
+            residual = self.residual + self.triangle @ move
+            free, left = free & ~met, left - share * float(np.sqrt(part @ part))
         change = self.triangle @ move
-        return Step(move, -float(gradient @ move) - 0.5 * float(change @ change), damping, ~held)
+        return Step(move, -float(gradient @ move) - 0.5 * float(change @ change), damping, free)
+
+    def until_bound(self, move: np.ndarray, part: np.ndarray) -> tuple[float, np.ndarray]:
+        """The share of a further move that stays within the bounds, and which unknowns meet theirs there."""
+        room = np.where(part > 0, self.high - move, self.low - move)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            shares = np.where(part != 0, np.maximum(room / part, 0.0), np.inf)
+        share = float(shares.min())
+        return (1.0, np.zeros(len(part), dtype=bool)) if share >= 1 else (share, shares <= share)
 
     def correction(self, step: Step, excess: np.ndarray) -> np.ndarray:
         """The move after a step that undoes an excess of the residual, as far as its damping allows."""
