@@ -18,6 +18,8 @@ from functools import cached_property
 
 import numpy as np
 
+from odejet.errors import DataError
+
 EPSILON = float(np.finfo(float).eps)
 MIN_TIMES = 4
 """Fewer different times than this carry no information on derivatives worth the name."""
@@ -25,10 +27,6 @@ BLOCK_ROWS = 2048
 """Rows per block of the factorisation: small enough for the cache, large enough for BLAS."""
 LARGEST_SIZE = 480
 """The largest polynomial basis: about seventy periods of an oscillation."""
-
-
-class DataError(ValueError):
-    """A series that cannot be smoothed; the message says what was given and what to do."""
 
 
 @dataclass(frozen=True, eq=False)

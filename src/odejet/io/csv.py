@@ -1,0 +1,281 @@
+"""CSV files: tables of measurements that somebody else wrote, and writing them back.
+
+A table is *wide*, with a column `time` and one per output, or *tidy* in the words of PEtab, with one measurement per
+line: `observableId, time, measurement`.  Delimiters are commas, semicolons (then a decimal comma is understood) or
+tabs; lines that start with # and empty ones are skipped; cells may be quoted.  Every refusal names file and line.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain, islice
+from typing import Any
+
+import numpy as np
+
+from odejet.errors import DataError
+from odejet.expressions import clipped, nearest
+from odejet.io import files
+
+TIME, OBSERVABLE, MEASUREMENT, SD = "time", "observableId", "measurement", "noiseSd"
+EXPERIMENT = ("experimentId", "simulationConditionId")
+"""PEtab's names, of its second and first version, for what tells experiments apart."""
+
+MAX_BYTES = 2_000_000_000
+MISSING = frozenset(("", "na", "n/a", "nan", "null"))
+_CHUNK = 1 << 15  # rows that are converted at once
+_LARGE = 2_000_000  # characters that are worth the time of importing pandas
+
+
+@dataclass(frozen=True, eq=False)
+class Labels:
+    """A column of text: the different texts in order of appearance, and which of them stands in each row."""
+
+    names: tuple[str, ...]
+    codes: np.ndarray
+
+    @classmethod
+    def of(cls, cells: Iterable[str]) -> Labels:
+        raw: dict[str, int] = {}
+        codes = np.array([raw.setdefault(cell, len(raw)) for cell in cells], dtype=np.int64)
+        names: dict[str, int] = {}
+        clean = np.array([names.setdefault(cell.strip(), len(names)) for cell in raw], dtype=np.int64)
+        return cls(tuple(names), clean[codes])
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """Columns of numbers and of text by name, and where they came from: `place(row)` names it in messages."""
+
+    numbers: Mapping[str, np.ndarray]
+    texts: Mapping[str, Labels]
+    place: Callable[[int], str]
+    where: str
+
+    @property
+    def tidy(self) -> bool:
+        return OBSERVABLE in self.texts
+
+
+def is_text(name: str, tidy: bool) -> bool:
+    """Whether a column holds text: what tells experiments apart and, in a tidy table, all but the three of numbers."""
+    return name not in (TIME, MEASUREMENT, SD) if tidy else name in EXPERIMENT
+
+
+def check_header(header: Sequence[str], where: str) -> None:
+    """Refuse columns without a name or with the name of another, and tables without the columns they need."""
+    for i, name in enumerate(header):
+        if not name:
+            raise DataError(f"{where}: column {i + 1} has no name; name it in the first line, or remove it")
+        if name in header[:i]:
+            raise DataError(f"{where}: two columns are called {clipped(name)}; rename or remove one of them")
+    needed = (TIME, MEASUREMENT) if OBSERVABLE in header else (TIME,)
+    for name in needed:
+        if name not in header:
+            hint = nearest(name, header, cutoff=0.6) or f"; the columns are {', '.join(map(clipped, header[:20]))}"
+            raise DataError(f"{where}: there is no column '{name}'{hint}")
+    if all(name in header for name in EXPERIMENT):
+        raise DataError(f"{where}: there are two columns for experiments, {' and '.join(EXPERIMENT)}; remove one")
+
+
+# --- reading ----------------------------------------------------------------------------------------------------------
+
+
+def read(path: str | os.PathLike[str]) -> Table:
+    """The table in a file."""
+    return parse(_read_bytes(path), str(path))
+
+
+def _read_bytes(path: str | os.PathLike[str]) -> bytes:
+    try:
+        with open(path, "rb") as file:
+            data = file.read(MAX_BYTES + 1)
+    except FileNotFoundError:
+        raise DataError(f"{path}: there is no such file") from None
+    except IsADirectoryError:
+        raise DataError(f"{path}: this is a directory; name the data file inside it") from None
+    except OSError as error:
+        raise DataError(f"{path}: the file cannot be read ({(error.strerror or 'unknown reason').lower()})") from None
+    except ValueError:
+        raise DataError(f"{str(path)!r} is not a file name") from None
+    if len(data) > MAX_BYTES:
+        raise DataError(f"{path}: the file is larger than {MAX_BYTES // 1_000_000_000} GB; keep fewer lines")
+    return data
+
+
+def parse(data: bytes, where: str) -> Table:
+    """The table in the bytes of a file; `where` names it in messages."""
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = data[: error.start].count(b"\n") + 1
+        raise DataError(f"{where}: line {line} is not UTF-8 text; save the file as CSV in UTF-8") from None
+    return _Parser(text, where).table()
+
+
+class _Parser:
+    """One file: its rows can be run through again, to find the line of a cell that is wrong."""
+
+    def __init__(self, text: str, where: str) -> None:
+        self.text = text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in text else text
+        self.where = where
+        first = next((line for line in self.lines() if line.strip()), "")
+        self.delimiter = next((mark for mark in "\t;" if mark in first), ",")
+        self.decimal_comma = self.delimiter == ";"
+
+    def lines(self) -> Iterator[str]:
+        """Every line, with comments made empty so that the count of lines stays."""
+        lines = io.StringIO(self.text)
+        if "#" not in self.text:
+            return lines
+        return ("\n" if line.lstrip().startswith("#") else line for line in lines)
+
+    def rows(self) -> Iterator[tuple[int, list[str]]]:
+        """Rows with the number of their last line; empty ones are skipped."""
+        reader = csv.reader(self.lines(), delimiter=self.delimiter, skipinitialspace=True)
+        try:
+            for row in reader:
+                if row and any(row):
+                    yield reader.line_num, row
+        except csv.Error as error:
+            raise DataError(f"{self.where}: line {reader.line_num} is not CSV: {error}") from None
+
+    def table(self) -> Table:
+        rows = self.rows()
+        line, header = next(rows, (0, []))
+        if not header:
+            raise DataError(f"{self.where}: the file is empty; expected a column 'time' and one for each output")
+        header = [cell.strip() for cell in header]
+        while header and not header[-1]:  # every line ends with a delimiter
+            header.pop()
+        check_header(header, self.where)
+        if len(self.text) > _LARGE and (quick := self.quick(header, line)):
+            return quick
+        textual = [is_text(name, OBSERVABLE in header) for name in header]
+        columns: list[list[Any]] = [[] for _ in header]
+        while chunk := list(islice(rows, _CHUNK)):
+            for j, cells in enumerate(self.transposed(chunk, len(header))):
+                columns[j].append(cells if textual[j] else self.numbers(cells, header[j], chunk))
+        if not columns[0]:
+            raise DataError(f"{self.where}: there are no measurements below the first line")
+        named = list(zip(header, columns, textual, strict=True))
+        numbers = {name: np.concatenate(parts) for name, parts, text in named if not text}
+        texts = {name: Labels.of(chain.from_iterable(parts)) for name, parts, text in named if text}
+        return Table(numbers, texts, self.place, self.where)
+
+    def quick(self, header: list[str], line: int) -> Table | None:
+        """A large file by pandas, ten times faster; None where anything is unusual, for the careful way to judge."""
+        import pandas
+
+        body = self.text
+        start = 0
+        for _ in range(line):
+            start = body.find("\n", start) + 1
+        if not start or '"' in body or body.find("#", start) >= 0:
+            return None
+        textual = {i: str for i, name in enumerate(header) if is_text(name, OBSERVABLE in header)}
+        # Before its third version, numbers were read quickly or exactly.
+        exactly = {} if int(pandas.__version__.split(".")[0]) >= 3 else {"float_precision": "round_trip"}
+        try:
+            frame = pandas.read_csv(
+                io.StringIO(body[start:]),
+                sep=self.delimiter,
+                header=None,
+                names=list(range(len(header))),
+                dtype=textual,
+                decimal="," if self.decimal_comma else ".",
+                skipinitialspace=True,
+                index_col=False,
+                keep_default_na=False,
+                na_values={i: ["", "NA", "nan", "NaN"] for i in range(len(header)) if i not in textual},
+                **exactly,
+            )
+        except (ValueError, OverflowError):
+            return None
+        # Short lines would have been filled up.
+        if body.count(self.delimiter, start) != len(frame) * (len(header) - 1) or not len(frame):
+            return None
+        numbers = {}
+        for i, name in enumerate(header):
+            if i not in textual:
+                if frame[i].dtype.kind not in "fi":
+                    return None
+                numbers[name] = frame[i].to_numpy(dtype=float)
+                if np.isinf(numbers[name]).any() or (name == TIME and np.isnan(numbers[name]).any()):
+                    return None
+        texts = {header[i]: Labels.of(frame[i].tolist()) for i in textual}
+        return Table(numbers, texts, self.place, self.where)
+
+    def transposed(self, chunk: list[tuple[int, list[str]]], width: int) -> list[tuple[str, ...]]:
+        rows = [row for _, row in chunk]
+        if set(map(len, rows)) != {width}:
+            for i, (line, row) in enumerate(chunk):
+                if len(row) < width or any(cell.strip() for cell in row[width:]):
+                    raise DataError(f"{self.where}: line {line} has {len(row)} cells, but there are {width} columns")
+                rows[i] = row[:width]
+        return list(zip(*rows, strict=True))
+
+    def numbers(self, cells: Sequence[str], name: str, chunk: list[tuple[int, list[str]]]) -> np.ndarray:
+        try:
+            numbers = np.array(list(map(float, cells)))
+        except ValueError:
+            numbers = np.array([self.number(cell, name, line) for cell, (line, _) in zip(cells, chunk, strict=True)])
+        bad = np.isinf(numbers) | (np.isnan(numbers) if name == TIME else False)
+        if bad.any():
+            i = int(bad.argmax())
+            what = (
+                "a time must be a finite number" if name == TIME else "leave the cell empty where nothing was measured"
+            )
+            raise DataError(
+                f"{self.where}: line {chunk[i][0]}, column {name}: {clipped(cells[i])} is not finite; {what}"
+            )
+        return numbers
+
+    def number(self, cell: str, name: str, line: int) -> float:
+        text = cell.strip()
+        if text.lower() in MISSING:
+            return np.nan
+        try:
+            return float(text.replace(",", ".") if self.decimal_comma else text)
+        except ValueError:
+            remedy = "leave the cell empty where nothing was measured"
+            place = f"{self.where}: line {line}, column {clipped(name)}"
+            raise DataError(f"{place}: {clipped(cell)} is not a number; {remedy}") from None
+
+    def place(self, row: int) -> str:
+        """The file and line of a row of numbers."""
+        line, _ = next(islice(self.rows(), row + 1, None))
+        return f"{self.where}: line {line}"
+
+
+# --- writing ----------------------------------------------------------------------------------------------------------
+
+
+def write(path: str | os.PathLike[str], columns: Mapping[str, Sequence[object]]) -> None:
+    """Columns as a table of comma-separated values; numbers read back are the same numbers, NaN is an empty cell."""
+    files.write_all({os.fspath(path): lambda file: file.writelines(lines(columns))})
+
+
+def lines(columns: Mapping[str, Sequence[object]]) -> Iterator[bytes]:
+    """The text of a table, some thousand lines at a time."""
+    buffer = io.StringIO()
+    writer = csv.writer(buffer, lineterminator="\n")
+    writer.writerow(columns)
+    length = len(next(iter(columns.values())))
+    for first in range(0, length, 4096):
+        parts = [_cells(column[first : first + 4096]) for column in columns.values()]
+        writer.writerows(zip(*parts, strict=True))
+        yield buffer.getvalue().encode()
+        buffer.seek(0)
+        buffer.truncate()
+    yield buffer.getvalue().encode()
+
+
+def _cells(column: Sequence[object]) -> list[object]:
+    items = column.tolist() if isinstance(column, np.ndarray) else list(column)
+    return ["" if isinstance(item, float) and math.isnan(item) else item for item in items]

@@ -1,0 +1,153 @@
+"""Inputs: what drives a model, as piecewise polynomials and as jets.
+
+An input is a function of `t`, or it was sampled.  Samples are joined by one rule:
+
+- a time that is given twice is a jump, and the later value holds from there on (doses and steps are written so);
+- between jumps the samples are joined by a cubic spline (not-a-knot) if that predicts every other sample better than
+  straight lines do, and by straight lines otherwise: smooth signals keep their derivatives, rough ones do not ring.
+
+Between two knots an input is a polynomial of degree three at most, so that its Taylor series is exact.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from odejet.errors import DataError
+
+if TYPE_CHECKING:
+    pass
+
+DEGREE = 3
+_FEWEST = 6  # samples that can tell a spline from straight lines
+_SLACK = 1e-9  # times outside the samples by less, relative to their span, are rounding
+_MERGED = 1e-12  # knots that are closer, relative to the times, are one
+
+
+@dataclass(frozen=True, eq=False)
+class Sampled:
+    """A sampled input: values at times in order, where two values at one time are a jump."""
+
+    times: np.ndarray
+    values: np.ndarray
+
+    def covers(self, first: float, last: float) -> bool:
+        slack = _SLACK * float(self.times[-1] - self.times[0])
+        return bool(self.times[0] - slack <= first and last <= self.times[-1] + slack)
+
+    @cached_property
+    def pieces(self) -> Pieces:
+        """The input as a piecewise polynomial of one row."""
+        jumps = np.flatnonzero(np.diff(self.times) == 0) + 1
+        parts = np.split(np.arange(len(self.times)), jumps)
+        coefficients = [_joined(self.times[part], self.values[part]) for part in parts if len(part) > 1]
+        return Pieces(np.unique(self.times), np.concatenate(coefficients)[None])
+
+    def __call__(self, t: np.ndarray | float) -> np.ndarray:
+        """The values at times; at a jump, the later one."""
+        result: np.ndarray = self.pieces.series(np.atleast_1d(t), 0)[:, 0, 0]
+        return result if np.ndim(t) else result[0]
+
+
+def sampled(times: object, values: object, what: str = "the input") -> Sampled:
+    """Check and sort the samples of an input; those that are NaN are left out."""
+    try:
+        t, u = np.asarray(times, dtype=float), np.asarray(values, dtype=float)
+    except (TypeError, ValueError):
+        raise DataError(f"{what}: times and values must be numbers") from None
+    if t.ndim != 1 or t.shape != u.shape:
+        raise DataError(f"{what}: expected as many values as times, not shapes {u.shape} and {t.shape}")
+    if not np.isfinite(t).all() or np.isinf(u).any():
+        raise DataError(f"{what}: times and values must be finite; mark values that are missing with NaN")
+    kept = np.flatnonzero(~np.isnan(u))
+    kept = kept[np.argsort(t[kept], kind="stable")]
+    t, u = t[kept], u[kept]
+    # Tables with replicates repeat an input with every one of them.
+    fresh = np.r_[True, (np.diff(t) != 0) | (np.diff(u) != 0)][: len(t)]
+    t, u = t[fresh], u[fresh]
+    if len(t) < 2 or t[0] == t[-1]:
+        raise DataError(f"{what}: an input needs values at two different times at least")
+    same = np.diff(t) == 0
+    thrice = np.flatnonzero(same[1:] & same[:-1])
+    if len(thrice):
+        raise DataError(
+            f"{what}: more than two different values at t = {t[thrice[0]]:g}; a jump has one before and one after"
+        )
+    if same[0] or same[-1]:
+        where = t[0] if same[0] else t[-1]
+        raise DataError(f"{what}: two values at t = {where:g}, where the samples begin or end, are no jump; keep one")
+    return Sampled(t, u)
+
+
+def _joined(times: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """Coefficients (pieces, degree + 1) of the polynomials between samples, ascending, around the earlier sample."""
+    lines = np.zeros((len(times) - 1, DEGREE + 1))
+    lines[:, 0], lines[:, 1] = values[:-1], np.diff(values) / np.diff(times)
+    if len(times) < _FEWEST or not _is_smooth(times, values):
+        return lines
+    return _spline(times, values).c[::-1].T
+
+
+def _is_smooth(times: np.ndarray, values: np.ndarray) -> bool:
+    """Whether a spline through every other sample, and the last, predicts the rest better than straight lines do."""
+    kept = np.zeros(len(times), dtype=bool)
+    kept[::2] = kept[-1] = True
+    asked, truth = times[~kept], values[~kept]
+    straight = np.interp(asked, times[kept], values[kept]) - truth
+    curved = _spline(times[kept], values[kept])(asked) - truth
+    return bool(np.linalg.norm(curved) < np.linalg.norm(straight))
+
+
+def _spline(times: np.ndarray, values: np.ndarray):
+    from scipy.interpolate import CubicSpline
+
+    return CubicSpline(times, values)
+
+
+@dataclass(frozen=True, eq=False)
+class Pieces:
+    """Piecewise polynomials with common knots: row i in piece k is sum_j coefficients[i, k, j] (t - knots[k])^j."""
+
+    knots: np.ndarray
+    coefficients: np.ndarray
+
+    def piece(self, times: np.ndarray) -> np.ndarray:
+        """The piece that holds from each time on; the last one at the end."""
+        return np.clip(np.searchsorted(self.knots, times, side="right") - 1, 0, len(self.knots) - 2)
+
+    def series(self, times: np.ndarray, order: int, piece: np.ndarray | int | None = None) -> np.ndarray:
+        """Taylor coefficients (times, rows, order + 1), on the pieces that hold from there on or on a given one."""
+        k = np.broadcast_to(self.piece(times) if piece is None else piece, times.shape)
+        shifted = self.coefficients[:, k].transpose(1, 0, 2).copy()
+        distance = (times - self.knots[k])[:, None]
+        for low in range(DEGREE):  # Horner's scheme moves the centre of a polynomial
+            for j in range(DEGREE - 1, low - 1, -1):
+                shifted[:, :, j] += distance * shifted[:, :, j + 1]
+        result = np.zeros((len(times), len(self.coefficients), order + 1))
+        result[:, :, : DEGREE + 1] = shifted[:, :, : order + 1]
+        return result
+
+
+NO_PIECES = Pieces(np.zeros(0), np.zeros((0, 0, DEGREE + 1)))
+
+
+def merged(inputs: Sequence[Sampled]) -> Pieces:
+    """Several inputs as one piecewise polynomial, over the times that all of them cover."""
+    if not inputs:
+        return NO_PIECES
+    first, last = (pick(item.times[end] for item in inputs) for pick, end in ((max, 0), (min, -1)))
+    if not first < last:
+        raise DataError("the sampled inputs have no time in common; sample them over the same times")
+    knots = np.unique(np.concatenate([item.times for item in inputs]))
+    knots = knots[(knots >= first) & (knots <= last)]
+    # A piece as short as rounding would hold no Taylor step.
+    apart = np.diff(knots) > _MERGED * max(abs(first), abs(last))
+    knots = np.r_[knots[:-1][apart], knots[-1]]
+    middles = 0.5 * (knots[1:] + knots[:-1])
+    rows = [item.pieces.series(knots[:-1], DEGREE, item.pieces.piece(middles))[:, 0] for item in inputs]
+    return Pieces(knots, np.stack(rows))
