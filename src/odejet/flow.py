@@ -32,7 +32,8 @@ COLLOCATION_STATES = 40
 
 _GROWTH = 1e3  # a step that collapses after such growth of the states is taken for a pole
 _FIRST_STEPS = 5  # a step that collapses right away is taken for a stiff initial layer
-_COLLOCATION_STEPS = 5000  # of a millisecond or more each: a solution that needs more is not smooth
+_COLLOCATION_STEPS = 5000  # of a millisecond or more each: a solution that needs more is not smooth; a quarter of
+# the allowed steps, so that who allows few waits for milliseconds
 _STIFF_TOLERANCE = 1e-12
 _SUNDIALS_TOLERANCE = 1e-10
 
@@ -183,7 +184,7 @@ class _Problem:
         rest = times[len(before.states) :]
         if len(states) <= COLLOCATION_STATES:
             name, method, limit = "collocation", collocation.collocate, _STIFF_TOLERANCE
-            max_steps = min(max_steps, _COLLOCATION_STEPS)
+            max_steps = min(max_steps // 4, _COLLOCATION_STEPS)
         else:
             name, method, limit = "cvode", sundials.integrate, _SUNDIALS_TOLERANCE
         arguments = (before.time, states[:, : self.used], rest, max(tolerance, limit), max_steps)

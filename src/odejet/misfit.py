@@ -20,7 +20,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from odejet.expressions import ModelError, nearest
+from odejet.data import checked
+from odejet.expressions import ModelError
 from odejet.flow import TOLERANCE, Flow, Outcome
 
 if TYPE_CHECKING:
@@ -82,8 +83,8 @@ class _Course:
     start: float
     end: float
     times: np.ndarray
-    states: np.ndarray  # known initial values, zero where unknown
-    places: np.ndarray  # positions in `states` of the unknown ones
+    states: np.ndarray  # zeros, to be filled; known initial values are the flow's
+    places: np.ndarray  # positions of the unknown ones among them
     entries: np.ndarray  # their positions in z
     lanes: np.ndarray  # the sensitivities of these and of the parameters among those of the flow
     columns: np.ndarray  # where those sensitivities go in the Jacobian
@@ -106,12 +107,9 @@ class Misfit:
         if weights not in ("likelihood", "none"):
             raise ModelError(f"weights must be 'likelihood' or 'none', not {weights!r}")
         self.model, self.max_steps, self.weighted = model, max_steps, weights == "likelihood"
-        observed = {name for experiment in data.experiments for name in experiment.outputs}
-        for name in observed:
-            if name not in model.outputs:
-                raise ModelError(f"the data hold '{name}', which is no output of the model{nearest(name, model.outputs)}")
+        self._experiments = checked(data, model).experiments
+        observed = {name for experiment in self._experiments for name in experiment.outputs}
         self.outputs = tuple(name for name in model.outputs if name in observed)
-        self._experiments = tuple(data.experiments)
         self._starts = tuple(float(experiment.start) for experiment in self._experiments)
         self.unknowns = _unknowns(model, self._experiments)
         kinds = {name: _noise_kind(name, noise) for name in self.outputs}
@@ -126,8 +124,11 @@ class Misfit:
                     position = list(model.outputs).index(name)
                     blocks.append(_Block(number, position, series.times, series.values, shapes))
         self.known = levels if self.weighted else np.ones(len(self.outputs))
-        flows: dict[frozenset[str], Flow] = {}
-        self._flows = tuple(_flow(model, experiment, flows) for experiment in self._experiments)
+        plain = Flow(model)
+        self._flows = tuple(
+            Flow(experiment.applied(model)) if experiment.inputs or experiment.initial else plain
+            for experiment in self._experiments
+        )
         self._assemble(blocks)
 
     def _assemble(self, blocks: list[_Block]) -> None:
@@ -160,14 +161,13 @@ class Misfit:
         states = list(self.model.states)
         entries = [i for i, unknown in enumerate(self.unknowns) if unknown.experiment == experiment.name]
         shared = [i for i, unknown in enumerate(self.unknowns) if unknown.experiment is None]
-        known = np.array([experiment.initial.get(state, 0.0) for state in states], dtype=float)
         lane = {name: i for i, name in enumerate(flow.unknowns())}
         return _Course(
             flow=flow,
             start=start,
             end=float(times[-1]),
             times=times,
-            states=known,
+            states=np.zeros(len(states)),
             places=np.array([states.index(self.unknowns[i].name) for i in entries], dtype=int),
             entries=np.array(entries, dtype=int),
             lanes=1 + np.array([lane[self.unknowns[i].name] for i in entries + shared], dtype=int),
@@ -299,15 +299,6 @@ def _unknowns(model: Model, experiments: Sequence[Experiment]) -> tuple[Unknown,
             if state not in model.initial and state not in experiment.initial:
                 unknowns.append(Unknown(state, f"{state}(0){where}", experiment.name))
     return (*unknowns, *(Unknown(name, name) for name in model.parameters))
-
-
-def _flow(model: Model, experiment: Experiment, flows: dict[frozenset[str], Flow]) -> Flow:
-    """The flow of an experiment; initial values that it knows itself go before the model's."""
-    replaced = frozenset(state for state in experiment.initial if state in model.initial)
-    if replaced not in flows:
-        kept = {state: value for state, value in model.initial.items() if state not in replaced}
-        flows[replaced] = Flow(model.replace(initial=kept) if replaced else model)
-    return flows[replaced]
 
 
 def _positions(times: np.ndarray, own: np.ndarray) -> Any:

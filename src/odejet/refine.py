@@ -33,10 +33,10 @@ PRECISION = 1e-7
 MAX_EVALUATIONS = 300
 
 _ROUGH = 1e-2  # the relative decrease below which weights follow the residuals
-_FIRST_RADIUS, _LARGEST_RADIUS = 1.0, 20.0  # in logarithmic units
+_FIRST_RADIUS, _LARGEST_RADIUS = 0.4, 2.0  # in logarithmic units
 _SMALLEST_RADIUS = 1e-9
 _GOOD, _POOR = 0.75, 0.25  # ratios of actual to predicted decrease that change the radius
-_GROW, _SHRINK, _RETREAT = 2.5, 0.25, 0.1
+_GROW, _SHRINK, _RETREAT = 2.0, 0.25, 0.1
 _RELIABLE = 1e-4  # the ratio at which a step is taken
 _BEND = 0.75  # a correction longer than this, relative to its step, comes from more than curvature
 _WINDOW = 0.8  # of the time that a start reaches: what is fitted first, if it does not reach the end
@@ -50,7 +50,6 @@ class Ending(Enum):
     STALLED = "no step decreases the misfit, though the linear model predicts it"
     TIME_LIMIT = "the time limit was reached before the optimum"
     EVALUATION_LIMIT = "the limit of evaluations was reached before the optimum"
-    ABANDONED = "the start leads to an optimum no better than one that is already known"
     NO_START = "the model cannot be simulated from the start"
 
     @property
