@@ -31,10 +31,10 @@ if TYPE_CHECKING:
 MAX_STEPS = 4000
 """Steps of a simulation: no smooth trajectory of a plausible model needs more, and no single one takes seconds."""
 
-COARSE_STEPS = 600
-COARSE_TOLERANCE = 1e-7
-COARSE_POINTS = 30
-"""How candidates are scored before they are looked at closely: steps, truncation, times per series."""
+ROUGH_STEPS = 400
+ROUGH_TOLERANCE = 1e-8
+ROUGH_POINTS = 30
+"""How candidates are simulated before they are looked at closely: steps, truncation, times per series."""
 
 _FLOOR = 16 * float(np.finfo(float).eps)  # of the largest value: what rounding leaves in a simulated output
 _RELATIVE_FLOOR = 1e-3  # of the largest value: relative noise does not vanish where the signal crosses zero
@@ -107,6 +107,7 @@ class Misfit:
         if weights not in ("likelihood", "none"):
             raise ModelError(f"weights must be 'likelihood' or 'none', not {weights!r}")
         self.model, self.max_steps, self.weighted = model, max_steps, weights == "likelihood"
+        self.tolerance = TOLERANCE
         self._experiments = checked(data, model).experiments
         observed = {name for experiment in self._experiments for name in experiment.outputs}
         self.outputs = tuple(name for name in model.outputs if name in observed)
@@ -192,9 +193,7 @@ class Misfit:
 
     # --- evaluation ---
 
-    def evaluate(
-        self, z: np.ndarray, jacobian: bool = True, tolerance: float = TOLERANCE, max_steps: int | None = None
-    ) -> Evaluation:
+    def evaluate(self, z: np.ndarray, jacobian: bool = True) -> Evaluation:
         """Residuals at z and, unless it is not wanted, their derivative."""
         residuals, size = np.empty(len(self.values)), len(z)
         derivative = np.zeros((len(self.values), size)) if jacobian else None
@@ -208,8 +207,8 @@ class Misfit:
                 course.times,
                 start=course.start,
                 sensitivities=jacobian,
-                tolerance=tolerance,
-                max_steps=max_steps or self.max_steps,
+                tolerance=self.tolerance,
+                max_steps=self.max_steps,
             )
             if run.outcome is not Outcome.COMPLETED:
                 reached = (run.time - course.start) / max(course.end - course.start, 1e-300)
@@ -260,19 +259,16 @@ class Misfit:
 
     def screen(self, candidates: Sequence[np.ndarray] | np.ndarray, levels: np.ndarray | None = None) -> np.ndarray:
         """The costs of many candidates on a few of the times, simulated roughly: for ranking, at 0.1 ms each."""
-        coarse = self.window(1.0, COARSE_POINTS)
-        scores = np.full(len(candidates), math.inf)
-        for i, z in enumerate(candidates):
-            found = coarse.evaluate(z, False, COARSE_TOLERANCE, COARSE_STEPS)
-            if found.residuals is not None and np.all(np.isfinite(found.residuals)):
-                scores[i] = coarse.cost(found.residuals, levels)
-        return scores
+        rough = self.window(1.0, ROUGH_POINTS, rough=True)
+        return np.array([rough.score(z, levels) for z in candidates])
 
     # --- parts ---
 
-    def window(self, fraction: float, points: int | None = None, levels: np.ndarray | None = None) -> Misfit:
+    def window(
+        self, fraction: float, points: int | None = None, levels: np.ndarray | None = None, rough: bool = False
+    ) -> Misfit:
         """The misfit of the first part of every experiment, thinned to so many points per series and with these noise
-        levels taken as known; both as they are, if not given."""
+        levels taken as known (both as they are, if not given); a rough one gives up on long simulations."""
         blocks = []
         for block in self._blocks:
             course = self._courses[block.experiment]
@@ -285,6 +281,8 @@ class Misfit:
             blocks.append(replace(block, **parts))
         part = object.__new__(Misfit)
         part.__dict__.update(self.__dict__)
+        if rough:
+            part.tolerance, part.max_steps = max(self.tolerance, ROUGH_TOLERANCE), min(self.max_steps, ROUGH_STEPS)
         if levels is not None:
             part.known = np.array(levels, dtype=float)
         part._assemble(blocks)

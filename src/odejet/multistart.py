@@ -17,7 +17,7 @@ import numpy as np
 
 from odejet import coordinates
 from odejet.coordinates import Bounds, Coordinates
-from odejet.misfit import COARSE_STEPS, COARSE_TOLERANCE, Misfit
+from odejet.misfit import Misfit
 from odejet.refine import Refined, refine
 
 STARTS = 4096
@@ -38,6 +38,7 @@ AGREEMENT = 1e-3
 _PART_EVALUATIONS = (15, 20, 50)
 _PART_PRECISION = 1e-3
 _PROMISING = 1.5  # a followed start is refined if its rms on the coarse data is below the best so far times this
+_CLOSE = 0.05  # rms in units of the outputs' spread that is worth a refinement at once
 _DECADES = 2.0  # on either side of the scale: where to look for what has no bounds
 _NEAR_DECADES = 1.0
 
@@ -85,7 +86,7 @@ class _Search:
 
     def __init__(self, misfit: Misfit, frame: Coordinates, levels: np.ndarray | None, deadline: float) -> None:
         self.misfit, self.frame, self.levels, self.deadline = misfit, frame, levels, deadline
-        self.parts = [misfit.window(horizon, POINTS, misfit.scales) for horizon in HORIZONS]
+        self.parts = [misfit.window(horizon, POINTS, misfit.scales, rough=True) for horizon in HORIZONS]
         self.found: list[Refined] = []
         self.least = math.inf  # rms of the best coarse fit, in units of the outputs' spread
 
@@ -99,17 +100,22 @@ class _Search:
         return best <= goal or same >= agree
 
     def best(self, batch: np.ndarray) -> Iterator[_Followed]:
-        """The most promising starts of a batch, followed; the best of all first."""
+        """The most promising starts of a batch, followed; those that end close to the data first."""
         scores = np.array([self.score(z) for z in batch])
-        chosen = np.argsort(scores, kind="stable")[:FOLLOWED]
-        followed = [end for i in chosen if np.isfinite(scores[i]) and (end := self.follow(batch[i])) is not None]
-        yield from sorted(followed, key=lambda end: end.rms)
+        rest = []
+        for i in np.argsort(scores, kind="stable")[:FOLLOWED]:
+            end = self.follow(batch[i]) if np.isfinite(scores[i]) else None
+            if end is not None and end.rms <= _CLOSE:
+                yield end
+            elif end is not None:
+                rest.append(end)
+        yield from sorted(rest, key=lambda end: end.rms)
 
     def score(self, z: np.ndarray) -> float:
         """How far the early data are from a start; one bad point of a good start counts little."""
         if time.perf_counter() > self.deadline:
             return math.inf
-        found = self.parts[1].evaluate(z, False, COARSE_TOLERANCE, COARSE_STEPS)
+        found = self.parts[1].evaluate(z, jacobian=False)
         if found.residuals is None:
             return math.inf
         with np.errstate(over="ignore"):
