@@ -13,6 +13,7 @@ has it.  A model that cannot be simulated to the last measurement is an evaluati
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -139,7 +140,7 @@ class Misfit:
         self.times = np.concatenate([block.times for block in blocks])
         self.shapes = np.concatenate([block.shapes for block in blocks])
         ends = np.cumsum([0] + [len(block.times) for block in blocks])
-        slices = [slice(int(a), int(b)) for a, b in zip(ends[:-1], ends[1:], strict=True)]
+        slices = [slice(int(a), int(b)) for a, b in itertools.pairwise(ends)]
         names = list(self.model.outputs)
         groups = []
         for name in self.outputs:

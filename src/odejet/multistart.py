@@ -146,9 +146,7 @@ class _Search:
             self.found = sorted([*self.found, end], key=lambda refined: refined.cost)
 
 
-def _batches(
-    frame: Coordinates, sizes: np.ndarray, starts: int, rng: np.random.Generator
-) -> Iterator[np.ndarray]:
+def _batches(frame: Coordinates, sizes: np.ndarray, starts: int, rng: np.random.Generator) -> Iterator[np.ndarray]:
     """Latin hypercubes, in turn on the scale of the coordinates, near the given sizes, and even in the values."""
     low, high = _sampled_box(frame, sizes, _DECADES, bounded=True)
     near_low, near_high = _sampled_box(frame, sizes, _NEAR_DECADES, bounded=False)
@@ -166,9 +164,7 @@ def _batches(
         drawn, kind = drawn + size, (kind + 1) % 3
 
 
-def _sampled_box(
-    frame: Coordinates, sizes: np.ndarray, decades: float, bounded: bool
-) -> tuple[np.ndarray, np.ndarray]:
+def _sampled_box(frame: Coordinates, sizes: np.ndarray, decades: float, bounded: bool) -> tuple[np.ndarray, np.ndarray]:
     """Where to draw: around the sizes, within the bounds; the bounds themselves where both are given and wanted."""
     theta_low, theta_high = frame.box
     around = np.where(sizes == 0, 1.0, np.abs(sizes)) * np.where(frame.signs < 0, -1.0, 1.0)

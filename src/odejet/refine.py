@@ -297,9 +297,7 @@ class _Descent:
         if self.here is None or self.here.residuals is None or self.here.jacobian is None:
             nothing = np.empty(0), np.empty((0, n)), self.levels, np.zeros(n, dtype=bool)
             detail = self.failure.message if self.failure is not None else ""
-            return Refined(
-                self.misfit.labels, z, math.inf, *nothing, ending, self.evaluations, seconds, detail
-            )
+            return Refined(self.misfit.labels, z, math.inf, *nothing, ending, self.evaluations, seconds, detail)
         levels = self.misfit.levels(self.here.residuals)
         rows = self.misfit.row_levels(levels)
         residuals, jacobian = self.here.residuals / rows, self.here.jacobian / rows[:, None]

@@ -107,4 +107,4 @@ def _within(matrix: np.ndarray, right: np.ndarray, radius: float) -> tuple[np.nd
 
 def triangle(matrix: np.ndarray) -> np.ndarray:
     """R of a QR factorisation."""
-    return np.linalg.qr(matrix, mode="r")
+    return np.asarray(np.linalg.qr(matrix, mode="r"))

@@ -1,0 +1,162 @@
+"""Refinement and multistart on the 25 systems, beside refinements that start at the truth.
+
+    python -m benchmarks refine [--points N ...] [--noise ETA ...] [--draws N] [--seed S] [--systems NAME ...]
+                                [--limit SECONDS] [--write]
+
+Every draw is fitted from the truth, from the truth perturbed by 10 %, by 50 % and by factors up to 3, and by multistart
+in the protocol's bounds without any start.  A fit arrives if its cost is at most that of the fit from the truth plus a
+thousandth (a negative log-likelihood; without noise, if its residuals are down to rounding or the same).
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import statistics
+import sys
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from time import perf_counter
+
+import numpy as np
+
+from benchmarks import systems
+from odejet import Data
+from odejet.flow import Flow, Outcome
+from odejet.misfit import Misfit
+from odejet.multistart import multistart
+from odejet.refine import Refined, refine
+
+RESULTS = Path(__file__).parent / "results" / "refine"
+STARTS = ("10 %", "50 %", "factor 3", "multistart")
+SAME = 1e-3
+LIMIT = 6.0
+
+
+@dataclass(frozen=True)
+class Row:
+    """One fit of one draw."""
+
+    system: str
+    points: int
+    noise: float
+    draw: int
+    start: str
+    arrived: bool
+    excess: float  # of the cost over that of the fit from the truth
+    evaluations: int
+    seconds: float
+    ending: str
+
+
+def problem(system: systems.System, points: int, noise: float, rng: np.random.Generator) -> tuple[Misfit, np.ndarray]:
+    """A misfit to fresh data, and the true values of its unknowns; draws that blow up are drawn again."""
+    flow, times = Flow(system.model), system.times(points)
+    while True:
+        parameters, initial = systems.draw(system, rng)
+        values = list(parameters.values()), list(initial.values())
+        run = flow.run(*values, times, sensitivities=False, max_steps=4000)
+        if run.outcome is Outcome.COMPLETED:
+            break
+    exact = {name: run.outputs[:, i, 0] for i, name in enumerate(system.model.outputs)}
+    measured = {
+        name: series + noise * abs(series.mean()) * rng.standard_normal(points) for name, series in exact.items()
+    }
+    return Misfit(system.model, Data(times, measured)), np.r_[values[1], values[0]]
+
+
+def perturbed(truth: np.ndarray, start: str, rng: np.random.Generator) -> np.ndarray:
+    spread = rng.uniform(-1, 1, len(truth))
+    return truth * {"10 %": 1 + 0.1 * spread, "50 %": 1 + 0.5 * spread, "factor 3": 3.0**spread}[start]
+
+
+def arrived(found: Refined, reference: Refined, misfit: Misfit, noise: float) -> bool:
+    if noise > 0:
+        return found.cost <= reference.cost + SAME
+    return bool(np.all(found.levels <= np.maximum(4 * misfit.floors, 1.01 * reference.levels)))
+
+
+def measure(system: systems.System, points: int, noise: float, draw: int, seed: int, limit: float) -> list[Row]:
+    rng = np.random.default_rng([seed, draw, points, int(1e9 * noise), *system.name.encode()])
+    misfit, truth = problem(system, points, noise, rng)
+    bounds = systems.protocol().bounds
+    reference = refine(misfit, truth, bounds)
+    rows = []
+
+    def note(start: str, found: Refined | None, seconds: float) -> None:
+        there = found is not None and arrived(found, reference, misfit, noise)
+        excess = np.inf if found is None else found.cost - reference.cost
+        evaluations, ending = (0, "NOTHING") if found is None else (found.evaluations, found.ending.name)
+        rows.append(Row(system.name, points, noise, draw, start, there, float(excess), evaluations, seconds, ending))
+
+    note("truth", reference, reference.seconds)
+    for start in STARTS[:3]:
+        found = refine(misfit, perturbed(truth, start, rng), bounds, time_limit=limit)
+        note(start, found, found.seconds)
+    begin = perf_counter()
+    optima = multistart(misfit, bounds, seed=draw, time_limit=limit)
+    note("multistart", optima[0] if optima else None, perf_counter() - begin)
+    return rows
+
+
+def table(rows: list[Row]) -> str:
+    """A line per number of points, noise and start."""
+    lines = ["| points | noise | start | arrived | median ms | 95th percentile ms | evaluations |"]
+    lines.append("|---:|---:|---|---:|---:|---:|---:|")
+    for key in dict.fromkeys((row.points, row.noise, row.start) for row in rows):
+        group = [row for row in rows if (row.points, row.noise, row.start) == key]
+        hits, milliseconds = sum(row.arrived for row in group), [1e3 * row.seconds for row in group]
+        lines.append(
+            f"| {key[0]} | {key[1]:g} | {key[2]} | {hits}/{len(group)} | {statistics.median(milliseconds):.0f} "
+            f"| {np.quantile(milliseconds, 0.95):.0f} | {statistics.median(row.evaluations for row in group):.0f} |"
+        )
+    return "\n".join(lines)
+
+
+def by_system(rows: list[Row]) -> str:
+    """A line per system: how often each start arrived, and medians of milliseconds."""
+    starts = ("truth", *STARTS)
+    lines = ["| system | " + " | ".join(f"{start}, ms" for start in starts) + " |", "|---|" + "---:|" * len(starts)]
+    for name in dict.fromkeys(row.system for row in rows):
+        cells = []
+        for start in starts:
+            group = [row for row in rows if (row.system, row.start) == (name, start)]
+            milliseconds = 1e3 * statistics.median(row.seconds for row in group)
+            cells.append(f"{sum(row.arrived for row in group)}/{len(group)}, {milliseconds:.0f}")
+        lines.append(f"| {name} | " + " | ".join(cells) + " |")
+    return "\n".join(lines)
+
+
+def write(rows: list[Row], text: str) -> None:
+    RESULTS.mkdir(parents=True, exist_ok=True)
+    with (RESULTS / "refine.csv").open("w", newline="") as file:
+        writer = csv.DictWriter(file, [field.name for field in fields(Row)])
+        writer.writeheader()
+        writer.writerows(asdict(row) for row in rows)
+    (RESULTS / "refine.md").write_text(f"# Refinement beside fits from the truth\n\n{text}\n")
+
+
+def main(argv: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks refine", description=__doc__.split("\n")[0])
+    parser.add_argument("--points", type=int, nargs="+", default=[750, 30])
+    parser.add_argument("--noise", type=float, nargs="+", default=[0.0, 1e-8, 1e-4, 1e-2])
+    parser.add_argument("--draws", type=int, default=1)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--systems", nargs="+", default=systems.names(), metavar="NAME")
+    parser.add_argument("--limit", type=float, default=LIMIT, help="seconds for a fit")
+    parser.add_argument("--write", action="store_true", help=f"write the tables to {RESULTS}")
+    options = parser.parse_args(argv)
+    rows: list[Row] = []
+    for name in options.systems:
+        for points in options.points:
+            for noise in options.noise:
+                for draw in range(options.draws):
+                    rows += measure(systems.load(name), points, noise, draw, options.seed, options.limit)
+                    for row in rows[-len(STARTS) :]:
+                        if not row.arrived:
+                            print(f"  {row}", file=sys.stderr)
+    text = f"{table(sorted(rows, key=lambda row: (-row.points, row.noise)))}\n\n{by_system(rows)}"
+    print(text)
+    if options.write:
+        write(rows, text)
+    return 0
