@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import sys
 
-SECTIONS = ("flow", "identify", "smooth")
+SECTIONS = ("flow", "identify", "smooth", "refine")
 
 
 def main(argv: list[str]) -> int:

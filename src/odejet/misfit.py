@@ -29,13 +29,27 @@ if TYPE_CHECKING:
     from odejet.data import Data, Experiment
     from odejet.model import Model
 
-MAX_STEPS = 4000
-"""Steps of a simulation: no smooth trajectory of a plausible model needs more, and no single one takes seconds."""
 
-ROUGH_STEPS = 400
-ROUGH_TOLERANCE = 1e-8
+@dataclass(frozen=True)
+class Effort:
+    """What a simulation may cost."""
+
+    tolerance: float
+    max_steps: int
+    stiff_steps: int
+
+
+THOROUGH = Effort(TOLERANCE, 5000, 500)
+"""To rounding; no smooth trajectory of a plausible model needs more steps, and no single one takes seconds."""
+
+ROUGH = Effort(1e-8, 3000, 100)
+"""For a first look."""
+
+GLANCE = Effort(1e-6, 1000, 25)
+"""For a first look at hundreds."""
+
 ROUGH_POINTS = 30
-"""How candidates are simulated before they are looked at closely: steps, truncation, times per series."""
+"""Measurements per series that are compared at a glance."""
 
 _FLOOR = 16 * float(np.finfo(float).eps)  # of the largest value: what rounding leaves in a simulated output
 _RELATIVE_FLOOR = 1e-3  # of the largest value: relative noise does not vanish where the signal crosses zero
@@ -101,14 +115,13 @@ class Misfit:
         data: Data,
         noise: float | str | Mapping[str, float | str] | None = None,
         weights: str = "likelihood",
-        max_steps: int = MAX_STEPS,
+        effort: Effort = THOROUGH,
     ) -> None:
         """`noise` per output, or one for all: a number is a known sd, "2%" a known relative sd, "relative" an unknown
         one; without it sds come from the data, and where these have none a constant sd is estimated."""
         if weights not in ("likelihood", "none"):
             raise ModelError(f"weights must be 'likelihood' or 'none', not {weights!r}")
-        self.model, self.max_steps, self.weighted = model, max_steps, weights == "likelihood"
-        self.tolerance = TOLERANCE
+        self.model, self.effort, self.weighted = model, effort, weights == "likelihood"
         self._experiments = checked(data, model).experiments
         observed = {name for experiment in self._experiments for name in experiment.outputs}
         self.outputs = tuple(name for name in model.outputs if name in observed)
@@ -208,8 +221,9 @@ class Misfit:
                 course.times,
                 start=course.start,
                 sensitivities=jacobian,
-                tolerance=self.tolerance,
-                max_steps=self.max_steps,
+                tolerance=self.effort.tolerance,
+                max_steps=self.effort.max_steps,
+                stiff_steps=self.effort.stiff_steps,
             )
             if run.outcome is not Outcome.COMPLETED:
                 reached = (run.time - course.start) / max(course.end - course.start, 1e-300)
@@ -260,16 +274,20 @@ class Misfit:
 
     def screen(self, candidates: Sequence[np.ndarray] | np.ndarray, levels: np.ndarray | None = None) -> np.ndarray:
         """The costs of many candidates on a few of the times, simulated roughly: for ranking, at 0.1 ms each."""
-        rough = self.window(1.0, ROUGH_POINTS, rough=True)
+        rough = self.window(1.0, ROUGH_POINTS, effort=GLANCE)
         return np.array([rough.score(z, levels) for z in candidates])
 
     # --- parts ---
 
     def window(
-        self, fraction: float, points: int | None = None, levels: np.ndarray | None = None, rough: bool = False
+        self,
+        fraction: float,
+        points: int | None = None,
+        levels: np.ndarray | None = None,
+        effort: Effort | None = None,
     ) -> Misfit:
-        """The misfit of the first part of every experiment, thinned to so many points per series and with these noise
-        levels taken as known (both as they are, if not given); a rough one gives up on long simulations."""
+        """The misfit of the first part of every experiment, thinned to so many points per series, with these noise
+        levels taken as known and with this effort; all as they are, if not given."""
         blocks = []
         for block in self._blocks:
             course = self._courses[block.experiment]
@@ -282,8 +300,8 @@ class Misfit:
             blocks.append(replace(block, **parts))
         part = object.__new__(Misfit)
         part.__dict__.update(self.__dict__)
-        if rough:
-            part.tolerance, part.max_steps = max(self.tolerance, ROUGH_TOLERANCE), min(self.max_steps, ROUGH_STEPS)
+        if effort is not None:
+            part.effort = effort
         if levels is not None:
             part.known = np.array(levels, dtype=float)
         part._assemble(blocks)

@@ -17,8 +17,9 @@ import numpy as np
 
 from odejet import coordinates
 from odejet.coordinates import Bounds, Coordinates
-from odejet.misfit import Misfit
-from odejet.refine import Refined, refine
+from odejet.misfit import GLANCE, ROUGH, Misfit
+from odejet.refine import Ending, Refined, refine
+from odejet.statistics import check
 
 STARTS = 4096
 """Starts drawn, unless time or the goal ends the search before."""
@@ -38,7 +39,9 @@ AGREEMENT = 1e-3
 _PART_EVALUATIONS = (15, 20, 50)
 _PART_PRECISION = 1e-3
 _PROMISING = 1.5  # a followed start is refined if its rms on the coarse data is below the best so far times this
-_CLOSE = 0.05  # rms in units of the outputs' spread that is worth a refinement at once
+_GOOD = 0.01  # or below this, in units of the outputs' spread: rough fits do not tell more
+_CLOSE = 0.05  # an rms that is worth a refinement at once
+_WHITE = 1e-4  # the probability at which memory in the residuals is taken for that of a wrong fit
 _DECADES = 2.0  # on either side of the scale: where to look for what has no bounds
 _NEAR_DECADES = 1.0
 
@@ -65,9 +68,10 @@ def multistart(
 ) -> list[Refined]:
     """The optima that were found, best first; the same for the same seed, as far as time allows.
 
-    The search ends when an optimum's cost is at most `goal`, when the best one was reached from `agree` starts, when
-    `starts` are used up or when the time is over.  `scale` is the size of each unknown, known or guessed: where there
-    are no bounds starts lie around it.  `levels` are noise levels to begin the refinements with.
+    The search ends when an optimum's cost is at most `goal` or its residuals are down to rounding, when the best one
+    was reached from `agree` starts and its residuals have no memory, when `starts` are used up or when the time is
+    over.  `scale` is the size of each unknown, known or guessed: where there are no bounds starts lie around it.
+    `levels` are noise levels to begin the refinements with.
     """
     deadline = time.perf_counter() + time_limit
     sizes = np.ones(len(misfit.unknowns)) if scale is None else np.asarray(scale, dtype=float)
@@ -86,7 +90,8 @@ class _Search:
 
     def __init__(self, misfit: Misfit, frame: Coordinates, levels: np.ndarray | None, deadline: float) -> None:
         self.misfit, self.frame, self.levels, self.deadline = misfit, frame, levels, deadline
-        self.parts = [misfit.window(horizon, POINTS, misfit.scales, rough=True) for horizon in HORIZONS]
+        self.parts = [misfit.window(horizon, POINTS, misfit.scales, ROUGH) for horizon in HORIZONS]
+        self.early = self.parts[1].window(1.0, effort=GLANCE)
         self.found: list[Refined] = []
         self.least = math.inf  # rms of the best coarse fit, in units of the outputs' spread
 
@@ -95,9 +100,16 @@ class _Search:
             return True
         if not self.found:
             return False
-        best = self.found[0].cost
-        same = sum(refined.cost - best <= AGREEMENT and refined.ending.settled for refined in self.found)
-        return best <= goal or same >= agree
+        best = self.found[0]
+        if best.cost <= goal or best.ending is Ending.EXACT:
+            return True
+        same = sum(other.cost - best.cost <= AGREEMENT and other.ending.settled for other in self.found)
+        return same >= agree and self.plausible(best)
+
+    def plausible(self, refined: Refined) -> bool:
+        """Whether what is left may be noise: several starts may agree on a wrong optimum."""
+        checks = check(self.misfit, refined).outputs
+        return min(output.white_p for output in checks) > _WHITE / len(checks)
 
     def best(self, batch: np.ndarray) -> Iterator[_Followed]:
         """The most promising starts of a batch, followed; those that end close to the data first."""
@@ -115,14 +127,15 @@ class _Search:
         """How far the early data are from a start; one bad point of a good start counts little."""
         if time.perf_counter() > self.deadline:
             return math.inf
-        found = self.parts[1].evaluate(z, jacobian=False)
+        found = self.early.evaluate(z, jacobian=False)
         if found.residuals is None:
             return math.inf
         with np.errstate(over="ignore"):
-            return float(np.log1p((found.residuals / self.parts[1].row_levels(self.misfit.scales)) ** 2).sum())
+            return float(np.log1p((found.residuals / self.early.row_levels(self.misfit.scales)) ** 2).sum())
 
     def follow(self, z: np.ndarray) -> _Followed | None:
         """A start led to the whole of the coarse data, part by part."""
+        rms = math.inf
         for part, evaluations in zip(self.parts, _PART_EVALUATIONS, strict=True):
             left = self.deadline - time.perf_counter()
             if left <= 0:
@@ -131,14 +144,14 @@ class _Search:
                 part, z, time_limit=left, max_evaluations=evaluations, precision=_PART_PRECISION, frame=self.frame
             )
             if math.isinf(end.cost):
-                return None
-            z = end.z
-        return _Followed(z, float(np.sqrt(np.mean(end.residuals**2))))
+                break  # perhaps all of the data are too much for a rough simulation
+            z, rms = end.z, float(np.sqrt(np.mean(end.residuals**2)))
+        return None if math.isinf(rms) else _Followed(z, rms)
 
     def finish(self, followed: _Followed) -> None:
         """Refine a followed start on all of the data, if it is among the best so far."""
         left = self.deadline - time.perf_counter()
-        if left <= 0 or followed.rms > _PROMISING * self.least:
+        if left <= 0 or followed.rms > max(_PROMISING * self.least, _GOOD):
             return
         self.least = min(self.least, followed.rms)
         end = refine(self.misfit, followed.z, levels=self.levels, time_limit=left, frame=self.frame)
