@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import argparse
 import functools
-import itertools
 import math
 import os
 import sys
@@ -21,6 +20,7 @@ from enum import IntEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, NoReturn
 
+from odejet.errors import DataError
 from odejet.expressions import ModelError, clipped, nearest
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         arguments = _parser().parse_args(_spelled_out(sys.argv[1:] if argv is None else argv))
         status: int = arguments.run(arguments)
         return status
-    except ModelError as error:
+    except (ModelError, DataError) as error:
         return _complain(str(error), Status.BAD_INPUT)
     except MemoryError:
         return _complain("the memory is not large enough for this; ask for fewer times", Status.BAD_INPUT)
@@ -199,6 +199,11 @@ def _describe_simulate(commands: Any) -> None:
         help="START:STOP:COUNT, evenly spaced with both ends, or a list such as 0,0.5,2",
     )
     add(
+        "--inputs",
+        metavar="FILE",
+        help="samples of inputs (CSV): a column time and one per input; a time that stands twice is a jump",
+    )
+    add(
         "--noise",
         metavar="ETA",
         type=float,
@@ -214,11 +219,13 @@ def _describe_simulate(commands: Any) -> None:
 
 
 def _simulate(arguments: argparse.Namespace) -> int:
+    from odejet.io import csv
     from odejet.io.files import write_all
     from odejet.model import Model
 
     model = Model.from_toml(arguments.model)
     _check(arguments, model)
+    inputs = csv.read_inputs(arguments.inputs) if arguments.inputs else None
     values, times = _values(arguments.set, model), _times(arguments.times)
 
     from odejet.flow import MAX_STEPS
@@ -229,6 +236,7 @@ def _simulate(arguments: argparse.Namespace) -> int:
         {name: values[name] for name in model.parameters},
         {name: values[name] for name in model.unknowns if name in model.states},
         times,
+        inputs=inputs,
         max_steps=arguments.max_steps or MAX_STEPS,
     )
     if not simulation.success:
@@ -239,10 +247,10 @@ def _simulate(arguments: argparse.Namespace) -> int:
     if arguments.plot:
         contents[arguments.plot] = _plot(simulation, outputs if arguments.noise else {}, Path(arguments.plot).suffix)
     if arguments.output != "-":
-        contents[arguments.output] = lambda file: file.writelines(_csv(columns))
+        contents[arguments.output] = lambda file: file.writelines(csv.lines(columns))
     write_all(contents)
     if arguments.output == "-":
-        _put(*_csv(columns))
+        _put(*csv.lines(columns))
     if not arguments.quiet:
         _summarise(simulation, outputs, list(contents))
     return Status.DONE
@@ -260,11 +268,18 @@ def _check(arguments: argparse.Namespace, model: Model) -> None:
         raise ModelError(f"{arguments.model}: the model has no outputs; add a table [outputs], or ask for --states")
     if arguments.plot and Path(arguments.plot).suffix.lower() not in PLOTS:
         raise ModelError(f"--plot {arguments.plot}: the name must end in one of {', '.join(PLOTS)}")
-    files = [arguments.model, *(path for path in (arguments.output, arguments.plot) if path and path != "-")]
-    for one, other in itertools.combinations(files, 2):
-        if os.path.realpath(one) == os.path.realpath(other) or _is_same(one, other):
-            what = "the model file" if one == arguments.model else "what --plot writes too"
-            raise ModelError(f"{other}: this is {what}; name another file to write to")
+    _check_files(arguments)
+
+
+def _check_files(arguments: argparse.Namespace) -> None:
+    """Refuse to write what is read, or two things into one file."""
+    taken = {"the model file": arguments.model, "the file of the inputs": arguments.inputs}
+    for what, path in (("what --plot writes too", arguments.plot), ("what -o writes too", arguments.output)):
+        if path and path != "-":
+            for use, other in taken.items():
+                if other and (os.path.realpath(path) == os.path.realpath(other) or _is_same(path, other)):
+                    raise ModelError(f"{path}: this is {use}; name another file to write to")
+            taken[what] = path
 
 
 def _is_same(one: str, other: str) -> bool:
@@ -339,15 +354,6 @@ def _noisy(outputs: Mapping[str, np.ndarray], eta: float, seed: int) -> dict[str
 
 
 # --- what comes out ---------------------------------------------------------------------------------------------------
-
-
-def _csv(columns: Mapping[str, np.ndarray]) -> Iterator[bytes]:
-    """A table of comma-separated values, some thousand lines at a time; numbers read back are the same numbers."""
-    yield f"{','.join(columns)}\n".encode()
-    length = len(columns["time"])
-    for first in range(0, length, 4096):
-        rows = zip(*(column[first : first + 4096].tolist() for column in columns.values()), strict=True)
-        yield "".join(f"{','.join(map(repr, row))}\n" for row in rows).encode()
 
 
 def _put(*chunks: bytes) -> None:

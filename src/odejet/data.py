@@ -107,7 +107,8 @@ class Data:
     ) -> None:
         label = _checked_label("experiment1" if name is None else name)
         grid = None if time is None else _column(time, "time")
-        given, known = _named(outputs, "outputs"), _noise(noise, outputs)
+        given = _named(outputs, "outputs")
+        known = _noise(noise, given)
         series = {key: _series(key, *_gridded(key, value, grid), known.get(key)) for key, value in given.items()}
         driven = {key: _input(key, value, grid) for key, value in _named(inputs or {}, "inputs").items()}
         starts = {
@@ -137,6 +138,11 @@ class Data:
             replace(experiment, name=f"experiment{i + 1}") if _DEFAULT_NAME.fullmatch(experiment.name) else experiment
             for i, experiment in enumerate(experiments)
         )
+
+    def driven(self, inputs: Mapping[str, Any]) -> Data:
+        """The same measurements, with every experiment driven by these inputs too: samples, or expressions in `t`."""
+        given = {name: _input(name, value, None) for name, value in _named(inputs, "inputs").items()}
+        return Data.of(replace(one, inputs={**one.inputs, **given}) for one in self.experiments)
 
     # --- tables ---
 
@@ -267,7 +273,7 @@ def _bound(experiment: Experiment, model: Model) -> Experiment:
                 f"{where}the model's input '{name}' is sampled, but there are no samples; add a column '{name}'"
             )
     for name, samples in bound.sampled.items():
-        if not samples.covers(bound.start, bound.end):
+        if not samples.cover(bound.start, bound.end):
             raise DataError(
                 f"{where}the input '{name}' is sampled from t = {samples.times[0]:g} to {samples.times[-1]:g}, "
                 f"but outputs were measured from {bound.start:g} to {bound.end:g}; sample the input over all of it"
@@ -331,7 +337,7 @@ def _checked_label(label: object) -> str:
 def _column(values: object, what: str) -> np.ndarray:
     try:
         array = np.asarray(values, dtype=float)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise DataError(f"{what} must be numbers; mark what was not measured with NaN") from None
     if array.ndim != 1:
         raise DataError(f"{what} must be a one-dimensional list, not of shape {array.shape}")
@@ -341,7 +347,7 @@ def _column(values: object, what: str) -> np.ndarray:
 def _number(value: object, what: str) -> float:
     try:
         number = float(value)  # type: ignore[arg-type]
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         number = np.nan
     if not np.isfinite(number):
         raise DataError(f"{what} must be a finite number, not {clipped(str(value))}")
@@ -349,7 +355,7 @@ def _number(value: object, what: str) -> float:
 
 
 def _is_pair(value: object) -> bool:
-    return isinstance(value, (tuple, list)) and len(value) == 2 and all(np.ndim(part) == 1 for part in value)
+    return isinstance(value, tuple) and len(value) == 2 and not any(np.isscalar(part) for part in value)
 
 
 def _gridded(name: str, value: Any, grid: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
@@ -368,7 +374,7 @@ def _noise(noise: Any, outputs: Mapping[str, Any]) -> dict[str, Any]:
     if noise is None:
         return {}
     if not isinstance(noise, Mapping):
-        return dict.fromkeys(_named(outputs, "outputs"), noise)
+        return dict.fromkeys(outputs, noise)
     known = _named(noise, "noise")
     for name in known:
         if name not in outputs:

@@ -2,12 +2,13 @@
 
 `simulate` is for people; `Flow` is the same for programs that call it many times.  Taylor series on the tape carry
 ordinary models; where their steps are held down by stability alone, collocation goes on from there (CVODE, for models
-with many states).  Whatever happens to a solution is an `Outcome` with a sentence, never an exception or a NaN.
+with many states).  Sampled inputs are polynomials between knots, and every method stops at each knot.  Whatever happens
+to a solution is an `Outcome` with a sentence, never an exception or a NaN.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 from typing import TYPE_CHECKING
@@ -15,7 +16,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from odejet import sundials
+from odejet.errors import DataError
+from odejet.expressions import ModelError, nearest
 from odejet.jets import collocation, steps
+from odejet.jets.inputs import Pieces, Sampled, merged
 from odejet.jets.kernel import MAX_ORDER, TABLES, expand_points, lay_out
 from odejet.jets.lanes import padded
 from odejet.tape import Tape, build
@@ -32,6 +36,9 @@ STIFF_STEPS = 5000
 
 COLLOCATION_STATES = 40
 """Beyond this many states the dense linear algebra of collocation costs more than the small steps of CVODE."""
+
+Method = Callable[..., tuple[np.ndarray, bool]]
+"""An implicit method: `collocation.collocate` or `sundials.integrate`."""
 
 _GROWTH = 1e3  # a step that collapses after such growth of the states is taken for a pole
 _FIRST_STEPS = 5  # a step that collapses right away is taken for a stiff initial layer
@@ -76,11 +83,14 @@ class Trajectory:
 
 
 class Flow:
-    """The solution map of a model; set up once, run many times."""
+    """The solution map of a model, and of the samples of those inputs that are no functions of `t`; set up once, run
+    many times."""
 
-    def __init__(self, model: Model) -> None:
+    def __init__(self, model: Model, inputs: Mapping[str, Sampled] | None = None) -> None:
         self.model = model
         self.tape: Tape = build(model)
+        self.pieces = _pieces(model, inputs or {})
+        self.driven = bool(len(self.tape.inputs))
 
     def unknowns(self, free_states: bool = False) -> tuple[str, ...]:
         """The names behind the sensitivities: unknown initial states (all of them with `free_states`), parameters."""
@@ -109,6 +119,11 @@ class Flow:
         """
         times = np.asarray(times, dtype=float)
         start = float(times.min()) if start is None else float(start)
+        if self.driven and not self.pieces.cover(min(start, times.min()), max(start, times.max())):
+            first, last = self.pieces.knots[[0, -1]]
+            raise DataError(
+                f"the inputs are sampled from t = {first:g} to {last:g}, but the simulation goes beyond; sample longer"
+            )
         unknowns = self.unknowns(free_states) if sensitivities else ()
         order = np.argsort(times, kind="stable")
         split = int(np.searchsorted(times[order], start, side="left"))
@@ -118,6 +133,18 @@ class Flow:
             problem = _Problem(self, parameters, states, unknowns, free_states)
             parts.append(problem.solve(start, times[branch], tolerance, max_steps, stiff_steps))
         return _joined(branches, parts)
+
+
+def _pieces(model: Model, inputs: Mapping[str, Sampled]) -> Pieces:
+    """The sampled inputs of a model, in its order."""
+    wanted = [name for name, expression in model.inputs.items() if expression is None]
+    for name in wanted:
+        if name not in inputs:
+            raise ModelError(f"the input '{name}' is sampled; give inputs={{'{name}': (times, values)}}")
+    for name in inputs:
+        if name not in wanted:
+            raise ModelError(f"the model has no sampled input '{name}'{nearest(name, wanted)}")
+    return merged([inputs[name] for name in wanted])
 
 
 def _joined(branches: list[np.ndarray], parts: list[Trajectory]) -> Trajectory:
@@ -151,7 +178,12 @@ class _Problem:
         """Along times that lead away from the start in one direction."""
         tape, states = self.flow.tape, self.states.copy()
         series, point = (lay_out(tape, self.lanes, orders, self.free_states) for orders in (MAX_ORDER + 1, 1))
-        arguments = (start, np.ascontiguousarray(times), tolerance, max_steps, tape.work, TABLES)
+        pieces = self.flow.pieces
+        drive = steps.NO_DRIVE
+        if self.flow.driven:
+            drive = steps.Drive(pieces.knots, pieces.coefficients, pieces.series(times, 0)[:, :, 0])
+        limit = max_steps + len(pieces.knots)
+        arguments = (drive, start, np.ascontiguousarray(times), tolerance, limit, tape.work, TABLES)
         status, done, reached, count, _, trajectory, outputs = steps.integrate(
             series, point, tape.constant_values, self.parameters, states, *arguments
         )
@@ -195,8 +227,9 @@ class _Problem:
             max_steps = min(max_steps, stiff_steps)
         else:
             name, method, limit = "cvode", sundials.integrate, _SUNDIALS_TOLERANCE
-        arguments = (before.time, states[:, : self.used], rest, max(tolerance, limit), max_steps)
-        trajectory, complete = method(self.slopes(self.parameters), self.jacobian(), *arguments)
+        trajectory, complete = self.implicit(
+            method, before.time, states[:, : self.used], rest, max(tolerance, limit), max_steps
+        )
         last = rest[len(trajectory) - 1] if len(trajectory) else before.time
         return Trajectory(
             np.arange(len(before.states) + len(trajectory)),
@@ -208,26 +241,47 @@ class _Problem:
             f"taylor, {name} from t = {before.time:.6g}",
         )
 
-    def evaluate(self, times: np.ndarray, rows: np.ndarray, parameters: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Series to first order of states and outputs at points given by rows of value and tangents."""
+    def implicit(
+        self, method: Method, start: float, rows: np.ndarray, times: np.ndarray, tolerance: float, max_steps: int
+    ) -> tuple[np.ndarray, bool]:
+        """Implicit steps from knot to knot of the inputs; False when the last time was not reached."""
+        parts, done, origin = [np.empty((0, *rows.shape))], 0, start
+        for piece, stop in self.flow.pieces.stretches(start, times[-1]):
+            inside = int(np.searchsorted(np.abs(times - origin), abs(stop - origin), side="right"))
+            grid = times[done:inside] if stop == times[-1] else np.r_[times[done:inside], stop]
+            slopes = self.slopes(self.parameters, piece), self.jacobian(piece)
+            trajectory, complete = method(*slopes, start, rows, grid, tolerance, max_steps)
+            parts.append(trajectory[: inside - done])
+            if not complete:
+                break
+            start, rows, done = stop, trajectory[-1], inside
+        return np.concatenate(parts), complete
+
+    def evaluate(
+        self, times: np.ndarray, rows: np.ndarray, parameters: np.ndarray, piece: int | None = None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Series to first order of states and outputs at points given by rows of value and tangents.
+
+        Sampled inputs are those of one piece or, without it, what holds from each time on.
+        """
         points, n, used = rows.shape
         tape, lanes = self.flow.tape, parameters.shape[1]
         states = np.zeros((points, n, lanes))
         states[:, :, :used] = rows
-        nothing = np.zeros((points, 0, 2)), np.zeros((points, 0))
+        inputs, nothing = self.flow.pieces.series(times, 1, piece), np.zeros((points, 0))
         repeated = np.repeat(parameters[None], points, axis=0)
-        arguments = (np.ascontiguousarray(times), *nothing, 1, TABLES, 0)
+        arguments = (np.ascontiguousarray(times), inputs, nothing, 1, TABLES, 0)
         series = expand_points(lay_out(tape, lanes, 3, True), tape.constant_values, repeated, states, *arguments)
         return series[0][:, :, :, :used], series[1][:, :, :, :used]
 
-    def slopes(self, parameters: np.ndarray) -> collocation.Slopes:
-        return lambda times, rows: self.evaluate(times, rows, parameters)[0][:, :, 1]
+    def slopes(self, parameters: np.ndarray, piece: int | None) -> collocation.Slopes:
+        return lambda times, rows: self.evaluate(times, rows, parameters, piece)[0][:, :, 1]
 
-    def jacobian(self) -> collocation.Slopes:
+    def jacobian(self, piece: int | None) -> collocation.Slopes:
         """Slopes with one lane per state and none for the parameters."""
         parameters = np.zeros((len(self.parameters), padded(1 + len(self.states))))
         parameters[:, 0] = self.parameters[:, 0]
-        return self.slopes(parameters)
+        return self.slopes(parameters, piece)
 
     def outputs(self, times: np.ndarray, trajectory: np.ndarray) -> np.ndarray:
         return self.evaluate(times, trajectory, self.parameters)[1][:, :, 0]

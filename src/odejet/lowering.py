@@ -380,7 +380,7 @@ class Lowering:
             self.leaf(name, static=constant(rate) == 0, tangent=True)
         time = self.leaf(TIME, static=False, tangent=False, degree=1)
         for name, expression in model.inputs.items():
-            if free_inputs:
+            if free_inputs or expression is None:
                 self.leaf(name, static=False, tangent=False)
             else:
                 self.names[name] = self.lower(expression)
@@ -392,7 +392,8 @@ class Lowering:
         ]
         for name, lowered in rates.items():
             self.advance(self.leaf_register(name), lowered)
-        return self.assemble(model, time, outputs, initial, list(model.inputs) if free_inputs else [])
+        given = [name for name, expression in model.inputs.items() if free_inputs or expression is None]
+        return self.assemble(model, time, outputs, initial, given)
 
     # -- assembly
 

@@ -2,7 +2,7 @@
 
     x' = f(x, u, p, t)    states, their right-hand sides
     y  = g(x, u, p, t)    outputs, what is measured
-    u  = u(t)             inputs, known functions of time
+    u  = u(t)             inputs, known functions of time or sampled with the data
     x(0)                  initial values: unknown, or known expressions in the parameters
 
 What is neither a state, an input, the time `t` nor fixed is a parameter.  Building a model checks it whole: every
@@ -55,6 +55,8 @@ MAX_SHOWN = 60
 
 TABLES = ("states", "outputs", "inputs", "initial", "bounds", "fixed")
 KEYS = ("name", "parameters", *TABLES)
+SAMPLED = "sampled"
+"""What stands in a model file in place of the function of an input whose values come with the data."""
 
 _KINDS = {"states": "a state", "outputs": "an output", "inputs": "an input", "parameters": "a parameter"}
 _PI = "'pi' is not known here: write 3.141592653589793, or list it in parameters if it is one"
@@ -64,14 +66,15 @@ class Model:
     """An immutable ODE model; `replace` makes a changed copy.
 
     Values may be text, numbers, SymPy expressions or `Expression`s, and names text or SymPy symbols.  `parameters` may
-    be left out: then every name that is left over is one, in order of appearance in states, outputs and initial.
+    be left out: then every name that is left over is one, in order of appearance in states, outputs and initial.  An
+    input that is None, or "sampled", has its values in the data.
     """
 
     __slots__ = ("_declared", "bounds", "fixed", "initial", "inputs", "name", "outputs", "parameters", "states")
 
     states: Mapping[str, Expression]
     outputs: Mapping[str, Expression]
-    inputs: Mapping[str, Expression]
+    inputs: Mapping[str, Expression | None]
     parameters: tuple[str, ...]
     initial: Mapping[str, Expression]
     bounds: Mapping[str, tuple[float, float]]
@@ -179,7 +182,8 @@ class Model:
         plain: dict[str, Any] = {"name": self.name}
         if self._declared is not None:
             plain["parameters"] = list(self._declared)
-        plain |= {table: {key: str(value) for key, value in getattr(self, table).items()} for table in TABLES[:3]}
+        for table in TABLES[:3]:
+            plain[table] = {key: _shown(value) for key, value in getattr(self, table).items()}
         plain["initial"] = {key: _literal(value) for key, value in self.initial.items()}
         plain["bounds"] = dict(self.bounds)
         plain["fixed"] = {key: _literal(number(value)) for key, value in self.fixed.items()}
@@ -195,7 +199,7 @@ class Model:
         return {
             "states": [f"{state}' = {rhs}" for state, rhs in self.states.items()],
             "outputs": [f"{output} = {expression}" for output, expression in self.outputs.items()],
-            "inputs": [f"{name}(t) = {expression}" for name, expression in self.inputs.items()],
+            "inputs": [f"{name}(t) = {_shown(expression)}" for name, expression in self.inputs.items()],
             "initial": [f"{state}(0) = {value}" for state, value in self.initial.items()],
             "fixed": [f"{name} = {number(value)}" for name, value in self.fixed.items()],
             "bounds": [f"{self._label(name)} in [{low:g}, {high:g}]" for name, (low, high) in self.bounds.items()],
@@ -239,7 +243,10 @@ class Model:
 
         lines = [rf"\dot{{{tex(state)}}} &= {tex(rhs)}" for state, rhs in self.states.items()]
         lines += [f"{tex(output)} &= {tex(value)}" for output, value in self.outputs.items()]
-        lines += [f"{tex(name)}(t) &= {tex(value)}" for name, value in self.inputs.items()]
+        lines += [
+            f"{tex(name)}(t) &= " + (rf"\text{{{SAMPLED}}}" if value is None else tex(value))
+            for name, value in self.inputs.items()
+        ]
         lines += [f"{tex(state)}(0) &= {tex(value)}" for state, value in self.initial.items()]
         lines += [f"{tex(name)} &= {tex(number(value))}" for name, value in self.fixed.items()]
         return "\\begin{aligned}\n" + " \\\\\n".join(lines) + "\n\\end{aligned}"
@@ -256,6 +263,10 @@ def _upright(tex: str) -> str:
 def _shortened(lines: list[str]) -> list[str]:
     more = len(lines) - MAX_SHOWN
     return [*lines[:MAX_SHOWN], f"... and {more} more"] if more > 0 else lines
+
+
+def _shown(value: Expression | None) -> str:
+    return SAMPLED if value is None else str(value)
 
 
 def _literal(value: Expression) -> str:
@@ -350,12 +361,19 @@ def _equations(
 _INITIAL = "an initial value may hold numbers and parameters only"
 
 
-def _inputs(given: Mapping[str, Mapping[str, Any]], parameters: Iterable[str]) -> dict[str, Expression]:
-    """Inputs, which are functions of the time alone."""
+def _inputs(given: Mapping[str, Mapping[str, Any]], parameters: Iterable[str]) -> dict[str, Expression | None]:
+    """Inputs, which are functions of the time alone; None for those that are sampled."""
     kinds = {name: kind for table, kind in _KINDS.items() for name in given.get(table, parameters)}
     refused = {name: f"'{name}' is {kind}; an input may depend on t alone" for name, kind in kinds.items()}
     refused.setdefault("pi", "'pi' is not known here: write 3.141592653589793")
-    return {key: _expression("inputs", key, value, (), refused) for key, value in given["inputs"].items()}
+    return {
+        key: None if _is_sampled(value) else _expression("inputs", key, value, (), refused)
+        for key, value in given["inputs"].items()
+    }
+
+
+def _is_sampled(value: object) -> bool:
+    return value is None or (isinstance(value, str) and value.strip() == SAMPLED)
 
 
 def _parameters(

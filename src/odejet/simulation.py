@@ -11,6 +11,7 @@ import numpy as np
 
 from odejet.expressions import ModelError, nearest
 from odejet.flow import MAX_STEPS, TOLERANCE, Flow, Outcome, Trajectory
+from odejet.jets.inputs import Sampled, sampled
 
 if TYPE_CHECKING:
     import matplotlib.figure
@@ -128,10 +129,11 @@ def simulate(
     """Solve the model for given values at any times, with exact sensitivities if asked for.
 
     The initial state holds at `start`, by default the first of the times; times before it are reached by integrating
-    backward.  `inputs` replaces input functions for this simulation.  A solution that ends early (blow-up, singularity)
-    is not an error: the result holds the times that were reached and says in `message` what happened.
+    backward.  `inputs` replaces inputs for this simulation, by expressions in `t` or by samples `(times, values)` where
+    a time that stands twice is a jump.  A solution that ends early (blow-up, singularity) is not an error: the result
+    holds the times that were reached and says in `message` what happened.
     """
-    flow = _flow(model) if inputs is None else Flow(_with_inputs(model, inputs))
+    flow = _flow(model) if inputs is None else _driven(model, inputs)
     values = _values(parameters, model.parameters, "parameter", model.fixed)
     unknown = tuple(state for state in model.states if state not in model.initial)
     given = dict(zip(unknown, _values(initial_state, unknown, "initial state", model.initial), strict=True))
@@ -169,11 +171,18 @@ def _flow(model: Model) -> Flow:
     return flow
 
 
-def _with_inputs(model: Model, inputs: Mapping[str, Any]) -> Model:
-    for name in inputs:
+def _driven(model: Model, inputs: Mapping[str, Any]) -> Flow:
+    """The flow of a model with other inputs: expressions, or samples as `Sampled` or pairs (times, values)."""
+    samples: dict[str, Sampled] = {}
+    for name, value in inputs.items():
         if name not in model.inputs:
             raise ModelError(f"the model has no input '{name}'{nearest(name, model.inputs)}")
-    return model.replace(inputs={**model.inputs, **inputs})
+        if isinstance(value, Sampled):
+            samples[name] = value
+        elif isinstance(value, tuple) and len(value) == 2:
+            times, values = value
+            samples[name] = sampled(times, values, f"input '{name}'")
+    return Flow(model.replace(inputs={**model.inputs, **inputs, **dict.fromkeys(samples)}), samples)
 
 
 def _values(

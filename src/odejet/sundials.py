@@ -59,9 +59,11 @@ def integrate(
     grid = start + np.sign(times[-1] - start) * ahead[ahead > 0]
     with np.errstate(all="ignore"), redirect_stdout(StringIO()):  # failures are printed, and told by the outcome anyway
         solution = solver.solve(np.r_[start, grid], rows.T.ravel())
-    arrived = np.isclose(solution.t, np.r_[start, grid][: len(solution.t)], rtol=1e-14, atol=0)
-    good = int(np.cumprod(arrived & np.all(np.isfinite(solution.y), axis=1)).sum())
-    values = solution.y[:good].reshape(good, lanes, n).transpose(0, 2, 1)
+    # For a single time it gives all its steps on the way.
+    told, solved = (solution.t[[0, -1]], solution.y[[0, -1]]) if len(grid) == 1 else (solution.t, solution.y)
+    arrived = np.isclose(told, np.r_[start, grid][: len(told)], rtol=1e-14, atol=0)
+    good = int(np.cumprod(arrived & np.all(np.isfinite(solved), axis=1)).sum())
+    values = solved[:good].reshape(good, lanes, n).transpose(0, 2, 1)
     places = positions + (ahead[0] > 0)
     done = int(np.searchsorted(places, good))
     return np.ascontiguousarray(values[places[:done]]), done == len(times)

@@ -119,7 +119,10 @@ class Tape:
 
 
 def build(model: Model, free_inputs: bool = False) -> Tape:
-    """The tape of a model; with `free_inputs` inputs are registers to be filled, otherwise their functions of `t`."""
+    """The tape of a model.
+
+    Sampled inputs are registers to be filled; others too with `free_inputs`, and else their functions of `t`.
+    """
     from odejet.lowering import Lowering
 
     return Lowering().tape(model, free_inputs)

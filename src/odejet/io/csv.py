@@ -11,16 +11,21 @@ import csv
 import io
 import math
 import os
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from odejet.errors import DataError
 from odejet.expressions import clipped, nearest
 from odejet.io import files
+from odejet.jets.inputs import Sampled, sampled
+
+if TYPE_CHECKING:
+    import pandas
 
 TIME, OBSERVABLE, MEASUREMENT, SD = "time", "observableId", "measurement", "noiseSd"
 EXPERIMENT = ("experimentId", "simulationConditionId")
@@ -170,35 +175,15 @@ class _Parser:
 
     def quick(self, header: list[str], line: int) -> Table | None:
         """A large file by pandas, ten times faster; None where anything is unusual, for the careful way to judge."""
-        import pandas
-
-        body = self.text
         start = 0
         for _ in range(line):
-            start = body.find("\n", start) + 1
-        if not start or '"' in body or body.find("#", start) >= 0:
-            return None
-        textual = {i: str for i, name in enumerate(header) if is_text(name, OBSERVABLE in header)}
-        # Before its third version, numbers were read quickly or exactly.
-        exactly = {} if int(pandas.__version__.split(".")[0]) >= 3 else {"float_precision": "round_trip"}
-        try:
-            frame = pandas.read_csv(
-                io.StringIO(body[start:]),
-                sep=self.delimiter,
-                header=None,
-                names=list(range(len(header))),
-                dtype=textual,
-                decimal="," if self.decimal_comma else ".",
-                skipinitialspace=True,
-                index_col=False,
-                keep_default_na=False,
-                na_values={i: ["", "NA", "nan", "NaN"] for i in range(len(header)) if i not in textual},
-                **exactly,
-            )
-        except (ValueError, OverflowError):
+            start = self.text.find("\n", start) + 1
+        body = self.text[start:] if start else ""
+        textual = [i for i, name in enumerate(header) if is_text(name, OBSERVABLE in header)]
+        if '"' in body or "#" in body or (frame := self.frame(body, len(header), textual)) is None:
             return None
         # Short lines would have been filled up.
-        if body.count(self.delimiter, start) != len(frame) * (len(header) - 1) or not len(frame):
+        if not len(frame) or body.count(self.delimiter) != len(frame) * (len(header) - 1):
             return None
         numbers = {}
         for i, name in enumerate(header):
@@ -206,17 +191,42 @@ class _Parser:
                 if frame[i].dtype.kind not in "fi":
                     return None
                 numbers[name] = frame[i].to_numpy(dtype=float)
-                if np.isinf(numbers[name]).any() or (name == TIME and np.isnan(numbers[name]).any()):
+                if _not_finite(numbers[name], name).any():
                     return None
         texts = {header[i]: Labels.of(frame[i].tolist()) for i in textual}
         return Table(numbers, texts, self.place, self.where)
 
+    def frame(self, body: str, width: int, textual: list[int]) -> pandas.DataFrame | None:
+        import pandas
+
+        # Before its third version, numbers were read quickly or exactly.
+        exactly: Any = {} if int(pandas.__version__.split(".")[0]) >= 3 else {"float_precision": "round_trip"}
+        options: Any = {
+            "sep": self.delimiter,
+            "header": None,
+            "names": list(range(width)),
+            "index_col": False,
+            "dtype": dict.fromkeys(textual, str),
+            "decimal": "," if self.decimal_comma and "," in body else ".",
+            "skipinitialspace": True,
+            "keep_default_na": False,
+            "na_values": {i: ["", "NA", "nan", "NaN"] for i in range(width) if i not in textual},
+        }
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", pandas.errors.ParserWarning)  # cells beyond the last column
+            try:
+                return pandas.read_csv(io.StringIO(body), **options, **exactly)
+            except (ValueError, OverflowError, pandas.errors.ParserWarning):
+                return None
+
     def transposed(self, chunk: list[tuple[int, list[str]]], width: int) -> list[tuple[str, ...]]:
+        """The columns of some rows; cells beyond the last column must be empty."""
         rows = [row for _, row in chunk]
         if set(map(len, rows)) != {width}:
             for i, (line, row) in enumerate(chunk):
                 if len(row) < width or any(cell.strip() for cell in row[width:]):
-                    raise DataError(f"{self.where}: line {line} has {len(row)} cells, but there are {width} columns")
+                    cells = f"{len(row)} cell{'s'[: len(row) != 1]}"
+                    raise DataError(f"{self.where}: line {line} has {cells}, but there are {width} columns")
                 rows[i] = row[:width]
         return list(zip(*rows, strict=True))
 
@@ -225,15 +235,10 @@ class _Parser:
             numbers = np.array(list(map(float, cells)))
         except ValueError:
             numbers = np.array([self.number(cell, name, line) for cell, (line, _) in zip(cells, chunk, strict=True)])
-        bad = np.isinf(numbers) | (np.isnan(numbers) if name == TIME else False)
+        bad = _not_finite(numbers, name)
         if bad.any():
             i = int(bad.argmax())
-            what = (
-                "a time must be a finite number" if name == TIME else "leave the cell empty where nothing was measured"
-            )
-            raise DataError(
-                f"{self.where}: line {chunk[i][0]}, column {name}: {clipped(cells[i])} is not finite; {what}"
-            )
+            raise self.error(chunk[i][0], name, f"{clipped(cells[i])} is not finite")
         return numbers
 
     def number(self, cell: str, name: str, line: int) -> float:
@@ -243,9 +248,11 @@ class _Parser:
         try:
             return float(text.replace(",", ".") if self.decimal_comma else text)
         except ValueError:
-            remedy = "leave the cell empty where nothing was measured"
-            place = f"{self.where}: line {line}, column {clipped(name)}"
-            raise DataError(f"{place}: {clipped(cell)} is not a number; {remedy}") from None
+            raise self.error(line, name, f"{clipped(cell)} is not a number") from None
+
+    def error(self, line: int, name: str, reason: str) -> DataError:
+        remedy = "every line needs a time" if name == TIME else "leave the cell empty where nothing was measured"
+        return DataError(f"{self.where}: line {line}, column {clipped(name)}: {reason}; {remedy}")
 
     def place(self, row: int) -> str:
         """The file and line of a row of numbers."""
@@ -253,15 +260,32 @@ class _Parser:
         return f"{self.where}: line {line}"
 
 
+def read_inputs(path: str | os.PathLike[str]) -> dict[str, Sampled]:
+    """The samples of inputs in a wide table: a column `time` and one per input; a time that stands twice is a jump."""
+    table = read(path)
+    if table.texts:
+        raise DataError(f"{path}: inputs stand in a column 'time' and one for each of them, and in no other columns")
+    times = table.numbers[TIME]
+    found = {name: sampled(times, u, f"{path}: {name}") for name, u in table.numbers.items() if name != TIME}
+    if not found:
+        raise DataError(f"{path}: there is no column but 'time'; add one for each input")
+    return found
+
+
+def _not_finite(numbers: np.ndarray, name: str) -> np.ndarray:
+    """What may not stand in a column: infinities, and in that of times NaN as well."""
+    return ~np.isfinite(numbers) if name == TIME else np.isinf(numbers)
+
+
 # --- writing ----------------------------------------------------------------------------------------------------------
 
 
-def write(path: str | os.PathLike[str], columns: Mapping[str, Sequence[object]]) -> None:
+def write(path: str | os.PathLike[str], columns: Mapping[str, Any]) -> None:
     """Columns as a table of comma-separated values; numbers read back are the same numbers, NaN is an empty cell."""
     files.write_all({os.fspath(path): lambda file: file.writelines(lines(columns))})
 
 
-def lines(columns: Mapping[str, Sequence[object]]) -> Iterator[bytes]:
+def lines(columns: Mapping[str, Any]) -> Iterator[bytes]:
     """The text of a table, some thousand lines at a time."""
     buffer = io.StringIO()
     writer = csv.writer(buffer, lineterminator="\n")
@@ -276,6 +300,6 @@ def lines(columns: Mapping[str, Sequence[object]]) -> Iterator[bytes]:
     yield buffer.getvalue().encode()
 
 
-def _cells(column: Sequence[object]) -> list[object]:
+def _cells(column: Any) -> list[object]:
     items = column.tolist() if isinstance(column, np.ndarray) else list(column)
     return ["" if isinstance(item, float) and math.isnan(item) else item for item in items]

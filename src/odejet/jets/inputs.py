@@ -11,7 +11,7 @@ Between two knots an input is a polynomial of degree three at most, so that its 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -21,7 +21,7 @@ import numpy as np
 from odejet.errors import DataError
 
 if TYPE_CHECKING:
-    pass
+    from odejet.model import Model
 
 DEGREE = 3
 _FEWEST = 6  # samples that can tell a spline from straight lines
@@ -36,9 +36,8 @@ class Sampled:
     times: np.ndarray
     values: np.ndarray
 
-    def covers(self, first: float, last: float) -> bool:
-        slack = _SLACK * float(self.times[-1] - self.times[0])
-        return bool(self.times[0] - slack <= first and last <= self.times[-1] + slack)
+    def cover(self, first: float, last: float) -> bool:
+        return _cover(self.times, first, last)
 
     @cached_property
     def pieces(self) -> Pieces:
@@ -54,11 +53,17 @@ class Sampled:
         return result if np.ndim(t) else result[0]
 
 
+def _cover(times: np.ndarray, first: float, last: float) -> bool:
+    """Whether ordered times reach from the first to the last of others, but for rounding."""
+    slack = _SLACK * float(times[-1] - times[0])
+    return bool(times[0] - slack <= first and last <= times[-1] + slack)
+
+
 def sampled(times: object, values: object, what: str = "the input") -> Sampled:
     """Check and sort the samples of an input; those that are NaN are left out."""
     try:
         t, u = np.asarray(times, dtype=float), np.asarray(values, dtype=float)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise DataError(f"{what}: times and values must be numbers") from None
     if t.ndim != 1 or t.shape != u.shape:
         raise DataError(f"{what}: expected as many values as times, not shapes {u.shape} and {t.shape}")
@@ -116,12 +121,17 @@ class Pieces:
     knots: np.ndarray
     coefficients: np.ndarray
 
+    def cover(self, first: float, last: float) -> bool:
+        return not len(self.coefficients) or _cover(self.knots, first, last)
+
     def piece(self, times: np.ndarray) -> np.ndarray:
         """The piece that holds from each time on; the last one at the end."""
         return np.clip(np.searchsorted(self.knots, times, side="right") - 1, 0, len(self.knots) - 2)
 
     def series(self, times: np.ndarray, order: int, piece: np.ndarray | int | None = None) -> np.ndarray:
         """Taylor coefficients (times, rows, order + 1), on the pieces that hold from there on or on a given one."""
+        if not len(self.coefficients):
+            return np.zeros((len(times), 0, order + 1))
         k = np.broadcast_to(self.piece(times) if piece is None else piece, times.shape)
         shifted = self.coefficients[:, k].transpose(1, 0, 2).copy()
         distance = (times - self.knots[k])[:, None]
@@ -131,6 +141,17 @@ class Pieces:
         result = np.zeros((len(times), len(self.coefficients), order + 1))
         result[:, :, : DEGREE + 1] = shifted[:, :, : order + 1]
         return result
+
+    def stretches(self, start: float, end: float) -> Iterator[tuple[int | None, float]]:
+        """The pieces on the way from one time to another, each with the time at which it ends."""
+        if not len(self.coefficients):
+            yield None, end
+            return
+        low, high = min(start, end), max(start, end)
+        stops = self.knots[1:-1][(self.knots[1:-1] > low) & (self.knots[1:-1] < high)]
+        stops = np.r_[stops, end] if end >= start else np.r_[stops[::-1], end]
+        for before, stop in zip(np.r_[start, stops[:-1]], stops, strict=True):
+            yield int(self.piece(np.array([0.5 * (before + stop)]))[0]), float(stop)
 
 
 NO_PIECES = Pieces(np.zeros(0), np.zeros((0, 0, DEGREE + 1)))
@@ -149,5 +170,44 @@ def merged(inputs: Sequence[Sampled]) -> Pieces:
     apart = np.diff(knots) > _MERGED * max(abs(first), abs(last))
     knots = np.r_[knots[:-1][apart], knots[-1]]
     middles = 0.5 * (knots[1:] + knots[:-1])
-    rows = [item.pieces.series(knots[:-1], DEGREE, item.pieces.piece(middles))[:, 0] for item in inputs]
-    return Pieces(knots, np.stack(rows))
+    rows = np.stack([item.pieces.series(knots[:-1], DEGREE, item.pieces.piece(middles))[:, 0] for item in inputs])
+    # Where all inputs stay constant, as between two doses, steps may go on.
+    still = np.all((rows[:, 1:] == rows[:, :-1]).all(axis=2) & (rows[:, 1:, 1:] == 0).all(axis=2), axis=0)
+    kept = np.r_[True, ~still]
+    return Pieces(np.r_[knots[:-1][kept], knots[-1]], rows[:, kept])
+
+
+# --- jets -------------------------------------------------------------------------------------------------------------
+
+
+def input_jets(model: Model, given: Mapping[str, Sampled | str], t: np.ndarray | float, order: int) -> np.ndarray:
+    """Taylor coefficients u^(k)/k! of all inputs of a model at a time, of shape (inputs, order + 1).
+
+    `given` are the inputs of an experiment, which replace those of the model.  Many times give (times, inputs,
+    order + 1).  Where a sampled input jumps, its jet is that of the piece which begins there.
+    """
+    times = np.atleast_1d(np.asarray(t, dtype=float))
+    result = np.zeros((len(times), len(model.inputs), order + 1))
+    functions: dict[int, object] = {}
+    for i, (name, expression) in enumerate(model.inputs.items()):
+        source = given.get(name, expression)
+        if isinstance(source, Sampled):
+            result[:, i] = source.pieces.series(times, order)[:, 0]
+        elif source is None:
+            raise DataError(f"the input '{name}' is sampled, but there are no samples of it")
+        else:
+            functions[i] = source
+    if functions:
+        result[:, list(functions)] = _function_jets(list(functions.values()), times, order)
+    return result if np.ndim(t) else result[0]
+
+
+def _function_jets(functions: Sequence[object], times: np.ndarray, order: int) -> np.ndarray:
+    """Taylor coefficients of expressions in t, as the outputs of a model that does nothing else."""
+    from odejet.jets.numeric import jets
+    from odejet.model import Model
+    from odejet.tape import build
+
+    clock = Model({"idle": 0}, {f"f{i}": function for i, function in enumerate(functions)})
+    nothing = np.zeros((len(times), 0))
+    return jets(build(clock), np.zeros((len(times), 1)), nothing, times, order=order).outputs[..., 0]

@@ -3,10 +3,13 @@
 One step expands all states at the current time to order K (Jorba and Zou 2005), takes the largest step at which the
 last two terms stay below the tolerance, evaluates the series at the requested times inside, and moves on.  Tangents
 ride in the lanes of the same series, so sensitivities are those of the computed trajectory itself.  Series are in units
-of the previous step, so that their coefficients neither overflow nor vanish, whatever the unit of time.
+of the previous step, so that their coefficients neither overflow nor vanish, whatever the unit of time.  Sampled inputs
+are polynomials between knots, and no step crosses one.
 """
 
 from __future__ import annotations
+
+from typing import NamedTuple
 
 import numpy as np
 
@@ -23,7 +26,49 @@ _SMOOTH = 1e-4  # third terms below this, relative to the states, are no reason 
 _MANY = 3000  # so many steps still to go at the present size make a smooth solution a stiff one
 _PATIENCE = 30  # for so many steps in a row
 _LONGEST = 1e6  # a step in units of the one before: powers of it must not overflow
+_ROUNDING = 1e-15  # a step that is shorter than what is left by no more than this reaches the end
 _VANISHED = 1e-200  # below this the high orders of a series underflow; no quantity of a model is so small
+
+
+class Drive(NamedTuple):
+    """Sampled inputs along a trajectory: polynomials as in `inputs.Pieces`, and values (times, inputs) for outputs."""
+
+    knots: np.ndarray
+    coefficients: np.ndarray
+    values: np.ndarray
+
+
+NO_DRIVE = Drive(np.zeros(0), np.zeros((0, 0, 4)), np.zeros((0, 0)))
+
+
+@kernel
+def first_piece(knots, t, direction):
+    """The piece on which a solution leaves t."""
+    piece = 0
+    while piece + 2 < len(knots) and (knots[piece + 1] < t or (knots[piece + 1] == t and direction > 0)):
+        piece += 1
+    return piece
+
+
+@kernel
+def next_stop(knots, piece, direction, end):
+    """Where the piece ends on the way to the end, or the end itself."""
+    if direction > 0 and piece + 2 < len(knots):
+        return min(end, knots[piece + 1])
+    if direction < 0 and piece > 0:
+        return max(end, knots[piece])
+    return end
+
+
+@kernel
+def steer(c, layout, drive, piece, t, unit):
+    """The Taylor series at t of all inputs, on a piece and in units of time."""
+    for i in range(len(layout.inputs)):
+        a, d, place = drive.coefficients[i, piece], t - drive.knots[piece], layout.inputs[i]
+        poke(c, place, a[0] + d * (a[1] + d * (a[2] + d * a[3])))
+        poke(c, place + layout.lanes, (a[1] + d * (2 * a[2] + d * 3 * a[3])) * unit)
+        poke(c, place + 2 * layout.lanes, (a[2] + d * 3 * a[3]) * unit * unit)
+        poke(c, place + 3 * layout.lanes, a[3] * unit * unit * unit)
 
 
 @kernel
@@ -174,13 +219,15 @@ def sample(c, layout, order, t, unit, times, first, last, trajectory):
 
 
 @kernel
-def observe(memory, layout, times, first, last, trajectory, outputs, tables, modulus):
+def observe(memory, layout, drive, times, first, last, trajectory, outputs, tables, modulus):
     """All outputs at times[first:last], from the states there."""
     c = pointer(memory)
     lanes, n, q, none = layout.lanes, len(layout.states), len(layout.outputs), np.int64(0)
     code, terms, source, target = pointer(layout.observe), pointer(layout.terms), pointer(trajectory), pointer(outputs)
     for i in range(first, last):
         poke(c, layout.time, times[i])
+        for j in range(len(layout.inputs)):
+            poke(c, layout.inputs[j], drive.values[i, j])
         for s in range(n):
             if layout.states[s] >= layout.dynamic:
                 for lane in range(0, lanes, WIDTH):
@@ -230,11 +277,12 @@ def move(c, layout, order, h):
 
 
 @entry
-def integrate(layout, point, constants, parameters, states, start, times, tolerance, max_steps, work, tables):
+def integrate(layout, point, constants, parameters, states, drive, start, times, tolerance, max_steps, work, tables):
     """States and outputs at `times`, which lead away from `start` in one direction.
 
     `layout` holds series and `point` single values; `parameters` and `states` are rows of value and tangents, and
-    `states` is left at the time reached.  Returns (status, times done, time reached, steps, order, states, outputs).
+    `states` is left at the time reached; `drive` holds the sampled inputs.  Returns (status, times done, time reached,
+    steps, order, states, outputs).
     """
     lanes, modulus, reciprocals = layout.lanes, 0, tables[1]
     memory, point_memory, advances = np.zeros(layout.size), np.zeros(point.size), reciprocals.copy()
@@ -252,6 +300,8 @@ def integrate(layout, point, constants, parameters, states, start, times, tolera
     # Named integers: numba would compile the kernels below anew for every literal.
     none, first_order, highest = np.int64(0), np.int64(1), np.int64(MAX_ORDER)
     status, done, steps, probe, calm, order = np.int64(EXHAUSTED), none, none, none, none, highest
+    piece = first_piece(drive.knots, t, direction)
+    steer(c, layout, drive, piece, t, 1.0)
     expand(c, layout, t, first_order, layout.split[1], pointers, modulus)
     unit = first_unit(c, layout, max(span, 1e-300))
     while steps < max_steps:
@@ -261,6 +311,7 @@ def integrate(layout, point, constants, parameters, states, start, times, tolera
             order, probe = highest, max(8, 2 * steps)
         for k in range(len(advances)):
             advances[k] = unit * reciprocals[k]
+        steer(c, layout, drive, piece, t, unit)
         expand(c, layout, t, order, layout.split[1], pointers, modulus)
         if not finite(c, layout, order):
             # Perhaps only the powers of the unit are too large.
@@ -269,8 +320,9 @@ def integrate(layout, point, constants, parameters, states, start, times, tolera
                 continue
             status = NONFINITE
             break
-        remaining = abs(end - t)
-        longest = min(remaining / unit, _LONGEST)
+        stop = next_stop(drive.knots, piece, direction, end)
+        remaining, ahead = abs(end - t), abs(stop - t)
+        longest = min(ahead / unit, _LONGEST)
         if probing:
             order, longest = best_order(c, layout, tolerance, longest, density * unit, work)
         h, seen = step_size(c, layout, scales, order, tolerance, longest)
@@ -283,7 +335,7 @@ def integrate(layout, point, constants, parameters, states, start, times, tolera
             status = NONFINITE
             break
         h, steps = guarded * unit, steps + 1
-        reached = end if h >= remaining else t + direction * h
+        reached = stop if h * (1 + _ROUNDING) >= ahead else t + direction * h
         first = done
         while done < len(times) and direction * (times[done] - reached) <= 0:
             done += 1
@@ -292,12 +344,16 @@ def integrate(layout, point, constants, parameters, states, start, times, tolera
             status, done = (STIFF if smooth else COLLAPSED), first
             break
         sample(c, layout, order, t, unit, times, first, done, trajectory)
-        observe(point_memory, point, times, first, done, trajectory, outputs, pointers, modulus)
+        observe(point_memory, point, drive, times, first, done, trajectory, outputs, pointers, modulus)
         if done == len(times):
             status, t = REACHED, end
             break
         move(c, layout, order, (reached - t) / unit)
-        t, unit = reached, h
+        t = reached
+        if reached == stop:  # the length of this step says nothing about the solution
+            piece, unit = piece + np.int64(direction), max(unit, h)
+            continue
+        unit = h
         calm = calm + 1 if smooth and remaining > _MANY * h else 0
         if calm >= _PATIENCE:
             status = STIFF
