@@ -139,10 +139,10 @@ class Misfit:
                     position = list(model.outputs).index(name)
                     blocks.append(_Block(number, position, series.times, series.values, shapes))
         self.known = levels if self.weighted else np.ones(len(self.outputs))
-        plain = Flow(model)
+        alike = [experiment for experiment in self._experiments if not experiment.inputs and not experiment.initial]
+        shared = Flow(model) if alike else None
         self._flows = tuple(
-            Flow(experiment.applied(model)) if experiment.inputs or experiment.initial else plain
-            for experiment in self._experiments
+            shared if shared and experiment in alike else experiment.flow(model) for experiment in self._experiments
         )
         self._assemble(blocks)
 
