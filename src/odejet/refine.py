@@ -39,6 +39,8 @@ _GOOD, _POOR = 0.75, 0.25  # ratios of actual to predicted decrease that change 
 _GROW, _SHRINK, _RETREAT = 2.0, 0.25, 0.1
 _RELIABLE = 1e-4  # the ratio at which a step is taken
 _BEND = 0.75  # a correction longer than this, relative to its step, comes from more than curvature
+_CORRECTIONS, _SETTLING = 3, 0.5  # how many, and by how much each must shorten the distance to the prediction
+_APPROACH = 40  # evaluations to fit what can be simulated of a start that does not reach the end
 _WINDOW = 0.8  # of the time that a start reaches: what is fitted first, if it does not reach the end
 
 
@@ -147,7 +149,8 @@ class _Descent:
         distinct = len(np.unique(part.times))
         if part.points < len(self.theta) or distinct < 3 or self.evaluations >= self.limit:
             return Ending.NO_START
-        before = _Descent(part, self.frame, self.levels, self.deadline, self.limit // 4, self.precision)
+        budget = min(self.limit - self.evaluations, _APPROACH)
+        before = _Descent(part, self.frame, self.levels, self.deadline, budget, self.precision)
         ending = before.run(self.frame.back(self.theta))
         self.evaluations += before.evaluations
         if before.here is None:
@@ -200,23 +203,31 @@ class _Descent:
     def corrected(
         self, solver: Solver, step: Step, theta: np.ndarray, found: Evaluation, ratio: float
     ) -> tuple[np.ndarray, Evaluation, float]:
-        """The better of a trial point and of the one on the parabola that its residuals suggest.
+        """The best of a trial point and of those that its residuals suggest.
 
         In a narrow curved valley straight steps must be short.  What the trial's residuals have beyond the linear
-        model is their second derivative along the step, so the point that undoes it follows the valley's bend:
-        the geodesic acceleration of Transtrum and Sethna (2012), from an evaluation that is there already.
+        model is their second derivative along the step, so the point that undoes it follows the valley's bend: the
+        geodesic acceleration of Transtrum and Sethna (2012), from an evaluation that is there already.  Repeated, it
+        comes down to the valley's floor as long as every correction brings it much closer to what was predicted.
         """
         assert found.residuals is not None and self.here is not None and self.here.residuals is not None
-        excess = found.residuals - self.here.residuals - self.tall[:, :-1] @ step.move
-        move = solver.correction(step, self.reduced(excess)[:, -1])
-        if float(np.sqrt(move @ move)) > _BEND * step.length:
-            return theta, found, ratio
-        bent = np.clip(self.theta + step.move + move, self.low, self.high)
-        other = self.evaluate(bent)
-        if not other.complete:
-            return theta, found, ratio
-        better = self.decrease(other) / step.decrease
-        return (bent, other, better) if better > ratio else (theta, found, ratio)
+        best, target = (theta, found, ratio), self.here.residuals + self.tall[:, :-1] @ step.move
+        total, before = step.move, math.inf
+        for _ in range(_CORRECTIONS):
+            move = solver.correction(step, total, self.reduced(found.residuals - target)[:, -1])
+            if 1 - ratio > _SETTLING * before or float(np.sqrt(move @ move)) > _BEND * step.length:
+                break
+            total, before = total + move, 1 - ratio
+            theta = np.clip(self.theta + total, self.low, self.high)
+            found = self.evaluate(theta)
+            if found.residuals is None:
+                break
+            ratio = self.decrease(found) / step.decrease
+            if ratio > best[2]:
+                best = theta, found, ratio
+            if ratio > _GOOD:
+                break
+        return best
 
     def over(self) -> Ending | None:
         if time.perf_counter() > self.deadline:
