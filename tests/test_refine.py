@@ -192,6 +192,6 @@ def test_ill_conditioned_systems_reach_the_optimum_of_the_fit_from_the_truth(nam
     rng = np.random.default_rng([5, *name.encode()])
     misfit, truth = bench.problem(systems.load(name), 100, noise, rng)
     reference = refine(misfit, truth, BOX)
-    end = refine(misfit, bench.perturbed(truth, "10 %", rng), BOX, max_evaluations=500)
+    end = refine(misfit, bench.perturbed(truth, "10 %", rng), BOX, max_evaluations=1000)
     assert reference.cost <= misfit.score(truth)
     assert end.cost <= reference.cost + 1e-3

@@ -25,7 +25,7 @@ import numpy as np
 from odejet import coordinates
 from odejet.coordinates import Bounds, Coordinates
 from odejet.misfit import Evaluation, Misfit
-from odejet.trust import Solver, Step, triangle
+from odejet.trust import Solver, Step, secant, triangle
 
 PRECISION = 1e-7
 """A predicted decrease of the negative log-likelihood that matters to nobody: steps of 1e-3 standard errors."""
@@ -40,6 +40,7 @@ _GROW, _SHRINK, _RETREAT = 2.0, 0.25, 0.1
 _RELIABLE = 1e-4  # the ratio at which a step is taken
 _BEND = 0.75  # a correction longer than this, relative to its step, comes from more than curvature
 _CORRECTIONS, _SETTLING = 3, 0.5  # how many, and by how much each must shorten the distance to the prediction
+_BETTER = 0.7  # how much closer a prediction must be before the curvature is used
 _APPROACH = 40  # evaluations to fit what can be simulated of a start that does not reach the end
 _WINDOW = 0.8  # of the time that a start reaches: what is fitted first, if it does not reach the end
 
@@ -124,6 +125,8 @@ class _Descent:
         self.deadline, self.limit = deadline, max_evaluations
         self.evaluations, self.radius = 0, _FIRST_RADIUS
         self.low, self.high = frame.box
+        self.curvature = np.zeros((len(self.low), len(self.low)))  # second derivatives of the residuals, times these
+        self.curved = False  # whether they are used
         self.theta = np.empty(0)
         self.here: Evaluation | None = None
         self.failure: Evaluation | None = None
@@ -171,14 +174,15 @@ class _Descent:
         if (over := self.over()) is not None:
             return over
         solver = self.solver()
-        step = solver.step(self.radius)
-        negligible = step.decrease <= max(self.precision * self.unit(), self.rounding())
+        step = (solver.curved(self.curvature) if self.curved else solver).step(self.radius)
+        negligible = self.negligible(solver, step)
         if not self.adaptive and (negligible or step.decrease <= _ROUGH * self.weighted_squares(self.levels)):
             self.adaptive = True
             self.reweigh()
+            self.curvature, self.curved = np.zeros_like(self.curvature), False
             return None
         if negligible:
-            return self.end(step.decrease)
+            return self.end()
         return self.take(solver, step)
 
     def take(self, solver: Solver, step: Step) -> Ending | None:
@@ -186,6 +190,8 @@ class _Descent:
         theta = np.clip(self.theta + step.move, self.low, self.high)
         found = self.evaluate(theta)
         ratio = self.decrease(found) / step.decrease if found.complete else -math.inf
+        if found.complete:
+            self.choose(solver, step, ratio * step.decrease)
         if found.complete and ratio < _GOOD:
             theta, found, ratio = self.corrected(solver, step, theta, found, ratio)
         if ratio < _POOR:
@@ -193,12 +199,31 @@ class _Descent:
         elif ratio > _GOOD and step.damping:
             self.radius = min(_GROW * self.radius, _LARGEST_RADIUS)
         if ratio > _RELIABLE:
+            self.learn(theta, found)
             self.stand(theta, found)
             if self.adaptive:
                 self.reweigh()
         elif self.radius < _SMALLEST_RADIUS:
-            return self.end(math.inf)
+            return self.end(stalled=True)
         return None
+
+    def choose(self, solver: Solver, step: Step, actual: float) -> None:
+        """Between the linear model of the residuals and the one with their curvature: the one that knew better."""
+        linear = solver.predicted(step.move)
+        curved = linear - 0.5 * float(step.move @ self.curvature @ step.move)
+        errors = abs(actual - linear), abs(actual - curved)
+        self.curved = errors[1] < errors[0] if self.curved else errors[1] < _BETTER * errors[0]
+
+    def learn(self, theta: np.ndarray, found: Evaluation) -> None:
+        """What a step tells of the residuals' curvature."""
+        assert found.residuals is not None and found.jacobian is not None
+        assert self.here is not None and self.here.residuals is not None
+        weights = self.misfit.row_levels(self.levels) ** -2
+        after, before = found.residuals * weights, self.here.residuals * weights
+        gradient = (after @ found.jacobian) * self.frame.slopes(self.frame.back(theta))
+        jacobian = self.tall[:, :-1]
+        structured, change = gradient - after @ jacobian, gradient - before @ jacobian
+        self.curvature = secant(self.curvature, theta - self.theta, change, structured)
 
     def corrected(
         self, solver: Solver, step: Step, theta: np.ndarray, found: Evaluation, ratio: float
@@ -229,17 +254,24 @@ class _Descent:
                 break
         return best
 
+    def negligible(self, solver: Solver, step: Step) -> bool:
+        """Whether nothing is left to be gained: not by this step, nor by one of the linear model that goes farther."""
+        if step.decrease <= self.rounding():
+            return True
+        enough = self.precision * self.unit()
+        return step.decrease <= enough and solver.step(max(self.radius, _FIRST_RADIUS)).decrease <= enough
+
     def over(self) -> Ending | None:
         if time.perf_counter() > self.deadline:
             return Ending.TIME_LIMIT
         return Ending.EVALUATION_LIMIT if self.evaluations >= self.limit else None
 
-    def end(self, decrease: float) -> Ending:
+    def end(self, stalled: bool = False) -> Ending:
         assert self.here is not None and self.here.residuals is not None
         rms = np.sqrt(self.misfit.squares(self.here.residuals) / np.maximum(self.misfit.counts, 1))
         if np.all(rms <= self.misfit.floors):
             return Ending.EXACT
-        return Ending.CONVERGED if math.isfinite(decrease) else Ending.STALLED
+        return Ending.STALLED if stalled else Ending.CONVERGED
 
     # --- the point ---
 

@@ -6,6 +6,7 @@ equations would lose: problems with condition 1e9 and more are the ordinary case
     minimise |R d + c|^2 / 2   subject to   |d| <= radius   and   low <= d <= high
 
 by singular values: Moré's (1978) secular equation for the radius, and unknowns that would cross a bound held on it.
+Where residuals are large and curved, so that R'R is not their Hessian, `curved` adds what `secant` has learnt of it.
 """
 
 from __future__ import annotations
@@ -61,8 +62,20 @@ class Solver:
                 break
             residual = self.residual + self.triangle @ move
             free, left = free & ~met, left - share * float(np.sqrt(part @ part))
+        return Step(move, self.predicted(move), damping, free)
+
+    def predicted(self, move: np.ndarray) -> float:
+        """The decrease that the model predicts for any move."""
         change = self.triangle @ move
-        return Step(move, -float(gradient @ move) - 0.5 * float(change @ change), damping, free)
+        return -float((self.residual @ self.triangle) @ move) - 0.5 * float(change @ change)
+
+    def curved(self, curvature: np.ndarray) -> Solver:
+        """The model with second derivatives of the residuals added: R'R + S, negative curvature taken as positive."""
+        values, vectors = np.linalg.eigh(self.triangle.T @ self.triangle + curvature)
+        sizes = np.abs(values)
+        roots = np.sqrt(np.maximum(sizes, _RANK * sizes.max(initial=0.0) + 1e-300))
+        gradient = vectors.T @ (self.triangle.T @ self.residual)
+        return Solver(roots[:, None] * vectors.T, gradient / roots, self.low, self.high)
 
     def until_bound(self, move: np.ndarray, part: np.ndarray) -> tuple[float, np.ndarray]:
         """The share of a further move that stays within the bounds, and which unknowns meet theirs there."""
@@ -103,6 +116,23 @@ def _within(matrix: np.ndarray, right: np.ndarray, radius: float) -> tuple[np.nd
         if abs(length - radius) <= _SECULAR_PRECISION * radius:
             break
     return solution @ vt[:rank], damping
+
+
+def secant(matrix: np.ndarray, move: np.ndarray, change: np.ndarray, structured: np.ndarray) -> np.ndarray:
+    """The second-order part S of a Hessian J'J + S after a move, from what it did to the gradient.
+
+    `change` is that of the gradient, `structured` what of it came from the change of J: (J_new - J)' r_new.  The update
+    and its sizing are those of Dennis, Gay and Welsch (1981).
+    """
+    along = float(change @ move)
+    if along <= 1e-12 * float(np.sqrt((change @ change) * (move @ move))):
+        return matrix
+    bent = float(move @ matrix @ move)
+    size = min(1.0, abs(float(structured @ move) / bent)) if bent else 1.0
+    matrix = size * matrix
+    gap = structured - matrix @ move
+    outer = np.outer(gap, change)
+    return matrix + (outer + outer.T) / along - float(gap @ move) / along**2 * np.outer(change, change)
 
 
 def triangle(matrix: np.ndarray) -> np.ndarray:
