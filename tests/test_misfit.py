@@ -75,11 +75,13 @@ def test_known_initial_states_of_model_and_experiment():
 
 
 def test_cost_is_the_negative_log_likelihood():
-    misfit = Misfit(DECAY, decay_data())
+    rng = np.random.default_rng(4)
+    y, w = (np.linspace(1, 3, 12), rng.random(12)), (np.linspace(1, 5, 20), rng.random(20))
+    misfit = Misfit(DECAY, Data(None, {"y": y, "w": w}))
     r = misfit.evaluate(np.array([1.1, 0.5, 1.7])).residuals
-    sds = [np.sqrt(np.mean(r[:3] ** 2)), np.sqrt(np.mean(r[3:] ** 2))]
+    sds = [np.sqrt(np.mean(r[:12] ** 2)), np.sqrt(np.mean(r[12:] ** 2))]
     np.testing.assert_allclose(misfit.levels(r), sds)
-    expected = -stats.norm.logpdf(r[:3], scale=sds[0]).sum() - stats.norm.logpdf(r[3:], scale=sds[1]).sum()
+    expected = -stats.norm.logpdf(r[:12], scale=sds[0]).sum() - stats.norm.logpdf(r[12:], scale=sds[1]).sum()
     assert misfit.cost(r) == pytest.approx(expected)
     assert misfit.score(np.array([1.1, 0.5, 1.7])) == pytest.approx(expected)
 
@@ -118,6 +120,22 @@ def test_exact_data_have_a_floor():
     r = misfit.evaluate(np.array([1.0, 1.0, 2.0])).residuals
     assert 1e-16 < misfit.levels(r)[0] < 1e-14
     assert np.isfinite(misfit.cost(np.zeros(20)))
+
+
+def test_a_few_points_have_no_noise_of_their_own():
+    times = np.linspace(1, 5, 30)
+    misfit = Misfit(DECAY, Data(None, {"y": (times, np.exp(-times)), "w": ([2.0, 3.0], [0.5, 0.3])}))
+    r = np.r_[np.full(30, 0.01), 0, 0]  # the two points of w are met exactly
+    levels = misfit.levels(r)
+    assert levels[0] == pytest.approx(0.01 * np.sqrt(30 / 32))
+    assert levels[1] / levels[0] == pytest.approx(np.std([0.5, 0.3]) / np.std(np.exp(-times)))
+
+
+def test_an_output_that_is_zero_has_a_floor():
+    times = np.linspace(1, 5, 30)
+    misfit = Misfit(DECAY, Data(times, {"y": np.exp(-times), "w": np.zeros(30)}))
+    assert np.isfinite(misfit.cost(np.zeros(60)))
+    assert np.isfinite(misfit.score(np.array([1e-200, 1.0, 1.0])))
 
 
 def test_a_blow_up_is_an_evaluation_that_says_how_far_it_got():

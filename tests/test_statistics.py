@@ -53,7 +53,7 @@ def test_a_reference_level_judges_the_size():
 def test_noise_is_rarely_taken_for_memory(regular):
     rng = np.random.default_rng(3)
     memory, white = [], []
-    for _ in range(300):
+    for _ in range(150):
         times = TIMES if regular else np.sort(rng.random(40))
         misfit, end = line(1 + 2 * times + 0.1 * rng.standard_normal(40), times)
         (output,) = check(misfit, end).outputs

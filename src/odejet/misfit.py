@@ -48,6 +48,9 @@ ROUGH = Effort(1e-8, 3000, 100)
 GLANCE = Effort(1e-6, 1000, 25)
 """For a first look at hundreds."""
 
+FEWEST = 10
+"""Points of an output that tell the level of its noise."""
+
 ROUGH_POINTS = 30
 """Measurements per series that are compared at a glance."""
 
@@ -161,11 +164,20 @@ class Misfit:
             groups.append(slice(own[0].start, own[-1].stop) if own else slice(0, 0))
         self.groups = tuple(groups)
         self.counts = np.array([rows.stop - rows.start for rows in groups])
-        largest = [np.abs(self.values[rows] / self.shapes[rows]).max(initial=0.0) for rows in groups]
-        self.floors = _FLOOR * np.maximum(largest, 1e-280)
+        largest = np.array([np.abs(self.values[rows] / self.shapes[rows]).max(initial=0.0) for rows in groups])
+        self.floors = _FLOOR * np.where(largest > 0, largest, largest.max() or 1.0)
         self.scales = np.maximum([_scale(self.values[rows] / self.shapes[rows]) for rows in groups], self.floors)
+        self._pool = self._pooled()
         self._courses = tuple(self._course(number, slices) for number in range(len(self._experiments)))
         self._plain = bool(np.all(self.shapes == 1.0))
+
+    def _pooled(self) -> np.ndarray:
+        """Outputs with too few points for a noise level of their own, with the one that has most; none, mostly."""
+        few = self.estimated & (self.counts < FEWEST)
+        if not few.any():
+            return few
+        most = np.argmax(np.where(self.estimated, self.counts, -1))
+        return few | (np.arange(len(self.outputs)) == most)
 
     def _course(self, number: int, slices: list[slice]) -> _Course:
         experiment, flow = self._experiments[number], self._flows[number]
@@ -247,8 +259,16 @@ class Misfit:
             return np.array([float(residuals[rows] @ residuals[rows]) for rows in self.groups])
 
     def levels(self, residuals: np.ndarray) -> np.ndarray:
-        """The most likely noise level per output: its rms residual where it is not known, never below rounding."""
-        rms = np.sqrt(self.squares(residuals) / np.maximum(self.counts, 1))
+        """The most likely noise level per output: its rms residual where it is not known, never below rounding.
+
+        A few points can be fitted exactly, which says nothing of their noise: outputs that have no more share one
+        level, relative to their spread, with the output that has most.
+        """
+        squares = self.squares(residuals)
+        rms = np.sqrt(squares / np.maximum(self.counts, 1))
+        if self._pool.any():
+            spreads, counts = self.scales[self._pool], self.counts[self._pool]
+            rms[self._pool] = spreads * math.sqrt(float((squares[self._pool] / spreads**2).sum()) / counts.sum())
         return np.where(self.estimated, np.maximum(rms, self.floors), self.known)
 
     def cost(self, residuals: np.ndarray, levels: np.ndarray | None = None) -> float:

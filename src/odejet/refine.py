@@ -240,7 +240,8 @@ class _Descent:
         total, before = step.move, math.inf
         for _ in range(_CORRECTIONS):
             move = solver.correction(step, total, self.reduced(found.residuals - target)[:, -1])
-            if 1 - ratio > _SETTLING * before or float(np.sqrt(move @ move)) > _BEND * step.length:
+            slow = 1 - ratio > _SETTLING * before
+            if slow or float(np.sqrt(move @ move)) > _BEND * step.length or self.over() is not None:
                 break
             total, before = total + move, 1 - ratio
             theta = np.clip(self.theta + total, self.low, self.high)
