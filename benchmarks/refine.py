@@ -1,11 +1,12 @@
 """Refinement and multistart on the 25 systems, beside refinements that start at the truth.
 
     python -m benchmarks refine [--points N ...] [--noise ETA ...] [--draws N] [--seed S] [--systems NAME ...]
-                                [--limit SECONDS] [--write]
+                                [--limit SECONDS] [--yardstick] [--write]
 
 Every draw is fitted from the truth, from the truth perturbed by 10 %, by 50 % and by factors up to 3, and by multistart
 in the protocol's bounds without any start.  A fit arrives if its cost is at most that of the fit from the truth plus a
-thousandth (a negative log-likelihood; without noise, if its residuals are down to rounding or the same).
+thousandth (a negative log-likelihood; without noise, if its residuals are down to rounding or the same).  The
+yardstick is SciPy's bounded least squares (trf) in the same coordinates, with the noise levels told to both.
 """
 
 from __future__ import annotations
@@ -19,9 +20,11 @@ from pathlib import Path
 from time import perf_counter
 
 import numpy as np
+from scipy.optimize import least_squares
 
 from benchmarks import systems
 from odejet import Data
+from odejet.coordinates import choose
 from odejet.flow import Flow, Outcome
 from odejet.misfit import Misfit
 from odejet.multistart import multistart
@@ -99,6 +102,46 @@ def measure(system: systems.System, points: int, noise: float, draw: int, seed: 
     return rows
 
 
+def yardstick(system: systems.System, points: int, noise: float, draw: int, seed: int) -> list[Row]:
+    """Ours and SciPy's method from the same starts, with the noise levels of the fit from the truth."""
+    rng = np.random.default_rng([seed, draw, points, int(1e9 * noise), *system.name.encode()])
+    free, truth = problem(system, points, noise, rng)
+    bounds = systems.protocol().bounds
+    misfit = free.window(1.0, levels=refine(free, truth, bounds).levels)
+    reference, frame = refine(misfit, truth, bounds), choose(misfit.unknowns, truth, bounds)
+    level = misfit.row_levels(misfit.known)
+    count = 0
+
+    def residuals(theta: np.ndarray) -> np.ndarray:
+        nonlocal count
+        count += 1
+        found = misfit.evaluate(frame.back(theta))
+        return np.full(misfit.points, 1e10) if found.residuals is None else found.residuals / level
+
+    def jacobian(theta: np.ndarray) -> np.ndarray:
+        z = frame.back(theta)
+        return misfit.evaluate(z).jacobian * frame.slopes(z) / level[:, None]
+
+    rows = []
+    for start in STARTS[:2]:
+        z = frame.inside(perturbed(truth, start, rng))
+        ours = refine(misfit, z, bounds)
+        begin = perf_counter()
+        low, high = frame.box
+        inner = np.clip(frame.to(z), low + 1e-9, high - 1e-9)
+        theirs = least_squares(residuals, inner, jacobian, (low, high), xtol=1e-12, ftol=1e-12, gtol=1e-12)
+        seconds = perf_counter() - begin
+        excess = misfit.score(frame.back(theirs.x)) - reference.cost
+        common = (system.name, points, noise, draw)
+        rows.append(
+            Row(*common, f"{start}, ours", arrived(ours, reference, misfit, noise), ours.cost - reference.cost,
+                ours.evaluations, ours.seconds, ours.ending.name)
+        )  # fmt: skip
+        rows.append(Row(*common, f"{start}, trf", excess <= SAME, excess, count, seconds, str(theirs.status)))
+        count = 0
+    return rows
+
+
 def table(rows: list[Row]) -> str:
     """A line per number of points, noise and start."""
     lines = ["| points | noise | start | arrived | median ms | 95th percentile ms | evaluations |"]
@@ -144,6 +187,7 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--systems", nargs="+", default=systems.names(), metavar="NAME")
     parser.add_argument("--limit", type=float, default=LIMIT, help="seconds for a fit")
+    parser.add_argument("--yardstick", action="store_true", help="compare with SciPy's least_squares instead")
     parser.add_argument("--write", action="store_true", help=f"write the tables to {RESULTS}")
     options = parser.parse_args(argv)
     rows: list[Row] = []
@@ -153,10 +197,16 @@ def main(argv: list[str] | None = None) -> int:
         for points in options.points:
             for noise in options.noise:
                 for draw in range(options.draws):
+                    if options.yardstick:
+                        rows += yardstick(systems.load(name), points, noise, draw, options.seed)
+                        continue
                     rows += measure(systems.load(name), points, noise, draw, options.seed, options.limit)
                     for row in rows[-len(STARTS) :]:
                         if not row.arrived:
                             print(f"  {row}", file=sys.stderr)
+    if options.yardstick:
+        print(table(sorted(rows, key=lambda row: (-row.points, row.noise))))
+        return 0
     text = f"{table(sorted(rows, key=lambda row: (-row.points, row.noise)))}\n\n{by_system(rows)}"
     print(text)
     if options.write:
