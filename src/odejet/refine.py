@@ -30,7 +30,7 @@ from odejet.trust import Solver, Step, secant, triangle
 PRECISION = 1e-7
 """A predicted decrease of the negative log-likelihood that matters to nobody: steps of 1e-3 standard errors."""
 
-MAX_EVALUATIONS = 300
+MAX_EVALUATIONS = 500
 
 _ROUGH = 1e-2  # the relative decrease below which weights follow the residuals
 _FIRST_RADIUS, _LARGEST_RADIUS = 0.4, 2.0  # in logarithmic units
@@ -39,7 +39,7 @@ _GOOD, _POOR = 0.75, 0.25  # ratios of actual to predicted decrease that change 
 _GROW, _SHRINK, _RETREAT = 2.0, 0.25, 0.1
 _RELIABLE = 1e-4  # the ratio at which a step is taken
 _BEND = 0.75  # a correction longer than this, relative to its step, comes from more than curvature
-_CORRECTIONS, _SETTLING = 3, 0.5  # how many, and by how much each must shorten the distance to the prediction
+_CORRECTIONS, _SETTLING = 6, 0.5  # how many, and by how much each must shorten the distance to the prediction
 _BETTER = 0.7  # how much closer a prediction must be before the curvature is used
 _APPROACH = 40  # evaluations to fit what can be simulated of a start that does not reach the end
 _WINDOW = 0.8  # of the time that a start reaches: what is fitted first, if it does not reach the end
@@ -239,7 +239,9 @@ class _Descent:
         best, target = (theta, found, ratio), self.here.residuals + self.tall[:, :-1] @ step.move
         total, before = step.move, math.inf
         for _ in range(_CORRECTIONS):
-            move = solver.correction(step, total, self.reduced(found.residuals - target)[:, -1])
+            assert found.residuals is not None
+            reduced = self.reduced(self.triangles(self.columns(theta, found, found.residuals - target)))
+            move = solver.correction(step, total, reduced[:, :-1], reduced[:, -1])
             slow = 1 - ratio > _SETTLING * before
             if slow or float(np.sqrt(move @ move)) > _BEND * step.length or self.over() is not None:
                 break
@@ -285,29 +287,33 @@ class _Descent:
 
     def stand(self, theta: np.ndarray, found: Evaluation) -> None:
         """Move to a point: each output's residuals and derivatives, reduced to a triangle."""
-        assert found.residuals is not None and found.jacobian is not None
+        assert found.residuals is not None
         self.theta, self.here = theta, found
-        slopes = self.frame.slopes(self.frame.back(theta))
-        self.tall = np.empty((len(found.residuals), len(theta) + 1))
-        np.multiply(found.jacobian, slopes, out=self.tall[:, :-1])
-        self.tall[:, -1] = found.residuals
-        self.blocks = [triangle(self.tall[rows]) for rows in self.misfit.groups]
+        self.tall = self.columns(theta, found, found.residuals)
+        self.blocks = self.triangles(self.tall)
+
+    def columns(self, theta: np.ndarray, found: Evaluation, right: np.ndarray) -> np.ndarray:
+        """Derivatives by theta, and a right-hand side."""
+        assert found.jacobian is not None
+        tall = np.empty((len(right), len(theta) + 1))
+        np.multiply(found.jacobian, self.frame.slopes(self.frame.back(theta)), out=tall[:, :-1])
+        tall[:, -1] = right
+        return tall
+
+    def triangles(self, tall: np.ndarray) -> list[np.ndarray]:
+        return [triangle(tall[rows]) for rows in self.misfit.groups]
 
     def reweigh(self) -> None:
         assert self.here is not None and self.here.residuals is not None
         self.levels = self.misfit.levels(self.here.residuals)
 
-    def reduced(self, right: np.ndarray | None = None) -> np.ndarray:
-        """The triangle of all weighted derivatives, with the residuals or another right-hand side as last column."""
-        blocks = self.blocks
-        if right is not None:
-            self.tall[:, -1] = right
-            blocks = [triangle(self.tall[rows]) for rows in self.misfit.groups]
+    def reduced(self, blocks: list[np.ndarray]) -> np.ndarray:
+        """One triangle of the triangles of all outputs, weighted."""
         weighted = np.concatenate([block / level for block, level in zip(blocks, self.levels, strict=True)])
         return triangle(weighted) if len(blocks) > 1 else weighted
 
     def solver(self) -> Solver:
-        r = self.reduced()
+        r = self.reduced(self.blocks)
         return Solver(r[:, :-1], r[:, -1], self.low - self.theta, self.high - self.theta)
 
     def weighted_squares(self, levels: np.ndarray) -> float:
