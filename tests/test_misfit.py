@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from odejet import Data, Model, ModelError, Outcome
+from odejet.errors import DataError
 from odejet.misfit import Misfit
 
 DECAY = Model({"x": "-k*x"}, {"y": "a*x", "w": "x**2"}, parameters=["k", "a"])
@@ -109,6 +110,8 @@ def test_relative_noise_of_unknown_level_and_plain_squares():
     plain = Misfit(DECAY, decay_data(), weights="none")
     r = plain.evaluate(z).residuals
     assert plain.cost(r) == pytest.approx(0.5 * r @ r)
+    told = Misfit(DECAY, decay_data(), noise="relative", weights="none")
+    np.testing.assert_array_equal(told.evaluate(z).residuals, r)
     relative = Misfit(DECAY, decay_data(), noise="relative")
     assert relative.estimated.all()
     np.testing.assert_allclose(relative.evaluate(z).residuals, r / relative.values)
@@ -171,6 +174,14 @@ def test_screening_ranks_like_scores():
     candidates = [truth * rng.uniform(1 - width, 1 + width, 5) for width in (0.0, 0.05, 0.2, 0.5, 0.8)]
     screened, scores = misfit.screen(candidates), [misfit.score(z) for z in candidates]
     assert np.argsort(screened).tolist() == np.argsort(scores).tolist()
+
+
+def test_sds_in_one_experiment_only_are_refused():
+    times, values = np.linspace(0, 2, 12), np.ones(12)
+    data = Data.join([Data(times, {"y": values}, noise=0.1), Data(times, {"y": values})])
+    with pytest.raises(DataError, match="only some of the measurements of 'y' have a known sd"):
+        Misfit(DECAY, data)
+    assert not Misfit(DECAY, data, noise=0.2).estimated.any()
 
 
 @pytest.mark.parametrize(

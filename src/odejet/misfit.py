@@ -22,12 +22,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from odejet.data import checked
+from odejet.errors import DataError
 from odejet.expressions import ModelError
 from odejet.flow import TOLERANCE, Flow, Outcome
 
 if TYPE_CHECKING:
     from odejet.data import Data, Experiment
     from odejet.model import Model
+    from odejet.smooth.series import Series
 
 
 @dataclass(frozen=True)
@@ -130,24 +132,35 @@ class Misfit:
         self.outputs = tuple(name for name in model.outputs if name in observed)
         self._starts = tuple(float(experiment.start) for experiment in self._experiments)
         self.unknowns = _unknowns(model, self._experiments)
-        kinds = {name: _noise_kind(name, noise) for name in self.outputs}
-        levels = np.array([math.nan if kinds[name][1] is None else kinds[name][1] for name in self.outputs])
-        blocks = []
-        for name in self.outputs:
-            for number, experiment in enumerate(self._experiments):
-                if name in experiment.outputs and len(experiment.outputs[name].times):
-                    series = experiment.outputs[name]
-                    shapes, known = _shapes(series, kinds[name][0])
-                    levels[self.outputs.index(name)] = 1.0 if known else levels[self.outputs.index(name)]
-                    position = list(model.outputs).index(name)
-                    blocks.append(_Block(number, position, series.times, series.values, shapes))
-        self.known = levels if self.weighted else np.ones(len(self.outputs))
+        kinds = {name: _noise_kind(name, noise if self.weighted else 1.0) for name in self.outputs}
+        self.known = np.array([self._known_level(name, *kinds[name]) for name in self.outputs])
         alike = [experiment for experiment in self._experiments if not experiment.inputs and not experiment.initial]
         shared = Flow(model) if alike else None
         self._flows = tuple(
             shared if shared and experiment in alike else experiment.flow(model) for experiment in self._experiments
         )
-        self._assemble(blocks)
+        self._assemble(
+            [
+                _Block(
+                    number, list(model.outputs).index(name), series.times, series.values, _shapes(series, *kinds[name])
+                )
+                for name in self.outputs
+                for number, series in self._series(name)
+            ]
+        )
+
+    def _series(self, name: str) -> list[tuple[int, Series]]:
+        """The series of one output, with the numbers of their experiments."""
+        return [(i, e.outputs[name]) for i, e in enumerate(self._experiments) if name in e.outputs]
+
+    def _known_level(self, name: str, kind: str, level: float | None) -> float:
+        """The noise level of an output, NaN if it is to be estimated; one where the data hold the sds themselves."""
+        with_sds = {series.sds is not None for _, series in self._series(name)}
+        if kind == "data" and len(with_sds) > 1:
+            raise DataError(f"only some of the measurements of '{name}' have a known sd; give it for all or for none")
+        if kind == "data" and with_sds == {True}:
+            return 1.0
+        return math.nan if level is None else level
 
     def _assemble(self, blocks: list[_Block]) -> None:
         """Rows in the order of outputs, then experiments; simulations over the union of each experiment's times."""
@@ -378,11 +391,11 @@ def _positive(name: str, value: Any, unit: float) -> float:
     return level
 
 
-def _shapes(series: Any, kind: str) -> tuple[np.ndarray, bool]:
-    """The shape of the noise of a series, and whether it is the noise itself."""
+def _shapes(series: Series, kind: str, _: float | None) -> np.ndarray:
+    """The shape of the noise of a series."""
     if kind == "data" and series.sds is not None:
-        return np.broadcast_to(np.asarray(series.sds, dtype=float), series.values.shape), True
-    if kind == "relative":
-        sizes = np.abs(series.values)
-        return np.maximum(sizes, _RELATIVE_FLOOR * sizes.max()) if sizes.max() > 0 else np.ones(len(sizes)), False
-    return np.ones(len(series.values)), False
+        return np.broadcast_to(np.asarray(series.sds, dtype=float), series.values.shape)
+    sizes = np.abs(series.values)
+    if kind == "relative" and sizes.max() > 0:
+        return np.maximum(sizes, _RELATIVE_FLOOR * sizes.max())
+    return np.ones(len(series.values))
