@@ -51,3 +51,12 @@ def test_it_stops_at_its_goal_and_at_exact_fits():
 def test_no_time_finds_nothing():
     misfit, _, _ = problem("lotka_volterra", points=60)
     assert multistart(misfit, BOX, time_limit=0) == []
+
+
+def test_a_candidate_is_led_round_the_minima_that_trap_a_refinement():
+    misfit, reference, truth = problem("harmonic_oscillator")
+    rng = np.random.default_rng(0)
+    starts = [truth * 3.0 ** rng.uniform(-1, 1, len(truth)) for _ in range(6)]
+    trapped = sum(refine(misfit, start, BOX).cost > reference.cost + 1e-3 for start in starts)
+    led = sum(multistart(misfit, BOX, starts=0, candidates=[s])[0].cost <= reference.cost + 1e-3 for s in starts)
+    assert trapped > 0 and led > len(starts) - trapped

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.optimize import lsq_linear
 
-from odejet.trust import Solver, triangle
+from odejet.trust import Solver, secant, triangle
 
 
 def problem(seed, n=6, condition=1e3):
@@ -76,3 +76,20 @@ def test_what_nothing_depends_on_does_not_move():
     r[:, 2] = 0
     step = Solver(r, c, np.full(6, -np.inf), np.full(6, np.inf)).step(1e9)
     assert abs(step.move[2]) < 1e-12 and np.all(np.isfinite(step.move))
+
+
+def test_the_secant_update_is_symmetric_and_meets_its_equation():
+    rng = np.random.default_rng(2)
+    half = rng.standard_normal((5, 5))
+    move, structured = rng.standard_normal(5), rng.standard_normal(5)
+    change = structured + (half @ half.T + 5 * np.eye(5)) @ move
+    first = secant(np.zeros((5, 5)), move, change, structured)
+    np.testing.assert_allclose(first @ move, structured, rtol=1e-10)
+    np.testing.assert_allclose(first, first.T, rtol=1e-12)
+
+
+def test_the_curved_model_steps_to_the_minimum_of_its_quadratic():
+    _, _, r, c = problem(4, condition=10)
+    extra = np.diag(np.linspace(-0.1, 3, 6))
+    step = Solver(r, c, np.full(6, -np.inf), np.full(6, np.inf)).curved(extra).step(1e9)
+    np.testing.assert_allclose((r.T @ r + extra) @ step.move, -r.T @ c, rtol=1e-8)

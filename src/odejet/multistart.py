@@ -8,9 +8,10 @@ on all of the data.
 
 from __future__ import annotations
 
+import itertools
 import math
 import time
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -65,19 +66,21 @@ def multistart(
     time_limit: float = math.inf,
     goal: float = -math.inf,
     agree: int = 2,
+    candidates: Sequence[np.ndarray] = (),
 ) -> list[Refined]:
     """The optima that were found, best first; the same for the same seed, as far as time allows.
 
     The search ends when an optimum's cost is at most `goal` or its residuals are down to rounding, when the best one
     was reached from `agree` starts and its residuals have no memory, when `starts` are used up or when the time is
     over.  `scale` is the size of each unknown, known or guessed: where there are no bounds starts lie around it.
-    `levels` are noise levels to begin the refinements with.
+    `levels` are noise levels to begin the refinements with; `candidates` are starts that go before those drawn.
     """
     deadline = time.perf_counter() + time_limit
     sizes = np.ones(len(misfit.unknowns)) if scale is None else np.asarray(scale, dtype=float)
     frame = coordinates.choose(misfit.unknowns, sizes, bounds, positive, misfit.model.bounds)
     search = _Search(misfit, frame, levels, deadline)
-    for batch in _batches(frame, sizes, starts, np.random.default_rng(seed)):
+    given = [frame.inside(np.array(candidates, dtype=float))] if len(candidates) else []
+    for batch in itertools.chain(given, _batches(frame, sizes, starts, np.random.default_rng(seed))):
         for followed in search.best(batch):
             search.finish(followed)
             if search.over(goal, agree):
