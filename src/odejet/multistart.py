@@ -164,8 +164,8 @@ class _Search:
 
 def _batches(frame: Coordinates, sizes: np.ndarray, starts: int, rng: np.random.Generator) -> Iterator[np.ndarray]:
     """Latin hypercubes, in turn on the scale of the coordinates, near the given sizes, and even in the values."""
-    low, high = _sampled_box(frame, sizes, _DECADES, bounded=True)
-    near_low, near_high = _sampled_box(frame, sizes, _NEAR_DECADES, bounded=False)
+    low, high = _sampled_box(frame, sizes, _DECADES, whole=True)
+    near_low, near_high = _sampled_box(frame, sizes, _NEAR_DECADES, whole=False)
     drawn, kind = 0, 0
     while drawn < starts:
         size = min(ROUND, starts - drawn)
@@ -180,14 +180,18 @@ def _batches(frame: Coordinates, sizes: np.ndarray, starts: int, rng: np.random.
         drawn, kind = drawn + size, (kind + 1) % 3
 
 
-def _sampled_box(frame: Coordinates, sizes: np.ndarray, decades: float, bounded: bool) -> tuple[np.ndarray, np.ndarray]:
-    """Where to draw: around the sizes, within the bounds; the bounds themselves where both are given and wanted."""
+def _sampled_box(frame: Coordinates, sizes: np.ndarray, decades: float, whole: bool) -> tuple[np.ndarray, np.ndarray]:
+    """Where to draw: around the sizes and within the bounds.
+
+    The whole means the bounds themselves where both are given, and either sign where it is not known; otherwise an
+    unknown keeps the sign of its size, since few quantities of models are negative.
+    """
     theta_low, theta_high = frame.box
-    around = np.where(sizes == 0, 1.0, np.abs(sizes)) * np.where(frame.signs < 0, -1.0, 1.0)
-    factor = 10.0**decades
-    near = np.where(frame.signs == 0, -around * factor, np.where(frame.signs > 0, around / factor, around * factor))
-    far = np.where(frame.signs == 0, around * factor, np.where(frame.signs > 0, around * factor, around / factor))
-    low, high = np.maximum(frame.to(near), theta_low), np.minimum(frame.to(far), theta_high)
+    signs = np.where(frame.signs != 0, frame.signs, np.where(sizes < 0, -1.0, 1.0))
+    ends = np.sort(signs * np.where(sizes == 0, 1.0, np.abs(sizes)) * 10.0 ** np.array([[-decades], [decades]]), axis=0)
+    if whole:
+        ends = np.where(frame.signs == 0, np.abs(ends).max(axis=0) * np.array([[-1.0], [1.0]]), ends)
+    low, high = np.maximum(frame.to(ends[0]), theta_low), np.minimum(frame.to(ends[1]), theta_high)
     given = (np.abs(frame.low) < coordinates.HIGHEST) & (np.abs(frame.high) < coordinates.HIGHEST)
-    whole = (given & bounded) | (low >= high)
-    return np.where(whole, theta_low, low), np.where(whole, theta_high, high)
+    all_of_it = (given & whole) | (low >= high)
+    return np.where(all_of_it, theta_low, low), np.where(all_of_it, theta_high, high)
