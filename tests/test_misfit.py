@@ -196,3 +196,23 @@ def test_sds_in_one_experiment_only_are_refused():
 def test_refusals(options, sentence):
     with pytest.raises(ModelError, match=sentence):
         Misfit(DECAY, decay_data(), **options)
+
+
+def test_every_experiment_has_its_own_input():
+    model = Model({"x": "-k*x + u"}, {"y": "x"}, inputs={"u": "0"})
+    times = np.linspace(0, 3, 12)
+    data = Data.join(
+        [
+            Data(times, {"y": np.zeros(12)}),
+            Data(times, {"y": np.zeros(12)}, inputs={"u": "2"}),
+            Data(times, {"y": np.zeros(12)}, inputs={"u": 1 + times}),
+        ]
+    )
+    misfit, k = Misfit(model, data), 0.8
+    found = misfit.evaluate(np.array([1.0, 0.5, 0.3, k])).residuals.reshape(3, 12)
+    decay = np.exp(-k * times)
+    np.testing.assert_allclose(found[0], decay, rtol=1e-10)
+    np.testing.assert_allclose(found[1], 0.5 * decay + 2 / k * (1 - decay), rtol=1e-10)
+    # x' = -k x + 1 + t has the solution t/k + (k - 1)/k^2 and what decays
+    settled = times / k + (k - 1) / k**2
+    np.testing.assert_allclose(found[2], settled + (0.3 - settled[0]) * decay, rtol=1e-8)
