@@ -351,6 +351,51 @@ def test_the_model_file_is_recognised_under_other_names(decay, capsys):
         assert refused(capsys, argv) == f"{name}: this is the model file; name another file to write to"
 
 
+DRIVEN = """
+[states]
+x = "-k*x + u"
+
+[outputs]
+y = "x + u"
+
+[inputs]
+u = "sampled"
+"""
+
+
+@pytest.fixture
+def driven(tmp_path, monkeypatch) -> list[str]:
+    """A simulation that wants samples."""
+    monkeypatch.chdir(tmp_path)
+    Path("driven.toml").write_text(DRIVEN)
+    Path("inputs.csv").write_text("time;u\n0;0\n1;0\n1;2,5\n4;2,5\n")
+    return ["simulate", "driven.toml", *VALUES, *TIMES, "-q"]
+
+
+def test_inputs_from_a_file(driven, capsys):
+    """Decay from 3, and towards 2.5/k = 5 from t = 1 on; an output that jumps has the later value at the jump."""
+    assert main([*driven, "--inputs", "inputs.csv"]) == 0
+    _, rows = table(capsys.readouterr().out)
+    at_one = 3 * math.exp(-0.5)
+    later = [5 + (at_one - 5) * math.exp(-0.5 * (t - 1)) for t in (1, 2, 3, 4)]
+    np.testing.assert_allclose(rows[:, 1], [3, *(x + 2.5 for x in later)], rtol=1e-13)
+
+
+def test_inputs_that_are_refused(driven, capsys):
+    assert "the input 'u' is sampled; give its samples with --inputs FILE" in refused(capsys, driven)
+    assert "no.csv: there is no such file" in refused(capsys, [*driven, "--inputs", "no.csv"])
+    written = [*driven, "--inputs", "inputs.csv", "-o", "inputs.csv"]
+    assert "inputs.csv: this is the file of the inputs; name another file to write to" in refused(capsys, written)
+    for text, sentence in (
+        ("time,u\n0,0\n1,zero\n", "bad.csv: line 3, column 'u': 'zero' is not a number"),
+        ("time,u\n0,0\n1,1\n", "the inputs are sampled from t = 0 to 1, but the simulation goes beyond"),
+        ("time,v\n0,0\n4,1\n", "the model has no input 'v'"),
+        ("time\n0\n", "bad.csv: there is no column but 'time'"),
+    ):
+        Path("bad.csv").write_text(text)
+        assert sentence in refused(capsys, [*driven, "--inputs", "bad.csv"])
+
+
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="nothing is forbidden to root")
 def test_a_forbidden_directory(decay, capsys):
     Path("closed").mkdir(mode=0o500)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pickle
+import re
+from pathlib import Path
 
 import numpy as np
 import pandas
@@ -155,14 +157,17 @@ def test_tidy_tables_in_the_words_of_petab(tmp_path):
         ("time,y,experimentId\n0,1,a\n1,2,\n", "line 3: the name of the experiment is missing"),
         ("observableId,time,measurement,observableParameters\ny,0,1,3\n", "'observableParameters' is not understood"),
         ("observableId,time,measurement,noiseSd\ny,0,1,0.1\ny,1,1,\n", "'y': standard deviations must be positive"),
-        ("observableId,time,measurement,noiseSd\ny,0,1,0\n", "'y': standard deviations must be positive"),
+        ("observableId,time,measurement,noiseSd\ny,0,1,1\n#\ny,1,1,-2\n", "line 4: the standard deviation -2 is not"),
+        ("observableId,time,measurement,noiseSd\ny,0,1,0\n", "line 2: the standard deviation 0 is not positive"),
         ("time,y 1\n0,1\n", "'y 1' is not a name"),
+        ("time,µ,μ\n0,1,2\n", "two columns have the same name"),
+        ("observableId,time,measurement\nµ,0,1\nμ,1,2\n", "two observables are called 'μ'"),
         ("time\n0\n", "nothing was measured"),
     ],
 )
 def test_tables_that_are_refused(tmp_path, text, sentence):
     path = tmp_path / "data.csv"
-    path.write_text(text)
+    path.write_text(text, encoding="utf-8")
     with pytest.raises(oj.DataError, match=sentence) as caught:
         oj.Data.from_csv(path)
     assert str(caught.value).startswith(str(path))
@@ -214,6 +219,8 @@ def test_columns_find_their_place_in_the_model():
     assert isinstance(experiment.inputs["u"], Sampled)
     assert experiment.inputs["u"].times.tolist() == [0, 2]
     assert experiment.points == 6
+    again = only(checked(oj.Data.of([experiment]), MODEL))
+    assert (again.outputs, again.inputs) == (experiment.outputs, experiment.inputs)
 
 
 def test_an_output_that_was_never_measured_is_not_used():
@@ -303,3 +310,19 @@ def test_what_simulate_writes_is_what_data_read(tmp_path, monkeypatch, capsys):
     assert list(experiment.outputs) == ["y1", "slow"]
     assert experiment.points == 18
     np.testing.assert_allclose(experiment.outputs["y1"].times, np.linspace(0, 4, 9), rtol=1e-15)
+
+
+def test_the_documentation_runs(tmp_path, capsys):
+    page = (Path(__file__).parents[1] / "docs" / "data.md").read_text(encoding="utf-8")
+    (code,) = re.findall(r"^```python\n(.*?)^```$", page, flags=re.MULTILINE | re.DOTALL)
+    exec(compile(code, "docs/data.md", "exec"), {})
+    assert capsys.readouterr().out.endswith("cold 0.0 4.0 11 9 True\nhot 0.0 4.0 9 9 False\n")
+    wide, tidy = re.findall(r"^```csv\n(.*?)^```$", page, flags=re.MULTILINE | re.DOTALL)
+    (answer,) = re.findall(r"^```text\n(.*?)\n```$", page, flags=re.MULTILINE | re.DOTALL)
+    for text, points in ((wide, 5), (tidy, 3)):
+        (tmp_path / "data.csv").write_text(text)
+        assert only(oj.Data.from_csv(tmp_path / "data.csv")).points == points
+    (tmp_path / "data.csv").write_text(wide.replace("1.47", "two"))
+    with pytest.raises(oj.DataError) as caught:
+        oj.Data.from_csv(tmp_path / "data.csv")
+    assert str(caught.value) == f"{tmp_path / answer}"

@@ -195,6 +195,19 @@ def test_latex():
     assert model._repr_latex_() == f"$$\n{model.latex()}\n$$"
 
 
+def test_sampled_inputs(tmp_path):
+    model = Model({"x": "-k*x + u"}, {"y": "x"}, inputs={"u": None, "v": "t"}, name="driven")
+    assert model.inputs["u"] is None
+    assert model == Model({"x": "-k*x + u"}, {"y": "x"}, inputs={"u": "sampled", "v": "t"}, name="driven")
+    assert model.parameters == ("k",)
+    assert "u(t) = sampled" in repr(model)
+    assert r"u(t) &= \text{sampled}" in model.latex()
+    model.to_toml(tmp_path / "driven.toml")
+    assert 'u = "sampled"' in (tmp_path / "driven.toml").read_text()
+    assert Model.from_toml(tmp_path / "driven.toml") == model
+    assert pickle.loads(pickle.dumps(model)) == model != model.replace(inputs={"u": "t", "v": "t"})
+
+
 class Page(HTMLParser):
     def __init__(self, text: str) -> None:
         super().__init__()

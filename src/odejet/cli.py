@@ -266,6 +266,9 @@ def _check(arguments: argparse.Namespace, model: Model) -> None:
         raise ModelError(f"--max-steps: expected a whole number of at least 1, not {arguments.max_steps}")
     if not model.outputs and not arguments.states:
         raise ModelError(f"{arguments.model}: the model has no outputs; add a table [outputs], or ask for --states")
+    missing = [name for name, expression in model.inputs.items() if expression is None]
+    if missing and not arguments.inputs:
+        raise ModelError(f"{arguments.model}: the input '{missing[0]}' is sampled; give its samples with --inputs FILE")
     if arguments.plot and Path(arguments.plot).suffix.lower() not in PLOTS:
         raise ModelError(f"--plot {arguments.plot}: the name must end in one of {', '.join(PLOTS)}")
     _check_files(arguments)

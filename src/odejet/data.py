@@ -122,10 +122,11 @@ class Data:
         everything = tuple(experiments)
         if not everything:
             raise DataError("there is no experiment; give at least one")
-        names = [experiment.name for experiment in everything]
-        for i, name in enumerate(names):
-            if name in names[:i]:
-                raise DataError(f"two experiments are called {clipped(name)}; give them different names")
+        names = set()
+        for experiment in everything:
+            if experiment.name in names:
+                raise DataError(f"two experiments are called {clipped(experiment.name)}; give them different names")
+            names.add(experiment.name)
         data = cls.__new__(cls)
         object.__setattr__(data, "experiments", everything)
         return data
@@ -451,15 +452,25 @@ def _table(frame: pandas.DataFrame) -> csv.Table:
 
 
 def _from_table(table: csv.Table) -> Data:
+    if not len(table.numbers[csv.TIME]):
+        raise DataError(f"{table.where}: there are no rows, so that nothing was measured")
     labels = next((table.texts[name] for name in csv.EXPERIMENT if name in table.texts), None)
     if labels is None:
         labels = csv.Labels(("experiment1",), np.zeros(len(table.numbers[csv.TIME]), dtype=np.int64))
     _check_texts(table, labels)
+    _check_sds(table)
     try:
         build = _tidy if table.tidy else _wide
-        return Data.of(build(table, np.flatnonzero(labels.codes == i), name) for i, name in enumerate(labels.names))
+        return Data.of(build(table, rows, labels.names[i]) for i, rows in _groups(labels.codes))
     except DataError as error:
         raise DataError(f"{table.where}: {error}") from None
+
+
+def _groups(codes: np.ndarray) -> list[tuple[int, np.ndarray]]:
+    """Every code with the positions at which it stands, in one pass whatever their number."""
+    order = np.argsort(codes, kind="stable")
+    present, first = np.unique(codes[order], return_index=True)
+    return list(zip(present.tolist(), np.split(order, first[1:]), strict=True))
 
 
 def _check_texts(table: csv.Table, labels: csv.Labels) -> None:
@@ -472,6 +483,14 @@ def _check_texts(table: csv.Table, labels: csv.Labels) -> None:
         if name not in (csv.OBSERVABLE, *csv.EXPERIMENT, *IGNORED) and column.names != ("",):
             known = f"{csv.OBSERVABLE}, {csv.TIME}, {csv.MEASUREMENT}, {csv.SD} and {csv.EXPERIMENT[0]}"
             raise DataError(f"{table.where}: the column {clipped(name)} is not understood; known are {known}")
+
+
+def _check_sds(table: csv.Table) -> None:
+    if table.tidy and csv.SD in table.numbers:
+        bad = table.numbers[csv.SD] <= 0
+        if bad.any():
+            sd = table.numbers[csv.SD][bad][0]
+            raise DataError(f"{table.place(int(bad.argmax()))}: the standard deviation {sd:g} is not positive")
 
 
 def _wide(table: csv.Table, rows: np.ndarray, name: str) -> Experiment:
@@ -490,10 +509,11 @@ def _tidy(table: csv.Table, rows: np.ndarray, name: str) -> Experiment:
     observables = table.texts[csv.OBSERVABLE]
     times, values = table.numbers[csv.TIME], table.numbers[csv.MEASUREMENT]
     sds = table.numbers.get(csv.SD)
-    codes = observables.codes[rows]
     series = {}
-    for i, key in enumerate(observables.names):
-        members = rows[codes == i]
+    for i, places in _groups(observables.codes[rows]):
+        key, members = observables.names[i], rows[places]
         known = None if sds is None or np.isnan(sds[members]).all() else sds[members]
+        if _checked_name(key) in series:
+            raise DataError(f"two observables are called '{_checked_name(key)}'; use one spelling")
         series[_checked_name(key)] = _series(key, times[members], values[members], known)
     return _experiment(_checked_label(name), series, {}, {})

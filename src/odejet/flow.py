@@ -181,7 +181,9 @@ class _Problem:
         pieces = self.flow.pieces
         drive = steps.NO_DRIVE
         if self.flow.driven:
-            drive = steps.Drive(pieces.knots, pieces.coefficients, pieces.series(times, 0)[:, :, 0])
+            drive = steps.Drive(
+                pieces.knots, pieces.coefficients, np.ascontiguousarray(pieces.series(times, 0)[:, :, 0])
+            )
         limit = max_steps + len(pieces.knots)
         arguments = (drive, start, np.ascontiguousarray(times), tolerance, limit, tape.work, TABLES)
         status, done, reached, count, _, trajectory, outputs = steps.integrate(

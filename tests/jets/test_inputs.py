@@ -65,6 +65,11 @@ def test_between_jumps_smooth_samples_stay_smooth():
     np.testing.assert_allclose(wave(times), np.where(times < 4, np.sin(times), 5 + np.cos(times)), atol=1e-5)
 
 
+def test_samples_that_no_polynomial_can_join():
+    with pytest.raises(oj.DataError, match="change too fast"):
+        sampled([0, 1e-320, 1], [0, 1, 2])(0.5)
+
+
 def test_repeated_rows_are_one_sample():
     held = sampled([2, 0, 0, 1, 1, 1, 2], [5, 3, 3, 4, 4, 4, 5])
     assert (held.times.tolist(), held.values.tolist()) == ([0, 1, 2], [3, 4, 5])

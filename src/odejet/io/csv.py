@@ -215,7 +215,7 @@ class _Parser:
         with warnings.catch_warnings():
             warnings.simplefilter("error", pandas.errors.ParserWarning)  # cells beyond the last column
             try:
-                return pandas.read_csv(io.StringIO(body), **options, **exactly)
+                return pandas.read_csv(io.BytesIO(body.encode()), **options, **exactly)
             except (ValueError, OverflowError, pandas.errors.ParserWarning):
                 return None
 

@@ -44,8 +44,13 @@ class Sampled:
         """The input as a piecewise polynomial of one row."""
         jumps = np.flatnonzero(np.diff(self.times) == 0) + 1
         parts = np.split(np.arange(len(self.times)), jumps)
-        coefficients = [_joined(self.times[part], self.values[part]) for part in parts if len(part) > 1]
-        return Pieces(np.unique(self.times), np.concatenate(coefficients)[None])
+        with np.errstate(all="ignore"):
+            joined = np.concatenate([_joined(self.times[part], self.values[part]) for part in parts if len(part) > 1])
+        if not np.isfinite(joined).all():
+            raise DataError(
+                "the samples of an input change too fast for numbers to tell; write a jump as one time twice"
+            )
+        return Pieces(np.unique(self.times), joined[None])
 
     def __call__(self, t: np.ndarray | float) -> np.ndarray:
         """The values at times; at a jump, the later one."""

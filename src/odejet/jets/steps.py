@@ -222,12 +222,13 @@ def sample(c, layout, order, t, unit, times, first, last, trajectory):
 def observe(memory, layout, drive, times, first, last, trajectory, outputs, tables, modulus):
     """All outputs at times[first:last], from the states there."""
     c = pointer(memory)
-    lanes, n, q, none = layout.lanes, len(layout.states), len(layout.outputs), np.int64(0)
+    lanes, n, q, m, none = layout.lanes, len(layout.states), len(layout.outputs), len(layout.inputs), np.int64(0)
     code, terms, source, target = pointer(layout.observe), pointer(layout.terms), pointer(trajectory), pointer(outputs)
+    inputs, driven = pointer(layout.inputs), pointer(drive.values)
     for i in range(first, last):
         poke(c, layout.time, times[i])
-        for j in range(len(layout.inputs)):
-            poke(c, layout.inputs[j], drive.values[i, j])
+        for j in range(m):
+            poke(c, peek(inputs, j), peek(driven, i * m + j))
         for s in range(n):
             if layout.states[s] >= layout.dynamic:
                 for lane in range(0, lanes, WIDTH):
@@ -300,8 +301,10 @@ def integrate(layout, point, constants, parameters, states, drive, start, times,
     # Named integers: numba would compile the kernels below anew for every literal.
     none, first_order, highest = np.int64(0), np.int64(1), np.int64(MAX_ORDER)
     status, done, steps, probe, calm, order = np.int64(EXHAUSTED), none, none, none, none, highest
-    piece = first_piece(drive.knots, t, direction)
-    steer(c, layout, drive, piece, t, 1.0)
+    knots, driven = drive.knots, len(layout.inputs) > 0
+    piece = first_piece(knots, t, direction)
+    if driven:
+        steer(c, layout, drive, piece, t, 1.0)
     expand(c, layout, t, first_order, layout.split[1], pointers, modulus)
     unit = first_unit(c, layout, max(span, 1e-300))
     while steps < max_steps:
@@ -311,7 +314,8 @@ def integrate(layout, point, constants, parameters, states, drive, start, times,
             order, probe = highest, max(8, 2 * steps)
         for k in range(len(advances)):
             advances[k] = unit * reciprocals[k]
-        steer(c, layout, drive, piece, t, unit)
+        if driven:  # a call is not free: numba counts references to all arrays of a layout
+            steer(c, layout, drive, piece, t, unit)
         expand(c, layout, t, order, layout.split[1], pointers, modulus)
         if not finite(c, layout, order):
             # Perhaps only the powers of the unit are too large.
@@ -320,7 +324,7 @@ def integrate(layout, point, constants, parameters, states, drive, start, times,
                 continue
             status = NONFINITE
             break
-        stop = next_stop(drive.knots, piece, direction, end)
+        stop = next_stop(knots, piece, direction, end) if driven else end
         remaining, ahead = abs(end - t), abs(stop - t)
         longest = min(ahead / unit, _LONGEST)
         if probing:
