@@ -40,6 +40,8 @@ def test_freedom_level_and_criteria_of_a_straight_line():
     assert found.bic == pytest.approx(2 * np.log(40) - 2 * loglikelihood)
     misfit, end = line(values, noise=None)
     assert check(misfit, end).aic == pytest.approx(2 * 3 + 2 * end.cost)
+    plain = Misfit(LINE, Data(TIMES, {"y": values}), weights="none")
+    assert check(plain, refine(plain, np.ones(2))).aic == pytest.approx(2 * 3 + 2 * end.cost)
 
 
 def test_a_reference_level_judges_the_size():

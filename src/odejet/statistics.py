@@ -93,8 +93,10 @@ def check(misfit: Misfit, refined: Refined, reference: np.ndarray | None = None)
                 _runs_tail(residuals, courses),
             )
         )
-    free = basis.shape[1] + int(misfit.estimated.sum())
-    cost = refined.cost
+    free, cost = basis.shape[1] + int(misfit.estimated.sum()), refined.cost
+    if not misfit.weighted:  # half the squares are no likelihood; one noise level for all outputs makes them one
+        variance = max(2 * cost / misfit.points, float(misfit.floors.max()) ** 2)
+        free, cost = free + 1, 0.5 * misfit.points * math.log(2 * math.pi * variance) + cost / variance
     return FitCheck(tuple(checks), basis.shape[1], 2 * free + 2 * cost, free * math.log(misfit.points) + 2 * cost)
 
 
