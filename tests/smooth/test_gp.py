@@ -3,11 +3,12 @@
 import mpmath
 import numpy as np
 import pytest
+from scipy.stats import multivariate_normal
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, RationalQuadratic, WhiteKernel
 
 from odejet.smooth import DataError, Kernel, exact, fixed, series
-from odejet.smooth.gp import Design, decompose, fit_rq, fit_se, shortened, truncation
+from odejet.smooth.gp import Design, fit_rq, fit_se, likeliest, shortened, truncation
 from tests.smooth.test_kernels import exact_kernel
 
 
@@ -106,12 +107,34 @@ def test_likelihood_is_at_least_that_of_scikit_learn(noise: float) -> None:
     assert ours.noise == pytest.approx(np.sqrt(theirs.kernel_.k2.noise_level) * data.scale, rel=0.02)
 
 
-def test_both_decompositions_agree() -> None:
-    data = sample(400, 0.1)
-    slow, fast = Design.of(data, 120), Design.of(data, 120, noisy=True)
-    one, other = decompose(slow, Kernel(0.3)), decompose(fast, Kernel(0.3))
-    assert one.ratio.evidence == pytest.approx(other.ratio.evidence, abs=1e-6)
-    assert one.ratio.noise == pytest.approx(other.ratio.noise, rel=1e-6)
+@pytest.mark.parametrize("regular", [False, True])
+@pytest.mark.parametrize("kernel", [Kernel(0.3), Kernel(0.5, 1.5)])
+def test_evidence_is_that_of_the_dense_covariance(kernel: Kernel, regular: bool) -> None:
+    data = sample(90, 0.1, regular=regular)
+    assert data.symmetric == regular
+    found = likeliest(Design.of(data, 100), kernel)
+    x = data.x(data.times)
+    covariance = found.signal * (kernel(x[:, None] - x) + found.ratio * np.eye(len(x)))
+    expected = multivariate_normal(np.zeros(len(x)), covariance).logpdf(data.standardised)
+    assert found.evidence == pytest.approx(expected, abs=1e-6)
+
+
+@pytest.mark.parametrize("points", [60, 61])
+@pytest.mark.parametrize("known", [False, True])
+def test_parts_of_symmetric_times_are_the_whole(points: int, known: bool) -> None:
+    """Moving one time by less than the noise can tell makes the times asymmetric, and nothing else."""
+    data = sample(points, 0.1, regular=True)
+    sds = 0.1 + 0.05 * np.cos(data.x(data.times)) if known else None
+    sds = None if sds is None else 0.5 * (sds + sds[::-1])
+    moved = data.times.copy()
+    moved[7] += 1e-12
+    halves, whole = series(data.times, data.values, sds), series(moved, data.values, sds)
+    assert halves.symmetric
+    assert not whole.symmetric
+    ours, theirs = (fixed(d, Kernel(0.9), 1.5, 1.0 if known else 0.1).jet(2.2, 4) for d in (halves, whole))
+    assert ours.mean == pytest.approx(theirs.mean, rel=1e-7)
+    assert ours.gains == pytest.approx(theirs.gains, rel=1e-7)
+    assert np.abs(ours.weights - theirs.weights).max() < 1e-7 * np.abs(theirs.weights).max()
 
 
 def test_shortened_keeps_the_kernel_and_shortens_it() -> None:

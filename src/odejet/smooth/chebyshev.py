@@ -14,7 +14,6 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.linalg import solve_triangular
 
 from odejet.smooth.series import Compressed, Series
 from odejet.smooth.smoother import Polynomial
@@ -68,7 +67,7 @@ def flat(data: Series, size: int) -> ChebyshevFit:
 
 def _of_degree(data: Series, compressed: Compressed, degree: int, name: str) -> ChebyshevFit:
     terms = degree + 1
-    operator = solve_triangular(compressed.factor[:terms, :terms], np.eye(terms))
+    operator = compressed.inverse[:terms, :terms]
     freedom = max(len(data) - terms, 1)
     noise = np.sqrt(_residuals(compressed)[terms] / freedom) * data.unit
     evidence = -0.5 * float(_criterion(data, compressed, "bic")[degree])

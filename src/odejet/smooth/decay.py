@@ -13,8 +13,8 @@ their evidence.
 from __future__ import annotations
 
 import numpy as np
-from scipy.linalg import solve_triangular
 
+from odejet.smooth.chain import links
 from odejet.smooth.evidence import Ratio, best_ratio
 from odejet.smooth.search import climb
 from odejet.smooth.series import Series
@@ -38,14 +38,14 @@ def fit(data: Series, size: int) -> list[Polynomial]:
 def _fit_power(data: Series, size: int, power: float) -> Polynomial:
     compressed = data.compressed(size)
     most = max(int(SHARE * data.distinct), min(6, data.distinct - 1))
-    factor, coordinates, tail = compressed.leading(min(size, most))
+    _, coordinates, tail = compressed.leading(min(size, most))
     steps = np.arange(len(coordinates)) ** power
 
     def prior(log_rate: float) -> tuple[np.ndarray, Ratio]:
         # Variances below any noise are all the same; without a floor they would underflow.
         variances = np.exp(np.maximum(-2.0 * np.exp(log_rate) * steps, -200.0))
         known = data.sds is not None
-        return variances, best_ratio(variances, coordinates, tail + data.floor, len(data), known)
+        return variances, best_ratio(links(variances, coordinates), tail + data.floor, len(data), known)
 
     slowest = np.log(SLOWEST / max(steps[-1], 1.0))
     starts = np.linspace(slowest, FASTEST, 2 + int((FASTEST - slowest) / SPACING))
@@ -53,7 +53,7 @@ def _fit_power(data: Series, size: int, power: float) -> Polynomial:
     variances, ratio = prior(log_rate)
     shrink = variances / (variances + ratio.ratio)
     terms = 1 + int(np.flatnonzero(shrink > NEGLIGIBLE)[-1])
-    operator = solve_triangular(factor[:terms, :terms], np.diag(shrink[:terms]))
+    operator = compressed.inverse[:terms, :terms] * shrink[:terms]
     described = f"coordinates fall as exp(-{np.exp(log_rate):.3g} k^{power:g})"
     noise = ratio.noise * data.unit
     return Polynomial(

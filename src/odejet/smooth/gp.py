@@ -8,23 +8,26 @@ and sines with known variances,
     f(x) = sum_q sqrt(w_q S(w_q)) (xi_q cos(w_q x) + eta_q sin(w_q x)),        xi, eta standard normal,
 
 whose Chebyshev coefficients are a fixed table times those square roots: a *factor* of the prior covariance, accurate to
-rounding in every column.  Together with the triangular factor of the design, one singular value decomposition per
-length scale yields the marginal likelihood for all signal and noise variances, whatever the number of points.
+rounding in every column.  Together with the triangular factor of the design, one bidiagonalisation per length scale
+yields the marginal likelihood for all signal and noise variances, whatever the number of points, and one orthogonal
+factorisation the posterior mean.  Where the times are symmetric, the even and the odd part are fitted apart.
 
 `exact` is the textbook form with a dense Cholesky factor, for few points and as a check.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
+from math import sqrt
 from typing import NamedTuple
 
 import numpy as np
 from scipy.fft import dct
-from scipy.linalg import cho_factor, cho_solve
+from scipy.linalg import cho_factor, cho_solve, lapack, solve_triangular
 
+from odejet.smooth.chain import chain
 from odejet.smooth.evidence import Ratio, best_ratio
 from odejet.smooth.kernels import Kernel
 from odejet.smooth.search import bracketed, climb, parabola
@@ -37,8 +40,6 @@ RESOLUTION = 4.0
 """The shortest length scale tried, times the number of basis functions."""
 LOWEST_FREQUENCY = 1e-4
 """Lower frequencies, in radians per half of the time span, are a constant."""
-SMALL = 100
-"""Up to this size a singular value decomposition costs no more than squaring."""
 STARTS = 0.75
 """Spacing of the starting values of the search, in the logarithm of the length scale."""
 SHAPES = (0.4, 1.0, 3.0, 10.0)
@@ -55,33 +56,32 @@ class GaussianProcess(Polynomial):
     """The signal sd in natural units."""
 
 
+class Part(NamedTuple):
+    """Basis functions, and the coordinates of the data that see nothing else."""
+
+    columns: slice
+    factor: np.ndarray
+    coordinates: np.ndarray
+
+
 class Design(NamedTuple):
     """What the fits of one series share: the leading part of its compressed form."""
 
     series: Series
-    factor: np.ndarray
+    parts: tuple[Part, ...]
+    """Everything, or the even and the odd polynomials of symmetric times."""
     coordinates: np.ndarray
     outside: float
     size: int
     computed: int
-    noisy: bool = False
-    """Whether the noise is known to be far above 1e-8 of the signal."""
 
     @classmethod
-    def of(cls, data: Series, size: int, noisy: bool = False) -> Design:
+    def of(cls, data: Series, size: int) -> Design:
         compressed = data.compressed(size)
         factor, coordinates, tail = compressed.leading(size)
-        return cls(data, factor, coordinates, tail + data.floor, size, compressed.size, noisy)
-
-
-class Decomposition(NamedTuple):
-    """One kernel seen through the data: prior and noise made diagonal."""
-
-    left: np.ndarray
-    variances: np.ndarray
-    loading: np.ndarray
-    """Prior covariance of the Chebyshev coefficients with the rotated coordinates."""
-    ratio: Ratio
+        found = (slice(0, None, 2), slice(1, None, 2)) if data.symmetric else (slice(None),)
+        parts = tuple(Part(columns, factor[columns, columns], coordinates[columns]) for columns in found)
+        return cls(data, parts, coordinates, tail + data.floor, size, compressed.size)
 
 
 def fit_se(design: Design, guess: float | None = None) -> GaussianProcess:
@@ -155,38 +155,55 @@ def shortened(design: Design, fitted: GaussianProcess, factor: float = 0.6) -> G
 
 
 class Trials:
-    """Kernels tried in a search; the best one's decomposition is kept."""
+    """Kernels tried in a search, and the best of them."""
 
     def __init__(self, design: Design) -> None:
         self.design = design
-        self.best: tuple[Kernel, Decomposition] | None = None
+        self.best: tuple[Kernel, Ratio] | None = None
 
     def __call__(self, kernel: Kernel) -> float:
         """The evidence of a kernel."""
-        found = decompose(self.design, kernel)
-        if self.best is None or found.ratio.evidence > self.best[1].ratio.evidence:
+        found = likeliest(self.design, kernel)
+        if self.best is None or found.evidence > self.best[1].evidence:
             self.best = kernel, found
-        return found.ratio.evidence
+        return found.evidence
 
     def process(self, name: str) -> GaussianProcess:
         assert self.best is not None
-        return _assemble(self.design, *self.best, name)
+        return at(self.design, self.best[0], name, self.best[1])
+
+
+def likeliest(design: Design, kernel: Kernel) -> Ratio:
+    """The best signal and noise for one kernel in units of half the time span."""
+    seen = [(part.factor @ prior, part.coordinates) for part, prior in _with_priors(design, kernel)]
+    return best_ratio(chain(seen), design.outside, len(design.series), design.series.sds is not None)
 
 
 def at(design: Design, kernel: Kernel, name: str, ratio: Ratio | None = None) -> GaussianProcess:
     """The process for one kernel (in units of half the time span), signal and noise fitted unless given."""
-    return _assemble(design, kernel, decompose(design, kernel, ratio), name)
-
-
-def _assemble(design: Design, kernel: Kernel, found: Decomposition, name: str) -> GaussianProcess:
-    data, chosen = design.series, found.ratio
-    operator = (found.loading / (found.variances + chosen.ratio)) @ found.left.T
+    data, chosen = design.series, likeliest(design, kernel) if ratio is None else ratio
+    operator = np.zeros((design.size, len(design.coordinates)))
+    for part, prior in _with_priors(design, kernel):
+        operator[part.columns, part.columns] = _posterior(part.factor @ prior, prior, chosen.ratio)
     natural = kernel.scaled(data.half_width)
     signal, noise = float(np.sqrt(chosen.signal)) * data.scale, chosen.noise * data.unit
     described = f"length scale {natural.length:.4g}" + ("" if kernel.name == "SE" else f", exponent {kernel.alpha:.3g}")
     return GaussianProcess(
         name, data, operator, design.coordinates, noise, chosen.evidence, design.computed, described, natural, signal
     )
+
+
+def _posterior(seen: np.ndarray, prior: np.ndarray, ratio: float) -> np.ndarray:
+    """From coordinates to posterior means: F A^T (A A^T + g I)^{-1} for a prior factor F, A = R F.
+
+    With [A; sqrt(g) I] = [Q_1; Q_2] S it is F S^{-1} Q_1^T, and nothing is squared.
+    """
+    rows, columns = seen.shape
+    packed, reflections, _, _ = lapack.dgeqrf(np.vstack([seen, sqrt(ratio) * np.eye(columns)]), lwork=64 * columns)
+    upper = packed[:columns]
+    orthonormal, _, _ = lapack.dorgqr(packed, reflections, lwork=64 * columns)
+    solved = solve_triangular(upper, prior.T, trans="T", check_finite=False)
+    return np.asarray(solved.T @ orthonormal[:rows].T)
 
 
 def fixed(data: Series, kernel: Kernel, signal: float, noise: float, size: int = 160) -> GaussianProcess:
@@ -196,27 +213,15 @@ def fixed(data: Series, kernel: Kernel, signal: float, noise: float, size: int =
     return at(Design.of(data, size), kernel.scaled(1.0 / data.half_width), f"gp_{kernel.name.lower()}", given)
 
 
-def decompose(design: Design, kernel: Kernel, ratio: Ratio | None = None) -> Decomposition:
-    """Make design times prior factor diagonal, and find the best signal and noise.
-
-    Squaring the matrix is faster and sound while the noise is far above the square root of rounding.
-    """
-    prior = prior_factor(kernel, design.size)
-    seen = design.factor @ prior
-    if design.noisy and len(seen) > SMALL:
-        variances, left = np.linalg.eigh(seen @ seen.T)
-        variances = np.maximum(variances, 0.0)
-        loading = prior @ (seen.T @ left)
-    else:
-        left, values, right = np.linalg.svd(seen, full_matrices=False)
-        variances, loading = values**2, prior @ (right.T * values)
-    rotated = left.T @ design.coordinates
-    if ratio is None:
-        missed = max(float(design.coordinates @ design.coordinates - rotated @ rotated), 0.0)
-        outside = design.outside + (missed if len(rotated) < len(design.coordinates) else 0.0)
-        known = design.series.sds is not None
-        ratio = best_ratio(variances, rotated, outside, len(design.series), known)
-    return Decomposition(left, variances, loading, ratio)
+def _with_priors(design: Design, kernel: Kernel) -> Iterator[tuple[Part, np.ndarray]]:
+    """The parts of a design with the factors of their priors."""
+    even, odd = prior_factors(kernel, design.size)
+    if len(design.parts) > 1:
+        yield from zip(design.parts, (even, odd), strict=True)
+        return
+    whole = np.zeros((design.size, even.shape[1] + odd.shape[1]))
+    whole[0::2, : even.shape[1]], whole[1::2, even.shape[1] :] = even, odd
+    yield design.parts[0], whole
 
 
 class _Table(NamedTuple):
@@ -259,10 +264,10 @@ def _coefficients(values: np.ndarray) -> np.ndarray:
     return out
 
 
-def prior_factor(kernel: Kernel, size: int) -> np.ndarray:
-    """A matrix F whose product F F^T is the prior covariance of the Chebyshev coefficients, for a kernel in x.
+def prior_factors(kernel: Kernel, size: int) -> tuple[np.ndarray, np.ndarray]:
+    """Matrices F whose products F F^T are the prior covariances of the even and odd Chebyshev coefficients.
 
-    Cosines are even and sines odd, so that two triangular factors of half the size suffice.
+    The kernel is in x.  Cosines are even and sines odd, so that there is no covariance between the two.
     """
     table = _table(size)
     variances = table.weights * kernel.spectral_density(table.frequencies)
@@ -272,12 +277,7 @@ def prior_factor(kernel: Kernel, size: int) -> np.ndarray:
     # What the rule leaves of the unit variance sits at frequencies too low to be told from a constant.
     constant = np.zeros((len(even), 1))
     constant[0] = np.sqrt(max(1.0 - variances.sum(), 0.0)) if variances.sum() < 1.0 - 1e-13 else 0.0
-    upper_even = triangle(np.hstack([constant, even]).T)
-    upper_odd = triangle(odd.T)
-    factor = np.zeros((size, len(upper_even) + len(upper_odd)))
-    factor[0::2, : len(upper_even)] = upper_even.T
-    factor[1::2, len(upper_even) :] = upper_odd.T
-    return factor
+    return triangle(np.hstack([constant, even]).T).T, triangle(odd.T).T
 
 
 def truncation(kernel: Kernel, size: int) -> float:

@@ -32,8 +32,6 @@ if TYPE_CHECKING:
 
 LARGE = 112
 """Bases above this size take their first guess of the kernel from a part of the data."""
-NOISY = 1e-5
-"""Noise above this share of the signal allows squared (faster) decompositions."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,7 +107,7 @@ def fit_output(times: object, values: object, sds: object = None) -> Smoothed:
     size, degree = chebyshev.needed_size(data)
     smoothers: dict[str, Smoother] = {}
     polynomials = [chebyshev.fit(data, size, criterion) for criterion in ("bic", "aicc")]
-    design = _design(data, size, degree, polynomials[0].noise)
+    design = _design(data, size, degree)
     decays = decay.fit(data, design.size)
     processes = _processes(design)
     mixed = blend([*decays, *processes, chebyshev.flat(data, size)], "blend")
@@ -129,11 +127,11 @@ def fit_output(times: object, values: object, sds: object = None) -> Smoothed:
     return Smoothed(data, noise, smoothers, refused)
 
 
-def _design(data: Series, size: int, degree: int, noise: float) -> gp.Design:
+def _design(data: Series, size: int, degree: int) -> gp.Design:
     """A basis with room beyond the degree the data ask for: the prior has a tail."""
     wanted = min(8 * int(np.ceil((1.08 * degree + 22) / 8)), LARGEST_SIZE)
     wanted = min(wanted, size) if size < data.largest_size() else wanted
-    return gp.Design.of(data, wanted, noisy=noise / data.unit > NOISY)
+    return gp.Design.of(data, wanted)
 
 
 def _processes(design: gp.Design) -> list[gp.GaussianProcess]:
@@ -152,7 +150,7 @@ def _guesses(data: Series) -> tuple[Kernel, Kernel]:
     parts = [_part(data, low, high) for low, high in pairwise(edges)]
     sized = [(*chebyshev.needed_size(part), part) for part in parts if part.distinct >= MIN_TIMES and not part.constant]
     size, degree, part = max(sized, key=lambda found: found[1])
-    design = _design(part, size, degree, chebyshev.fit(part, size, "bic").noise)
+    design = _design(part, size, degree)
     se = gp.fit_se(design)
     return se.kernel, gp.fit_rq(design, se).kernel
 
