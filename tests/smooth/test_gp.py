@@ -8,7 +8,7 @@ from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, RationalQuadratic, WhiteKernel
 
 from odejet.smooth import DataError, Kernel, exact, fixed, series
-from odejet.smooth.gp import Design, fit_rq, fit_se, likeliest, shortened, truncation
+from odejet.smooth.gp import Design, fit_rq, fit_se, likeliest, see, shortened, truncation
 from tests.smooth.test_kernels import exact_kernel
 
 
@@ -112,7 +112,8 @@ def test_likelihood_is_at_least_that_of_scikit_learn(noise: float) -> None:
 def test_evidence_is_that_of_the_dense_covariance(kernel: Kernel, regular: bool) -> None:
     data = sample(90, 0.1, regular=regular)
     assert data.symmetric == regular
-    found = likeliest(Design.of(data, 100), kernel)
+    design = Design.of(data, 100)
+    found = likeliest(design, see(design, kernel))
     x = data.x(data.times)
     covariance = found.signal * (kernel(x[:, None] - x) + found.ratio * np.eye(len(x)))
     expected = multivariate_normal(np.zeros(len(x)), covariance).logpdf(data.standardised)

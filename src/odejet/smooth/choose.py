@@ -14,9 +14,8 @@ import numpy as np
 
 from odejet.smooth import noise as noise_of
 from odejet.smooth.aaa import Rational
-from odejet.smooth.gp import GaussianProcess
 from odejet.smooth.series import Series
-from odejet.smooth.smoother import Linear, Polynomial, Smoother
+from odejet.smooth.smoother import Jet, Linear, Polynomial, Smoother
 
 OVERSMOOTHED = 2.0
 """A fit whose own noise is this many times the robust estimate has smoothed the signal away."""
@@ -73,43 +72,36 @@ def _refuse_rational(data: Series, smoother: Rational, noise: float, clean: bool
     return None
 
 
-def refusals_at(
-    data: Series, smoothers: Mapping[str, Smoother], t: float, order: int, noise: float, calm: GaussianProcess | None
-) -> dict[str, str]:
-    """Estimators that are not to be used at this time up to this order, with reasons."""
-    if not data.times[0] <= t <= data.times[-1]:
-        reason = f"t = {t:g} is outside the data, which span {data.times[0]:g} to {data.times[-1]:g}"
-        return dict.fromkeys(smoothers, reason)
-    if calm is None:
-        return {}
-    found = {}
-    highest = max(order, 1)
-    limit = TAKEN_OFF_CLEAN if noise_of.is_clean(data, noise) else TAKEN_OFF
-    usual = calm.jet(t, highest).gains
-    powers = STEEPER ** np.arange(1, highest + 1)
-    for name in POLYNOMIALS:
-        smoother = smoothers.get(name)
-        if not isinstance(smoother, Linear):
-            continue
-        gains = smoother.jet(t, highest).gains
-        tiny = np.finfo(float).tiny
-        excess = gains[1:] / np.maximum(usual[1:], tiny)
-        rise = gains[1:] / np.maximum(inner_gains(smoother, highest)[1:], tiny)
-        bad = np.flatnonzero((excess > limit) & (rise > powers))
-        if len(bad):
-            j = int(bad[0])
-            found[name] = (
-                f"at t = {t:g} its noise gain of order {j + 1} is {rise[j]:.2g} times that in the middle "
-                f"and {excess[j]:.2g} times that of {calm.name}"
-            )
-    return found
+def outside(data: Series, t: float) -> str | None:
+    """Why nothing can be said at this time, if so."""
+    if data.times[0] <= t <= data.times[-1]:
+        return None
+    return f"t = {t:g} is outside the data, which span {data.times[0]:g} to {data.times[-1]:g}"
+
+
+def taken_off(jet: Jet, calm: Jet, inner: np.ndarray, clean: bool) -> str | None:
+    """Why a polynomial is not to be used for a jet, if so, beside the jet of a calm Gaussian process.
+
+    `inner` are the polynomial's usual gains (`inner_gains`), to the order of the jets.
+    """
+    limit, tiny = TAKEN_OFF_CLEAN if clean else TAKEN_OFF, np.finfo(float).tiny
+    excess = jet.gains[1:] / np.maximum(calm.gains[1:], tiny)
+    rise = jet.gains[1:] / np.maximum(inner[1:], tiny)
+    bad = np.flatnonzero((excess > limit) & (rise > STEEPER ** np.arange(1, len(inner))))
+    if not len(bad):
+        return None
+    j, name = int(bad[0]), getattr(calm.smoother, "name", "the Gaussian process")
+    return (
+        f"at t = {jet.time:g} its noise gain of order {j + 1} is {rise[j]:.2g} times that in the middle "
+        f"and {excess[j]:.2g} times that of {name}"
+    )
 
 
 def inner_gains(smoother: Linear, order: int) -> np.ndarray:
     """The median noise gains over the middle of the data."""
     data = smoother.series
     places = data.middle + data.half_width * np.linspace(-0.6, 0.6, 7)
-    return np.median([smoother.jet(t, order).gains for t in places], axis=0)
+    return np.median([jet.gains for jet in smoother.jets(places, order)], axis=0)
 
 
 def order_of_trust(data: Series, noise: float, smoothers: Mapping[str, Smoother]) -> tuple[str, ...]:

@@ -23,6 +23,8 @@ LOWEST, HIGHEST = -78.0, 14.0
 """Range of log g: from noise far below the rounding of the signal to no signal at all."""
 GRID = 47
 REFINEMENTS = 5
+PIVOTS = 8
+"""Pivots multiplied before a logarithm is taken."""
 
 
 @dataclass(frozen=True)
@@ -56,41 +58,41 @@ def _maximise(
     grid = np.linspace(LOWEST, HIGHEST, GRID)
     centre, signal, lowest = 0.0, 1.0, np.inf
     for _ in range(REFINEMENTS):
-        for log_ratio in grid:
-            deviance, variance = _deviance(log_ratio, diagonal, below, data, outside, points, known)
-            if deviance < lowest:
-                centre, signal, lowest = log_ratio, variance, deviance
+        deviances, variances = _deviances(grid, diagonal, below, data, outside, points, known)
+        best = np.argmin(deviances)
+        if deviances[best] < lowest:
+            centre, signal, lowest = grid[best], variances[best], deviances[best]
         step = grid[1] - grid[0]
         grid = np.linspace(max(centre - step, LOWEST), min(centre + step, HIGHEST), 9)
     return centre, signal, -0.5 * lowest
 
 
 @numba.njit(cache=True)
-def _deviance(
-    log_ratio: float,
+def _deviances(
+    logs: np.ndarray,
     diagonal: np.ndarray,
     below: np.ndarray,
     data: np.ndarray,
     outside: float,
     points: int,
     known: bool,
-) -> tuple[float, float]:  # pragma: no cover - compiled
-    """Minus twice the log marginal likelihood and the signal variance for one log g."""
-    ratio = np.exp(log_ratio)
-    total, determinant = outside / ratio, (points - len(diagonal)) * log_ratio
-    kept, product = 1.0, 1.0
+) -> tuple[np.ndarray, np.ndarray]:  # pragma: no cover - compiled
+    """Minus twice the log marginal likelihood and the signal variance for several log g side by side."""
+    ratios = np.exp(logs)
+    totals, determinants = outside / ratios, (points - len(diagonal)) * logs
+    kept, products = np.ones(len(logs)), np.ones(len(logs))
     for i in range(len(diagonal) - 1, -1, -1):
-        inner = ratio + diagonal[i] * kept
-        pivot = inner + below[i]
-        kept = inner / pivot
-        total += data[i] / pivot
-        # One logarithm for many pivots: it would cost more than all the rest.
-        product *= pivot
-        if not 1e-100 < product < 1e100:
-            determinant += np.log(product)
-            product = 1.0
-    determinant += np.log(product)
+        for j in range(len(logs)):
+            inner = ratios[j] + diagonal[i] * kept[j]
+            pivot = inner + below[i]
+            kept[j] = inner / pivot
+            totals[j] += data[i] / pivot
+            products[j] *= pivot
+        # One logarithm for several pivots, which lie between exp(LOWEST) and the number of points: no underflow.
+        if i % PIVOTS == 0:
+            determinants += np.log(products)
+            products[:] = 1.0
     if known:
-        return determinant - points * log_ratio + total * ratio + points * np.log(2.0 * np.pi), 1.0 / ratio
-    signal = total / points
-    return determinant + points * (np.log(2.0 * np.pi * signal) + 1.0), signal
+        return determinants - points * logs + totals * ratios + points * np.log(2.0 * np.pi), 1.0 / ratios
+    signals = totals / points
+    return determinants + points * (np.log(2.0 * np.pi * signals) + 1.0), signals

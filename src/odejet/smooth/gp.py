@@ -17,7 +17,7 @@ factorisation the posterior mean.  Where the times are symmetric, the even and t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import lru_cache
 from math import sqrt
@@ -150,8 +150,17 @@ def shortened(design: Design, fitted: GaussianProcess, factor: float = 0.6) -> G
 
     Likelihood prefers length scales that oversmooth high derivatives; this variant gives bias away for variance.
     """
-    kernel = fitted.kernel.scaled(factor / design.series.half_width)
-    return at(design, kernel, f"{fitted.name}_short")
+    trials = Trials(design)
+    trials(fitted.kernel.scaled(factor / design.series.half_width))
+    return trials.process(f"{fitted.name}_short")
+
+
+class Sight(NamedTuple):
+    """One part of a design as a kernel sees it: F, a factor of the prior covariance, and A = R F."""
+
+    part: Part
+    prior: np.ndarray
+    seen: np.ndarray
 
 
 class Trials:
@@ -159,32 +168,44 @@ class Trials:
 
     def __init__(self, design: Design) -> None:
         self.design = design
-        self.best: tuple[Kernel, Ratio] | None = None
+        self.best: tuple[Kernel, list[Sight], Ratio] | None = None
 
     def __call__(self, kernel: Kernel) -> float:
-        """The evidence of a kernel."""
-        found = likeliest(self.design, kernel)
-        if self.best is None or found.evidence > self.best[1].evidence:
-            self.best = kernel, found
+        """The evidence of a kernel in units of half the time span."""
+        sights = see(self.design, kernel)
+        found = likeliest(self.design, sights)
+        if self.best is None or found.evidence > self.best[2].evidence:
+            self.best = kernel, sights, found
         return found.evidence
 
     def process(self, name: str) -> GaussianProcess:
         assert self.best is not None
-        return at(self.design, self.best[0], name, self.best[1])
+        return _assemble(self.design, *self.best, name)
 
 
-def likeliest(design: Design, kernel: Kernel) -> Ratio:
-    """The best signal and noise for one kernel in units of half the time span."""
-    seen = [(part.factor @ prior, part.coordinates) for part, prior in _with_priors(design, kernel)]
-    return best_ratio(chain(seen), design.outside, len(design.series), design.series.sds is not None)
+def see(design: Design, kernel: Kernel) -> list[Sight]:
+    """A kernel (in units of half the time span) through the data."""
+    even, odd = prior_factors(kernel, design.size)
+    if len(design.parts) > 1:
+        priors = [even, odd]
+    else:
+        whole = np.zeros((design.size, even.shape[1] + odd.shape[1]))
+        whole[0::2, : even.shape[1]], whole[1::2, even.shape[1] :] = even, odd
+        priors = [whole]
+    return [Sight(part, prior, part.factor @ prior) for part, prior in zip(design.parts, priors, strict=True)]
 
 
-def at(design: Design, kernel: Kernel, name: str, ratio: Ratio | None = None) -> GaussianProcess:
-    """The process for one kernel (in units of half the time span), signal and noise fitted unless given."""
-    data, chosen = design.series, likeliest(design, kernel) if ratio is None else ratio
+def likeliest(design: Design, sights: list[Sight]) -> Ratio:
+    """The best signal and noise."""
+    reduced = chain([(sight.seen, sight.part.coordinates) for sight in sights])
+    return best_ratio(reduced, design.outside, len(design.series), design.series.sds is not None)
+
+
+def _assemble(design: Design, kernel: Kernel, sights: list[Sight], chosen: Ratio, name: str) -> GaussianProcess:
+    data = design.series
     operator = np.zeros((design.size, len(design.coordinates)))
-    for part, prior in _with_priors(design, kernel):
-        operator[part.columns, part.columns] = _posterior(part.factor @ prior, prior, chosen.ratio)
+    for part, prior, seen in sights:
+        operator[part.columns, part.columns] = _posterior(seen, prior, chosen.ratio)
     natural = kernel.scaled(data.half_width)
     signal, noise = float(np.sqrt(chosen.signal)) * data.scale, chosen.noise * data.unit
     described = f"length scale {natural.length:.4g}" + ("" if kernel.name == "SE" else f", exponent {kernel.alpha:.3g}")
@@ -210,18 +231,8 @@ def fixed(data: Series, kernel: Kernel, signal: float, noise: float, size: int =
     """The process for given hyper-parameters in natural units (noise a multiple of the sds where they are known)."""
     ratio = (noise / data.unit) ** 2 / (signal / data.scale) ** 2
     given = Ratio(float(np.log(ratio)), (signal / data.scale) ** 2, float("nan"))
-    return at(Design.of(data, size), kernel.scaled(1.0 / data.half_width), f"gp_{kernel.name.lower()}", given)
-
-
-def _with_priors(design: Design, kernel: Kernel) -> Iterator[tuple[Part, np.ndarray]]:
-    """The parts of a design with the factors of their priors."""
-    even, odd = prior_factors(kernel, design.size)
-    if len(design.parts) > 1:
-        yield from zip(design.parts, (even, odd), strict=True)
-        return
-    whole = np.zeros((design.size, even.shape[1] + odd.shape[1]))
-    whole[0::2, : even.shape[1]], whole[1::2, even.shape[1] :] = even, odd
-    yield design.parts[0], whole
+    design, scaled = Design.of(data, size), kernel.scaled(1.0 / data.half_width)
+    return _assemble(design, scaled, see(design, scaled), given, f"gp_{kernel.name.lower()}")
 
 
 class _Table(NamedTuple):
@@ -309,10 +320,10 @@ class ExactProcess(Linear):
         out[:, 0] += self.series.center
         return out
 
-    def jet(self, t: float, order: int) -> Jet:
+    def jets(self, times: np.ndarray, order: int) -> list[Jet]:
         sds = 1.0 if self.series.sds is None else self.series.sds
-        mean = self.derivatives(np.array([t]), order)[0]
-        return Jet(float(t), mean, self.rows(t, order) * sds, self.noise, self)
+        found = zip(times, self.derivatives(times, order), strict=True)
+        return [Jet(float(t), mean, self.rows(float(t), order) * sds, self.noise, self) for t, mean in found]
 
     def weight_rows(self, jet: Jet) -> np.ndarray:
         assert jet.reduced is not None

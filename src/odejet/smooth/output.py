@@ -13,7 +13,8 @@ The estimators share one compressed form of the data, so that fitting all of the
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING
@@ -25,7 +26,8 @@ from odejet.smooth import noise as noise_of
 from odejet.smooth.blend import blend
 from odejet.smooth.kernels import Kernel
 from odejet.smooth.series import LARGEST_SIZE, MIN_TIMES, DataError, Series, series
-from odejet.smooth.smoother import Constant, Jet, Polynomial, Smoother
+from odejet.smooth.smoother import Constant, Jet, Linear, Polynomial, Smoother
+from odejet.smooth.threads import one_thread
 
 if TYPE_CHECKING:
     import matplotlib.figure
@@ -45,22 +47,65 @@ class Smoothed:
     refused: dict[str, str]
     """Estimators refused for the whole output, with reasons."""
 
+    _inner: dict[tuple[str, int], np.ndarray] = field(default_factory=dict, repr=False)
+    """Usual noise gains by estimator and order, found when they are first needed."""
+
     def admitted(self, t: float | None = None, order: int = 0) -> dict[str, Smoother]:
         """Estimators in the order of trust; with a time, those admitted there up to the order."""
         refused = self.refusals(t, order)
-        trusted = choose.order_of_trust(self.series, self.noise, self.smoothers)
-        return {name: self.smoothers[name] for name in trusted if name not in refused}
+        return {name: self.smoothers[name] for name in self._trusted if name not in refused}
 
     def refusals(self, t: float | None = None, order: int = 0) -> dict[str, str]:
         """Reasons by the names of the estimators that are refused."""
         if t is None:
             return dict(self.refused)
-        local = choose.refusals_at(self.series, self.smoothers, t, order, self.noise, self._calm)
+        reason = choose.outside(self.series, t)
+        if reason is not None:
+            return dict.fromkeys(self.smoothers, reason)
+        return self._refusals(self._jets(np.array([t]), max(order, 1), (*choose.POLYNOMIALS, self._calm)), 0)
+
+    def jets(self, times: np.ndarray, order: int) -> list[dict[str, Jet]]:
+        """For each time the jets of the estimators admitted there up to the order, in the order of trust.
+
+        Their error law has the robust noise of the output.  At many times this is much cheaper than one at a time.
+        """
+        places = np.atleast_1d(np.asarray(times, dtype=float))
+        inside = np.array([choose.outside(self.series, t) is None for t in places], dtype=bool)
+        found = self._jets(places[inside], max(order, 1), self._trusted)
+        out: list[dict[str, Jet]] = [{} for _ in places]
+        for i, place in enumerate(np.flatnonzero(inside)):
+            refused = self._refusals(found, i)
+            out[place] = {
+                name: found[name][i].to(order, self.noise) for name in self._trusted if name not in refused
+            }
+        return out
+
+    def _jets(self, times: np.ndarray, order: int, names: Sequence[str | None]) -> dict[str, list[Jet]]:
+        return {name: self.smoothers[name].jets(times, order) for name in names if name in self.smoothers}
+
+    def _refusals(self, jets: dict[str, list[Jet]], place: int) -> dict[str, str]:
+        """Refusals at one of the places at which there are jets, of order one at least."""
+        if self._calm is None:
+            return dict(self.refused)
+        local: dict[str, str] = {}
+        calm, clean = jets[self._calm][place], noise_of.is_clean(self.series, self.noise)
+        for name in choose.POLYNOMIALS:
+            if name in jets:
+                jet = jets[name][place]
+                reason = choose.taken_off(jet, calm, self._usual_gains(name, jet.order), clean)
+                local.update({name: reason} if reason else {})
         found = {**local, **self.refused}
-        if self._calm is not None and self._calm.name not in local and found.keys() >= self.smoothers.keys():
+        if found.keys() >= self.smoothers.keys():
             # Near the ends a process that smooths too much is still the best there is.
-            del found[self._calm.name]
+            del found[self._calm]
         return found
+
+    def _usual_gains(self, name: str, order: int) -> np.ndarray:
+        if (name, order) not in self._inner:
+            smoother = self.smoothers[name]
+            assert isinstance(smoother, Linear)
+            self._inner[name, order] = choose.inner_gains(smoother, order)
+        return self._inner[name, order]
 
     def first(self, t: float | None = None, order: int = 0) -> Smoother:
         """The automatic choice."""
@@ -72,7 +117,7 @@ class Smoothed:
     def jet(self, t: float, order: int, estimator: str | None = None) -> Jet:
         """Derivatives at one time by the automatic choice or by name, their error law with the robust noise."""
         smoother = self.first(t, order) if estimator is None else self.smoothers[estimator]
-        return replace(smoother.jet(t, order), noise=self.noise)
+        return smoother.jet(t, order).to(order, self.noise)
 
     def __call__(self, times: np.ndarray | float) -> np.ndarray:
         return self.first()(times)
@@ -84,10 +129,14 @@ class Smoothed:
         return plot_output(self, orders)
 
     @cached_property
-    def _calm(self) -> gp.GaussianProcess | None:
+    def _calm(self) -> str | None:
         """The Gaussian process of best evidence: the standard for noise gains."""
         found = [s for s in self.smoothers.values() if isinstance(s, gp.GaussianProcess)]
-        return max(found, key=lambda process: process.evidence, default=None)
+        return max(found, key=lambda process: process.evidence).name if found else None
+
+    @cached_property
+    def _trusted(self) -> tuple[str, ...]:
+        return choose.order_of_trust(self.series, self.noise, self.smoothers)
 
     def __repr__(self) -> str:
         unit = "" if self.series.sds is None else " times the given sds"
@@ -98,6 +147,7 @@ class Smoothed:
         return "\n".join(lines)
 
 
+@one_thread
 def fit_output(times: object, values: object, sds: object = None) -> Smoothed:
     """Fit every estimator to one output; NaN marks missing values, `sds` are known standard deviations."""
     data = series(times, values, sds)
@@ -163,5 +213,5 @@ def _part(data: Series, low: float, high: float) -> Series:
 def _rational_blend(data: Series, mixed: Polynomial, noise: float) -> aaa.Rational:
     """AAA on the blend, to a tolerance well below the noise that is left in it."""
     places = data.middle + data.half_width * np.linspace(-0.8, 0.8, 9)
-    left = noise * float(np.median([mixed.jet(t, 0).gains[0] for t in places]))
+    left = noise * float(np.median([jet.gains[0] for jet in mixed.jets(places, 0)]))
     return aaa.of_smoother(data, mixed, min(2 * len(mixed.operator), aaa.MOST_POINTS), 0.1 * left)

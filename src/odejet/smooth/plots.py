@@ -44,7 +44,7 @@ def plot_output(smoothed: Smoothed, orders: int = 2, estimator: str | None = Non
 def _sds(smoothed: Smoothed, smoother: object, times: np.ndarray, orders: int) -> np.ndarray | None:
     if not isinstance(smoother, Linear):
         return None
-    return np.array([smoothed.noise * smoother.jet(t, orders).gains for t in times])
+    return np.array([smoothed.noise * jet.gains for jet in smoother.jets(times, orders)])
 
 
 def _draw(panel: Axes, times: np.ndarray, means: np.ndarray, sds: np.ndarray | None) -> None:

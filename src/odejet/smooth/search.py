@@ -6,8 +6,12 @@ from collections.abc import Callable
 
 import numpy as np
 
-GOLDEN = 0.5 * (np.sqrt(5.0) - 1.0)
 MOST_STEPS = 8
+REFINEMENTS = 6
+CLOSE = 0.01
+"""A parabola whose peak is this share of the bracket from the best place has nothing more to find."""
+LOPSIDED, WIDE = 4.0, 0.4
+"""Sides of a bracket this unequal are evened out by a place at this share of the wider one."""
 HOPELESS = 100.0
 """A start whose log evidence is this far below the best is not worth following."""
 
@@ -23,29 +27,34 @@ def climb(evidence: Callable[[float], float], starts: np.ndarray) -> float:
         if len(values) > 3 and values[-1] < values[-2] < max(values) - HOPELESS:
             break
     best = int(np.argmax(values))
-    low, high = starts[max(best - 1, 0)], starts[min(best + 1, len(starts) - 1)]
-    return _golden(evidence, float(low), float(high), (float(starts[best]), values[best]))[0]
+    low, high = max(best - 1, 0), min(best + 1, len(values) - 1)
+    found = [(float(starts[i]), values[i]) for i in range(low, high + 1)]
+    if len(found) == 2:
+        # The best start is the first or the last of them: a place between it and its neighbour makes three.
+        between = 0.5 * (found[0][0] + found[1][0])
+        found.insert(1, (between, evidence(between)))
+    return _refine(evidence, found)[0]
 
 
-def _golden(
-    evidence: Callable[[float], float], low: float, high: float, best: tuple[float, float], steps: int = 6
-) -> tuple[float, float]:
-    """Golden-section search for the maximum between two places; the best place seen and its evidence."""
-    inner = [high - GOLDEN * (high - low), low + GOLDEN * (high - low)]
-    values = [evidence(v) for v in inner]
-    for step in range(steps):
-        best = max([best, *zip(inner, values, strict=True)], key=lambda pair: pair[1])
-        if step == steps - 1:
-            break
-        if values[0] > values[1]:
-            high, inner[1], values[1] = inner[1], inner[0], values[0]
-            inner[0] = high - GOLDEN * (high - low)
-            values[0] = evidence(inner[0])
+def _refine(evidence: Callable[[float], float], found: list[tuple[float, float]]) -> tuple[float, float]:
+    """The maximum between the first and last of three places, from the best place and its neighbours.
+
+    A parabola finds the peak once it is well inside; the evidence falls off a cliff towards long length scales, and
+    where the best place has one neighbour much closer than the other, the wide side is searched first.
+    """
+    for _ in range(REFINEMENTS):
+        best = max(range(len(found)), key=lambda i: found[i][1])
+        left = min(max(best - 1, 0), len(found) - 3)
+        three = found[left : left + 3]
+        (low, _), (middle, _), (high, _) = three
+        if max(middle - low, high - middle) > LOPSIDED * min(middle - low, high - middle):
+            peak = middle + WIDE * ((low if middle - low > high - middle else high) - middle)
         else:
-            low, inner[0], values[0] = inner[0], inner[1], values[1]
-            inner[1] = low + GOLDEN * (high - low)
-            values[1] = evidence(inner[1])
-    return best
+            peak = parabola((low, middle, high), tuple(value for _, value in three))
+            if min(abs(peak - place) for place, _ in three) < CLOSE * (high - low):
+                break
+        found = sorted([*found, (peak, evidence(peak))])
+    return max(found, key=lambda pair: pair[1])
 
 
 def bracketed(
