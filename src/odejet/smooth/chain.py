@@ -68,13 +68,16 @@ def _bidiagonalise(matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     SciPy lends LAPACK's dgebrd to compiled code only; its address serves here as well.
     """
     rows, columns = matrix.shape
-    diagonal, above = np.empty(columns), np.empty(columns)
-    scratch = np.empty(2 * columns + (rows + columns) * BLOCK)
-    numbers = np.array([rows, columns, rows, (rows + columns) * BLOCK, 0], dtype=np.intc)
-    m, n, leading, length, info = (numbers.ctypes.data + i * numbers.itemsize for i in range(5))
-    left = scratch.ctypes.data
-    right, work = left + columns * scratch.itemsize, left + 2 * columns * scratch.itemsize
-    _dgebrd(
-        m, n, matrix.ctypes.data, leading, diagonal.ctypes.data, above.ctypes.data, left, right, work, length, info
-    )
-    return diagonal, above[:-1]
+    room = (rows + columns) * BLOCK
+    # Both diagonals, the scales of the reflections from both sides, and LAPACK's own room.
+    buffer = np.empty(4 * columns + room)
+    numbers = np.array([rows, columns, rows, room, 0], dtype=np.intc)
+    start, integers = _address(buffer), _address(numbers)
+    diagonal, above, left, right, work = (start + i * columns * buffer.itemsize for i in range(5))
+    m, n, leading, length, info = (integers + i * numbers.itemsize for i in range(5))
+    _dgebrd(m, n, _address(matrix), leading, diagonal, above, left, right, work, length, info)
+    return buffer[:columns], buffer[columns : 2 * columns - 1]
+
+
+def _address(array: np.ndarray) -> int:
+    return int(array.__array_interface__["data"][0])

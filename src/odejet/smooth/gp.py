@@ -30,7 +30,7 @@ from scipy.linalg import cho_factor, cho_solve, lapack, solve_triangular
 from odejet.smooth.chain import chain
 from odejet.smooth.evidence import Ratio, best_ratio
 from odejet.smooth.kernels import Kernel
-from odejet.smooth.search import bracketed, climb, parabola
+from odejet.smooth.search import bracketed, climb, lagrange, parabola
 from odejet.smooth.series import EPSILON, Series, triangle
 from odejet.smooth.smoother import Jet, Linear, Polynomial
 
@@ -100,7 +100,7 @@ def fit_se(design: Design, guess: float | None = None) -> GaussianProcess:
         climb(evidence, np.linspace(low, high, int(np.ceil((high - low) / STARTS)) + 1))
     else:
         middle = float(np.clip(np.log(guess / design.series.half_width), low, high - 0.2))
-        bracketed(evidence, middle, 0.2, high, refine=False)
+        bracketed(evidence, middle, 0.2, high)
     return trials.process("gp_se")
 
 
@@ -112,37 +112,42 @@ def fit_rq(design: Design, se: GaussianProcess, guess: Kernel | None = None) -> 
     """
     half, high = design.series.half_width, float(np.log(LONGEST))
     trials = Trials(design)
-    best: dict[float, tuple[float, float]] = {}
+    peaks: dict[float, tuple[float, float]] = {}
 
-    def follow(log_shape: float, middle: float) -> float:
-        def evidence(log_length: float) -> float:
-            return trials(Kernel(float(np.exp(log_length)), float(np.exp(log_shape))))
+    def at(log_length: float, log_shape: float) -> float:
+        return trials(Kernel(float(np.exp(min(log_length, high))), float(np.exp(log_shape))))
 
-        best[log_shape] = bracketed(evidence, min(middle, high - 0.3), 0.3, high)
-        return best[log_shape][1]
+    def follow(shape: float, middle: float) -> float:
+        log_shape = float(np.log(shape))
+        peaks[log_shape] = bracketed(lambda v: at(v, log_shape), min(middle, high - 0.3), 0.3, high)
+        return peaks[log_shape][0]
 
-    if guess is None:
-        _follow_shapes(follow, best, float(np.log(se.kernel.length / half)))
-    else:
+    if guess is not None:
         trials(guess.scaled(1.0 / half))
+        return trials.process("gp_rq")
+    _follow_shapes(follow, peaks, float(np.log(se.kernel.length / half)))
+    logs = sorted(peaks)
+    lengths, heights = ([peaks[v][i] for v in logs] for i in (0, 1))
+    # The parabolas say where the ridge is and how high; the two most promising places on it are tried.
+    highest = logs[int(np.argmax(heights))]
+    at(peaks[highest][0], highest)
+    between = parabola(tuple(logs), tuple(heights))
+    if highest == logs[1] and between != highest:
+        at(lagrange(logs, lengths, between), between)
     return trials.process("gp_rq")
 
 
 def _follow_shapes(
-    follow: Callable[[float, float], float], best: dict[float, tuple[float, float]], centre: float
+    follow: Callable[[float, float], float], peaks: dict[float, tuple[float, float]], centre: float
 ) -> None:
-    """Climb for one exponent after the other in the direction of better evidence, then between the best three."""
-    logs = [float(np.log(shape)) for shape in SHAPES]
-    follow(logs[2], centre + 0.35)
-    if follow(logs[1], best[logs[2]][0] + 0.3) > best[logs[2]][1]:
-        follow(logs[0], best[logs[1]][0] + 0.4)
+    """Follow the best length scale for three exponents, the third in the direction of better evidence."""
+    least, low, middle, high = SHAPES
+    at_middle = follow(middle, centre + 0.35)
+    at_low = follow(low, at_middle + 0.3)
+    if peaks[float(np.log(low))][1] > peaks[float(np.log(middle))][1]:
+        follow(least, at_low + 0.4)
     else:
-        follow(logs[3], centre + 0.15)
-    ordered = sorted(best)
-    peak = max(ordered, key=lambda v: best[v][1])
-    if peak == ordered[1]:
-        values = (best[ordered[0]][1], best[peak][1], best[ordered[2]][1])
-        follow(parabola((ordered[0], peak, ordered[2]), values), best[peak][0])
+        follow(high, at_middle - 0.2)
 
 
 def shortened(design: Design, fitted: GaussianProcess, factor: float = 0.6) -> GaussianProcess:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -57,10 +57,8 @@ def _refine(evidence: Callable[[float], float], found: list[tuple[float, float]]
     return max(found, key=lambda pair: pair[1])
 
 
-def bracketed(
-    evidence: Callable[[float], float], middle: float, step: float, high: float, refine: bool = True
-) -> tuple[float, float]:
-    """Walk uphill until the maximum is bracketed, then refine by a parabola if asked; place and evidence."""
+def bracketed(evidence: Callable[[float], float], middle: float, step: float, high: float) -> tuple[float, float]:
+    """Walk uphill until the maximum is bracketed; the peak of the parabola through the bracket, and its height."""
     places = [middle - step, middle, min(middle + step, high)]
     values = [evidence(v) for v in places]
     for _ in range(MOST_STEPS):
@@ -72,11 +70,17 @@ def bracketed(
             values = [*values[1:], evidence(places[2])]
         else:
             break
-    found = list(zip(places, values, strict=True))
-    if refine:
-        peak = parabola(tuple(places), tuple(values))
-        found.append((peak, evidence(peak)))
-    return max(found, key=lambda pair: pair[1])
+    peak = parabola(tuple(places), tuple(values))
+    return peak, max(*values, lagrange(places, values, peak))
+
+
+def lagrange(places: Sequence[float], values: Sequence[float], place: float) -> float:
+    """The value at a place of the polynomial through some points."""
+    total = 0.0
+    for i, (here, value) in enumerate(zip(places, values, strict=True)):
+        others = [p for j, p in enumerate(places) if j != i]
+        total += value * float(np.prod([(place - p) / (here - p) for p in others]))
+    return total
 
 
 def parabola(places: tuple[float, ...], values: tuple[float, ...]) -> float:
