@@ -173,12 +173,13 @@ class Compressed:
     def inverse(self) -> np.ndarray:
         """The inverse of the square part of R; its leading blocks are the inverses of those of R.
 
-        A pivot of zero, of a basis larger than the different times, is no worse than one of rounding.
+        It is solved for column by column, so that R times it is one to rounding even where R is ill-conditioned.  A
+        pivot of zero, of a basis larger than the different times, is no worse than one of rounding.
         """
         square = self.factor[:, : len(self.coordinates)].copy()
         pivots = np.einsum("ii->i", square)
         pivots[pivots == 0.0] = EPSILON * max(float(np.abs(pivots).max()), EPSILON)
-        return np.asarray(lapack.dtrtri(square)[0])
+        return np.asarray(lapack.dtrtrs(square, np.eye(len(square)))[0])
 
     def leading(self, size: int) -> tuple[np.ndarray, np.ndarray, float]:
         """R, z and the residual sum of squares of the first `size` basis functions."""
