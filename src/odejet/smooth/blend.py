@@ -31,7 +31,8 @@ def blend(parts: Sequence[Polynomial], name: str) -> Polynomial:
         height, width = part.operator.shape
         operator[:height, :width] += weight / total * part.operator
     noise = float(np.exp(sum(w / total * np.log(max(part.noise, 1e-300)) for w, part in kept)))
-    described = ", ".join(f"{part.name} {w / total:.0%}" for w, part in sorted(kept, key=lambda pair: -pair[0]))
+    shares = {part.name: sum(w for w, other in kept if other.name == part.name) / total for _, part in kept}
+    described = ", ".join(f"{name} {share:.0%}" for name, share in sorted(shares.items(), key=lambda pair: -pair[1]))
     mean_evidence = float(np.log(np.mean(np.exp(evidences - evidences.max()))) + evidences.max())
     return Polynomial(
         name, longest.series, operator, longest.coordinates, noise, mean_evidence, longest.size, described

@@ -18,7 +18,7 @@ factorisation the posterior mean.  Where the times are symmetric, the even and t
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from math import sqrt
 from typing import NamedTuple
@@ -44,6 +44,10 @@ STARTS = 0.75
 """Spacing of the starting values of the search, in the logarithm of the length scale."""
 SHAPES = (0.4, 1.0, 3.0, 10.0)
 """Starting values of the exponent of the rational quadratic."""
+
+
+NEIGHBOURS, SPACING = 2, 0.2
+"""Neighbours of the best length scale on either side that are averaged over, and their spacing in its logarithm."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -158,6 +162,23 @@ def shortened(design: Design, fitted: GaussianProcess, factor: float = 0.6) -> G
     trials = Trials(design)
     trials(fitted.kernel.scaled(factor / design.series.half_width))
     return trials.process(f"{fitted.name}_short")
+
+
+def neighbours(design: Design, fitted: GaussianProcess, lowest: float) -> list[GaussianProcess]:
+    """The process and those of neighbouring length scales, as far as their evidence stays above `lowest`.
+
+    Their evidences are multiplied by the spacing of the logarithms of the length scales: summed over the list they are
+    the integral over all length scales, and an average weighted by them no longer relies on a single one.
+    """
+    found = [fitted]
+    for sign in (-1.0, 1.0):
+        for step in range(1, NEIGHBOURS + 1):
+            scaled = fitted.kernel.scaled(float(np.exp(sign * step * SPACING)) / design.series.half_width)
+            trials = Trials(design)
+            if trials(scaled) < lowest:
+                break
+            found.append(trials.process(fitted.name))
+    return [replace(process, evidence=process.evidence + float(np.log(SPACING))) for process in found]
 
 
 class Sight(NamedTuple):

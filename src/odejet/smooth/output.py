@@ -23,7 +23,7 @@ import numpy as np
 
 from odejet.smooth import aaa, chebyshev, choose, decay, gp
 from odejet.smooth import noise as noise_of
-from odejet.smooth.blend import blend
+from odejet.smooth.blend import NEGLIGIBLE, blend
 from odejet.smooth.kernels import Kernel
 from odejet.smooth.series import LARGEST_SIZE, MIN_TIMES, DataError, Series, series
 from odejet.smooth.smoother import Constant, Jet, Linear, Polynomial, Smoother
@@ -160,7 +160,7 @@ def fit_output(times: object, values: object, sds: object = None) -> Smoothed:
     design = _design(data, size, degree)
     decays = decay.fit(data, design.size)
     processes = _processes(design)
-    mixed = blend([*decays, *processes, chebyshev.flat(data, size)], "blend")
+    mixed = blend(_averaged(design, [*decays, *processes, chebyshev.flat(data, size)]), "blend")
     falling = blend(decays, "decay")
     short = [gp.shortened(design, process) for process in processes]
     for fit in [mixed, falling, *processes, *short, *polynomials]:
@@ -182,6 +182,21 @@ def _design(data: Series, size: int, degree: int) -> gp.Design:
     wanted = min(8 * int(np.ceil((1.08 * degree + 22) / 8)), LARGEST_SIZE)
     wanted = min(wanted, size) if size < data.largest_size() else wanted
     return gp.Design.of(data, wanted)
+
+
+def _averaged(design: gp.Design, parts: list[Polynomial]) -> list[Polynomial]:
+    """Estimators to be averaged, Gaussian processes over their length scales too where that makes a difference.
+
+    It makes none in a large basis: so much detail in the data determines the length scale.
+    """
+    lowest = max(part.evidence for part in parts) + float(np.log(NEGLIGIBLE))
+    averaged: list[Polynomial] = []
+    for part in parts:
+        if isinstance(part, gp.GaussianProcess) and design.size <= LARGE and part.evidence > lowest:
+            averaged += gp.neighbours(design, part, lowest)
+        else:
+            averaged.append(part)
+    return averaged
 
 
 def _processes(design: gp.Design) -> list[gp.GaussianProcess]:
