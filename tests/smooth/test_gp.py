@@ -81,7 +81,7 @@ def test_noise_is_found_over_eight_decades(noise: float, within: float) -> None:
     design = Design.of(data, 80)
     se = fit_se(design)
     assert se.noise == pytest.approx(noise, rel=within)
-    assert fit_rq(design, se).noise == pytest.approx(noise, rel=within)
+    assert fit_rq(design, se.kernel).noise == pytest.approx(noise, rel=within)
 
 
 def test_noise_free_data_leave_rounding_and_exact_derivatives() -> None:

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from threadpoolctl import threadpool_limits
 
 from odejet.smooth import DataError, fit_output
 
@@ -65,6 +66,35 @@ def test_a_sharp_transient_keeps_an_estimator_at_its_end() -> None:
     for t in (0.0, 0.001, 0.5, 1.0):
         assert np.isfinite(smoothed.jet(t, 6).mean).all()
         assert smoothed.first(t, 6).name not in smoothed.refusals(t, 6)
+
+
+@pytest.mark.parametrize("noise", [0.0, 1e-2])
+def test_jets_at_many_times_are_those_at_each(noise: float) -> None:
+    smoothed = fit_output(*noisy_sine(noise=noise))
+    times = np.array([0.0, 0.02, 3.3, 5.0, 10.0, 11.0])
+    found = smoothed.jets(times, 3)
+    assert found[-1] == {}
+    for t, jets in zip(times[:-1], found[:-1], strict=True):
+        assert list(jets) == list(smoothed.admitted(t, 3))
+        for name, jet in jets.items():
+            alone = smoothed.jet(t, 3, name)
+            assert jet.time == t
+            assert jet.mean == pytest.approx(alone.mean, rel=1e-12)
+            assert jet.noise == smoothed.noise
+            assert jet.linear == alone.linear
+            if jet.linear:
+                assert jet.gains == pytest.approx(alone.gains, rel=1e-12)
+                assert jet.covariance() == pytest.approx(alone.covariance(), rel=1e-9)
+    assert [len(jet.mean) for jet in smoothed.jets(np.array([5.0]), 0)[0].values()] == [1] * len(found[3])
+
+
+def test_the_number_of_threads_changes_nothing() -> None:
+    times, values = noisy_sine()
+    with threadpool_limits(1):
+        one = fit_output(times, values).jet(5.0, 6).mean
+    with threadpool_limits(2):
+        two = fit_output(times, values).jet(5.0, 6).mean
+    assert np.array_equal(one, two)
 
 
 def test_constant_outputs() -> None:

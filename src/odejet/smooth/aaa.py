@@ -126,7 +126,9 @@ def approximate(
         largest = float(left.max())
         if np.isfinite(largest) and (best is None or largest < best[0]):
             best = (largest, terms, weights)
-        if largest <= tolerance or (best is not None and _pointless(best[0] / scale, best[1], terms, most, tolerance / scale)):
+        if largest <= tolerance or (
+            best is not None and _pointless(best[0] / scale, best[1], terms, most, tolerance / scale)
+        ):
             break
     assert best is not None
     error, kept, weights = best

@@ -88,11 +88,18 @@ class Design(NamedTuple):
         return cls(data, parts, coordinates, tail + data.floor, size, compressed.size)
 
 
-def fit_se(design: Design, guess: float | None = None) -> GaussianProcess:
-    """Squared-exponential kernel, hyper-parameters by maximum marginal likelihood.
+def fit_se(design: Design, guess: Kernel | None = None) -> GaussianProcess:
+    """Squared-exponential kernel, hyper-parameters by maximum marginal likelihood; `guess` as in `search_se`."""
+    return search_se(design, guess).process("gp_se")
 
-    The search starts from length scales over the whole range, or climbs from one `guess` in natural time.
-    """
+
+def fit_rq(design: Design, se: Kernel, guess: Kernel | None = None) -> GaussianProcess:
+    """Rational-quadratic kernel, hyper-parameters by maximum marginal likelihood; arguments as in `search_rq`."""
+    return search_rq(design, se, guess).process("gp_rq")
+
+
+def search_se(design: Design, guess: Kernel | None = None) -> Trials:
+    """Squared-exponential kernels, from length scales over the whole range or climbing from a guess in natural time."""
     low, high = np.log(RESOLUTION / design.size), np.log(LONGEST)
 
     trials = Trials(design)
@@ -103,13 +110,13 @@ def fit_se(design: Design, guess: float | None = None) -> GaussianProcess:
     if guess is None:
         climb(evidence, np.linspace(low, high, int(np.ceil((high - low) / STARTS)) + 1))
     else:
-        middle = float(np.clip(np.log(guess / design.series.half_width), low, high - 0.2))
+        middle = float(np.clip(np.log(guess.length / design.series.half_width), low, high - 0.2))
         bracketed(evidence, middle, 0.2, high)
-    return trials.process("gp_se")
+    return trials
 
 
-def fit_rq(design: Design, se: GaussianProcess, guess: Kernel | None = None) -> GaussianProcess:
-    """Rational-quadratic kernel, started from several exponents and the squared-exponential length scale.
+def search_rq(design: Design, se: Kernel, guess: Kernel | None = None) -> Trials:
+    """Rational-quadratic kernels, from several exponents and the best squared-exponential kernel in natural time.
 
     The exponent is refined by one parabola through the starts; length scales of the mixture grow as it falls.  A
     `guess` in natural time is taken as it is.
@@ -128,8 +135,8 @@ def fit_rq(design: Design, se: GaussianProcess, guess: Kernel | None = None) -> 
 
     if guess is not None:
         trials(guess.scaled(1.0 / half))
-        return trials.process("gp_rq")
-    _follow_shapes(follow, peaks, float(np.log(se.kernel.length / half)))
+        return trials
+    _follow_shapes(follow, peaks, float(np.log(se.length / half)))
     logs = sorted(peaks)
     lengths, heights = ([peaks[v][i] for v in logs] for i in (0, 1))
     # The parabolas say where the ridge is and how high; the two most promising places on it are tried.
@@ -138,7 +145,7 @@ def fit_rq(design: Design, se: GaussianProcess, guess: Kernel | None = None) -> 
     between = parabola(tuple(logs), tuple(heights))
     if highest == logs[1] and between != highest:
         at(lagrange(logs, lengths, between), between)
-    return trials.process("gp_rq")
+    return trials
 
 
 def _follow_shapes(
@@ -203,6 +210,12 @@ class Trials:
         if self.best is None or found.evidence > self.best[2].evidence:
             self.best = kernel, sights, found
         return found.evidence
+
+    @property
+    def kernel(self) -> Kernel:
+        """The best kernel in natural time."""
+        assert self.best is not None
+        return self.best[0].scaled(self.design.series.half_width)
 
     def process(self, name: str) -> GaussianProcess:
         assert self.best is not None

@@ -75,9 +75,7 @@ class Smoothed:
         out: list[dict[str, Jet]] = [{} for _ in places]
         for i, place in enumerate(np.flatnonzero(inside)):
             refused = self._refusals(found, i)
-            out[place] = {
-                name: found[name][i].to(order, self.noise) for name in self._trusted if name not in refused
-            }
+            out[place] = {name: found[name][i].to(order, self.noise) for name in self._trusted if name not in refused}
         return out
 
     def _jets(self, times: np.ndarray, order: int, names: Sequence[str | None]) -> dict[str, list[Jet]]:
@@ -203,10 +201,10 @@ def _processes(design: gp.Design) -> list[gp.GaussianProcess]:
     """Both Gaussian processes; for large bases from a guess, because each trial is dear."""
     if design.size <= LARGE:
         se = gp.fit_se(design)
-        return [se, gp.fit_rq(design, se)]
+        return [se, gp.fit_rq(design, se.kernel)]
     guess_se, guess_rq = _guesses(design.series)
-    se = gp.fit_se(design, guess_se.length)
-    return [se, gp.fit_rq(design, se, guess_rq.scaled(se.kernel.length / guess_se.length))]
+    se = gp.fit_se(design, guess_se)
+    return [se, gp.fit_rq(design, se.kernel, guess_rq.scaled(se.kernel.length / guess_se.length))]
 
 
 def _guesses(data: Series) -> tuple[Kernel, Kernel]:
@@ -216,8 +214,8 @@ def _guesses(data: Series) -> tuple[Kernel, Kernel]:
     sized = [(*chebyshev.needed_size(part), part) for part in parts if part.distinct >= MIN_TIMES and not part.constant]
     size, degree, part = max(sized, key=lambda found: found[1])
     design = _design(part, size, degree)
-    se = gp.fit_se(design)
-    return se.kernel, gp.fit_rq(design, se).kernel
+    se = gp.search_se(design).kernel
+    return se, gp.search_rq(design, se).kernel
 
 
 def _part(data: Series, low: float, high: float) -> Series:

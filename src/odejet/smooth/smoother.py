@@ -53,7 +53,7 @@ class Jet:
         """The rows w_{j,t}, one per order, one column per measurement in the order of `series.times`."""
         return self._linear().weight_rows(self)
 
-    @property
+    @cached_property
     def gains(self) -> np.ndarray:
         """||w_{j,t}||, from the sd of the noise to the sd of each derivative (eq. fixed-design-noise-gain).
 
@@ -61,7 +61,7 @@ class Jet:
         """
         self._linear()
         assert self.reduced is not None
-        return np.sqrt(np.sum(self.reduced**2, axis=1))
+        return np.sqrt(np.einsum("ji,ji->j", self.reduced, self.reduced))
 
     def covariance(self, noise: float | np.ndarray | None = None) -> np.ndarray:
         """Sigma_d of the derivatives of this jet.
