@@ -13,7 +13,7 @@ support point: then neither is singular, at a support point or near one, and the
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import factorial
+from math import factorial, sqrt
 
 import numba
 import numpy as np
@@ -70,6 +70,10 @@ class Rational(Smoother):
 
     def has_real_pole(self) -> bool:
         """Whether a pole lies on the data's own interval (or so close to it that rounding cannot tell)."""
+        signs = np.sign(self.weights[np.argsort(self.support)])
+        if np.any(signs[1:] == signs[:-1]):
+            # The denominator has opposite signs at the ends of this gap between support points.
+            return True
         poles = self.poles()
         return bool(np.any((np.abs(poles.imag) < 1e-9) & (np.abs(poles.real) < MARGIN)))
 
@@ -109,27 +113,26 @@ def approximate(
     best: tuple[float, int, np.ndarray] | None = None
     cauchy, loewner = np.empty((len(x), most), order="F"), np.empty((len(x), most), order="F")
     left = np.abs(values - values.mean())
-    for terms in range(1, most + 1):
-        new = int(np.argmax(left))
-        chosen.append(new)
-        with np.errstate(divide="ignore"):
+    with np.errstate(divide="ignore", invalid="ignore"):
+        for terms in range(1, most + 1):
+            new = int(np.argmax(left))
+            chosen.append(new)
             cauchy[:, terms - 1] = 1.0 / (x - x[new])
-        # A support point is met by construction: its row is zero and says nothing.
-        cauchy[new] = cauchy[chosen, terms - 1] = 0.0
-        loewner[:, terms - 1] = (values - values[new]) * cauchy[:, terms - 1]
-        loewner[new] = 0.0
-        weights = smallest_vector(triangle(loewner[:, :terms]), x[chosen])
-        with np.errstate(divide="ignore", invalid="ignore"):
+            # A support point is met by construction: its row is zero and says nothing.
+            cauchy[new] = cauchy[chosen, terms - 1] = 0.0
+            loewner[:, terms - 1] = (values - values[new]) * cauchy[:, terms - 1]
+            loewner[new] = 0.0
+            weights = smallest_vector(triangle(loewner[:, :terms]), x[chosen])
             current = (cauchy[:, :terms] @ (weights * values[chosen])) / (cauchy[:, :terms] @ weights)
-        left = np.abs(values - current)
-        left[chosen] = 0.0
-        largest = float(left.max())
-        if np.isfinite(largest) and (best is None or largest < best[0]):
-            best = (largest, terms, weights)
-        if largest <= tolerance or (
-            best is not None and _pointless(best[0] / scale, best[1], terms, most, tolerance / scale)
-        ):
-            break
+            left = np.abs(values - current)
+            left[chosen] = 0.0
+            largest = float(left.max())
+            if np.isfinite(largest) and (best is None or largest < best[0]):
+                best = (largest, terms, weights)
+            if largest <= tolerance:
+                break
+            if best is not None and _pointless(best[0] / scale, best[1], terms, most, tolerance / scale):
+                break
     assert best is not None
     error, kept, weights = best
     return x[chosen[:kept]], values[chosen[:kept]], weights, error
@@ -154,15 +157,15 @@ def smallest_vector(upper: np.ndarray, support: np.ndarray) -> np.ndarray:
     that alternate from support point to support point, as they do when there is no pole between them, and so leans to
     mixtures without such poles.
     """
-    largest = float(np.abs(upper).max())
     pivots = np.einsum("ii->i", upper)
-    pivots[np.abs(pivots) < TINY * largest] = TINY * max(largest, TINY)
+    smallest = TINY * max(abs(upper.max()), abs(upper.min()), TINY)
+    pivots[np.abs(pivots) < smallest] = smallest
     vector = np.empty(len(upper))
     vector[np.argsort(support)] = (-1.0) ** np.arange(len(upper))
     for _ in range(ITERATIONS):
         vector, _ = lapack.dtrtrs(upper, vector, trans=1)
-        vector, _ = lapack.dtrtrs(upper, vector / np.abs(vector).max())
-        vector /= np.linalg.norm(vector)
+        vector, _ = lapack.dtrtrs(upper, vector / max(vector.max(), -vector.min()))
+        vector /= sqrt(vector @ vector)
     return np.asarray(vector)
 
 

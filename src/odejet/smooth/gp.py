@@ -30,7 +30,7 @@ from scipy.linalg import cho_factor, cho_solve, lapack, solve_triangular
 from odejet.smooth.chain import chain
 from odejet.smooth.evidence import Ratio, best_ratio
 from odejet.smooth.kernels import Kernel
-from odejet.smooth.search import bracketed, climb, lagrange, parabola
+from odejet.smooth.search import REFINEMENTS, bracketed, climb, lagrange, parabola
 from odejet.smooth.series import EPSILON, Series, triangle
 from odejet.smooth.smoother import Jet, Linear, Polynomial
 
@@ -40,6 +40,8 @@ RESOLUTION = 4.0
 """The shortest length scale tried, times the number of basis functions."""
 LOWEST_FREQUENCY = 1e-4
 """Lower frequencies, in radians per half of the time span, are a constant."""
+DENSE, SHORT = 1.2, 0.35
+"""Spacing of uniform frequencies; the copies of a squared exponential of a shorter length scale are below rounding."""
 STARTS = 0.75
 """Spacing of the starting values of the search, in the logarithm of the length scale."""
 SHAPES = (0.4, 1.0, 3.0, 10.0)
@@ -83,8 +85,7 @@ class Design(NamedTuple):
     def of(cls, data: Series, size: int) -> Design:
         compressed = data.compressed(size)
         factor, coordinates, tail = compressed.leading(size)
-        found = (slice(0, None, 2), slice(1, None, 2)) if data.symmetric else (slice(None),)
-        parts = tuple(Part(columns, factor[columns, columns], coordinates[columns]) for columns in found)
+        parts = tuple(Part(part, factor[part, part], coordinates[part]) for part in compressed.parts)
         return cls(data, parts, coordinates, tail + data.floor, size, compressed.size)
 
 
@@ -98,7 +99,7 @@ def fit_rq(design: Design, se: Kernel, guess: Kernel | None = None) -> GaussianP
     return search_rq(design, se, guess).process("gp_rq")
 
 
-def search_se(design: Design, guess: Kernel | None = None) -> Trials:
+def search_se(design: Design, guess: Kernel | None = None, roughly: bool = False) -> Trials:
     """Squared-exponential kernels, from length scales over the whole range or climbing from a guess in natural time."""
     low, high = np.log(RESOLUTION / design.size), np.log(LONGEST)
 
@@ -108,7 +109,7 @@ def search_se(design: Design, guess: Kernel | None = None) -> Trials:
         return trials(Kernel(float(np.exp(log_length))))
 
     if guess is None:
-        climb(evidence, np.linspace(low, high, int(np.ceil((high - low) / STARTS)) + 1))
+        climb(evidence, np.linspace(low, high, int(np.ceil((high - low) / STARTS)) + 1), 2 if roughly else REFINEMENTS)
     else:
         middle = float(np.clip(np.log(guess.length / design.series.half_width), low, high - 0.2))
         bracketed(evidence, middle, 0.2, high)
@@ -283,19 +284,25 @@ class _Table(NamedTuple):
     odd: np.ndarray
 
 
-@lru_cache(maxsize=8)
-def _table(size: int) -> _Table:
-    """A trapezoidal rule in u for frequencies w = c log(1 + e^u), which are uniform above c and cluster towards zero.
+@lru_cache(maxsize=16)
+def _table(size: int, uniform: bool) -> _Table:
+    """Frequencies up to the size of the basis, whose polynomials cannot follow higher ones.
 
-    It converges exponentially for every kernel here: uniform spacing c*h resolves differences up to the whole interval,
-    logarithmic spacing below c resolves long length scales and the singularity of the rational quadratic's density at
-    zero.  Frequencies above the size of the basis are left out: its polynomials cannot follow them.
+    Uniform ones are a trapezoidal rule, which replaces the kernel by the sum of its copies at multiples of 2 pi/DENSE.
+    The others are a trapezoidal rule in u for frequencies w = c log(1 + e^u), uniform above c and clustered towards
+    zero.  It converges exponentially for every kernel here: uniform spacing c*h resolves differences up to the whole
+    interval, logarithmic spacing below c resolves long length scales and the singularity of the rational quadratic's
+    density at zero.
     """
-    step, turn = 0.15, 5.0
-    u = np.arange(int(np.log(LOWEST_FREQUENCY / turn) / step), int((size / turn + 8.0) / step)) * step
-    frequencies, weights = turn * np.logaddexp(0.0, u), turn * step / (1.0 + np.exp(-u))
-    kept = frequencies <= size
-    frequencies, weights = frequencies[kept], weights[kept]
+    if uniform:
+        frequencies = np.arange(0.0, size, DENSE)
+        weights = np.where(frequencies > 0.0, DENSE, 0.5 * DENSE)
+    else:
+        step, turn = 0.15, 5.0
+        u = np.arange(int(np.log(LOWEST_FREQUENCY / turn) / step), int((size / turn + 8.0) / step)) * step
+        frequencies, weights = turn * np.logaddexp(0.0, u), turn * step / (1.0 + np.exp(-u))
+        kept = frequencies <= size
+        frequencies, weights = frequencies[kept], weights[kept]
     nodes = 2 * size
     x = np.cos(np.pi * (np.arange(nodes) + 0.5) / nodes)
     phases = np.outer(x, frequencies)
@@ -319,7 +326,7 @@ def prior_factors(kernel: Kernel, size: int) -> tuple[np.ndarray, np.ndarray]:
 
     The kernel is in x.  Cosines are even and sines odd, so that there is no covariance between the two.
     """
-    table = _table(size)
+    table = _table(size, uniform=kernel.name == "SE" and kernel.length < SHORT)
     variances = table.weights * kernel.spectral_density(table.frequencies)
     amplitudes = np.sqrt(variances)
     kept = amplitudes > EPSILON**1.1 * amplitudes.max()

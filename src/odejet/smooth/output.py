@@ -8,7 +8,7 @@ The estimators share one compressed form of the data, so that fitting all of the
     gp_se_short, …   the same with 0.6 of their length scale
     chebyshev_bic, chebyshev_aicc    least squares, the degree by criterion
     aaa              rational interpolation of the data (noise-free data only)
-    aaa_blend        rational approximation of the blend, the data freed of noise
+    aaa_blend        rational approximation of the blend, the data freed of noise (noisy data only)
 """
 
 from __future__ import annotations
@@ -168,9 +168,10 @@ def fit_output(times: object, values: object, sds: object = None) -> Smoothed:
     reason = choose.interpolation_refused(data, noise)
     if reason is None:
         smoothers["aaa"] = aaa.interpolate(data, 4.0 * noise * data.typical_sd)
+        refused["aaa_blend"] = "there is no noise to be freed of: aaa takes the data themselves"
     else:
+        smoothers["aaa_blend"] = _rational_blend(data, mixed, noise)
         refused["aaa"] = reason
-    smoothers["aaa_blend"] = _rational_blend(data, mixed, noise)
     refused.update(choose.refusals(data, smoothers, noise))
     return Smoothed(data, noise, smoothers, refused)
 
@@ -214,7 +215,7 @@ def _guesses(data: Series) -> tuple[Kernel, Kernel]:
     sized = [(*chebyshev.needed_size(part), part) for part in parts if part.distinct >= MIN_TIMES and not part.constant]
     size, degree, part = max(sized, key=lambda found: found[1])
     design = _design(part, size, degree)
-    se = gp.search_se(design).kernel
+    se = gp.search_se(design, roughly=True).kernel
     return se, gp.search_rq(design, se).kernel
 
 

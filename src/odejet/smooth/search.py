@@ -16,7 +16,7 @@ HOPELESS = 100.0
 """A start whose log evidence is this far below the best is not worth following."""
 
 
-def climb(evidence: Callable[[float], float], starts: np.ndarray) -> float:
+def climb(evidence: Callable[[float], float], starts: np.ndarray, refinements: int = REFINEMENTS) -> float:
     """The best of a grid of starts, refined between its neighbours.
 
     The starts are taken in order, and the rest is left out once the evidence has fallen far and keeps falling.
@@ -33,16 +33,18 @@ def climb(evidence: Callable[[float], float], starts: np.ndarray) -> float:
         # The best start is the first or the last of them: a place between it and its neighbour makes three.
         between = 0.5 * (found[0][0] + found[1][0])
         found.insert(1, (between, evidence(between)))
-    return _refine(evidence, found)[0]
+    return _refine(evidence, found, refinements)[0]
 
 
-def _refine(evidence: Callable[[float], float], found: list[tuple[float, float]]) -> tuple[float, float]:
+def _refine(
+    evidence: Callable[[float], float], found: list[tuple[float, float]], refinements: int
+) -> tuple[float, float]:
     """The maximum between the first and last of three places, from the best place and its neighbours.
 
     A parabola finds the peak once it is well inside; the evidence falls off a cliff towards long length scales, and
     where the best place has one neighbour much closer than the other, the wide side is searched first.
     """
-    for _ in range(REFINEMENTS):
+    for _ in range(refinements):
         best = max(range(len(found)), key=lambda i: found[i][1])
         left = min(max(best - 1, 0), len(found) - 3)
         three = found[left : left + 3]

@@ -163,6 +163,8 @@ class Compressed:
     coordinates: np.ndarray
     residual: float
     points: int
+    parts: tuple[slice, ...] = (slice(None),)
+    """Rows and columns that are not coupled: all of them, or the even and the odd ones of symmetric times."""
 
     @property
     def size(self) -> int:
@@ -179,7 +181,10 @@ class Compressed:
         square = self.factor[:, : len(self.coordinates)].copy()
         pivots = np.einsum("ii->i", square)
         pivots[pivots == 0.0] = EPSILON * max(float(np.abs(pivots).max()), EPSILON)
-        return np.asarray(lapack.dtrtrs(square, np.eye(len(square)))[0])
+        out = np.zeros_like(square)
+        for part in self.parts:
+            out[part, part] = lapack.dtrtrs(square[part, part], np.eye(len(pivots[part])))[0]
+        return out
 
     def leading(self, size: int) -> tuple[np.ndarray, np.ndarray, float]:
         """R, z and the residual sum of squares of the first `size` basis functions."""
@@ -336,7 +341,8 @@ def _compress(data: Series, size: int) -> Compressed:
         factor[np.ix_(rows, columns)] = above[: len(rows), :-1]
         coordinates[rows] = above[: len(rows), -1]
         residual += float(above[len(rows), -1] ** 2) if len(above) > len(rows) else 0.0
-    return Compressed(factor, coordinates, sqrt(residual), len(data))
+    parts = (slice(0, None, 2), slice(1, None, 2)) if data.symmetric else (slice(None),)
+    return Compressed(factor, coordinates, sqrt(residual), len(data), parts)
 
 
 def _orthonormal(data: Series, size: int) -> np.ndarray:
