@@ -15,13 +15,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from odejet.smooth.series import Compressed, Series
+from odejet.smooth.series import LARGEST_SIZE, Compressed, Series
 from odejet.smooth.smoother import Polynomial
 
-SIZES = (160, 320, 480)
-"""Sizes of the basis, tried in turn until the degree chosen stays well inside."""
+FIRST_SIZE = 160
+"""The basis tried first; most outputs stay well inside."""
 ROOM = 0.8
-"""The share of the basis a degree may take before the next size is tried."""
+"""The share of it a degree may take before the largest basis is tried."""
 
 ROUNDINGS = 30.0
 """Residuals of so many roundings of the largest value are near rounding."""
@@ -39,12 +39,17 @@ class ChebyshevFit(Polynomial):
 def needed_size(data: Series) -> tuple[int, int]:
     """A size of the basis that holds the signal, and the degree BIC chooses in it."""
     largest = data.largest_size()
-    for size in SIZES:
-        tried = min(size, largest)
-        degree = best_degree(data, data.compressed(tried), "bic")
-        if degree < ROOM * tried or tried == largest:
-            break
-    return tried, degree
+    size = min(FIRST_SIZE, largest)
+    degree = best_degree(data, data.compressed(size), "bic")
+    if degree < ROOM * size or size == largest:
+        return size, degree
+    # One factorisation serves the polynomials and the priors, whose basis is larger.
+    return largest, best_degree(data, data.compressed(with_room(largest)), "bic")
+
+
+def with_room(degree: int) -> int:
+    """The size of a basis with room beyond a degree: a prior has a tail."""
+    return min(8 * int(np.ceil((1.08 * degree + 22) / 8)), LARGEST_SIZE)
 
 
 def fit(data: Series, size: int, criterion: str) -> ChebyshevFit:

@@ -334,7 +334,13 @@ def prior_factors(kernel: Kernel, size: int) -> tuple[np.ndarray, np.ndarray]:
     # What the rule leaves of the unit variance sits at frequencies too low to be told from a constant.
     constant = np.zeros((len(even), 1))
     constant[0] = np.sqrt(max(1.0 - variances.sum(), 0.0)) if variances.sum() < 1.0 - 1e-13 else 0.0
-    return triangle(np.hstack([constant, even]).T).T, triangle(odd.T).T
+    return _numerical(triangle(np.hstack([constant, even]).T).T), _numerical(triangle(odd.T).T)
+
+
+def _numerical(factor: np.ndarray) -> np.ndarray:
+    """The leading columns of a factor, as far as they matter beside rounding; they fall faster than any power."""
+    sizes = np.einsum("ij,ij->j", factor, factor)
+    return factor[:, : 1 + int(np.flatnonzero(sizes > EPSILON**2.4 * sizes.max())[-1])]
 
 
 def truncation(kernel: Kernel, size: int) -> float:

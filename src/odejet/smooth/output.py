@@ -25,7 +25,7 @@ from odejet.smooth import aaa, chebyshev, choose, decay, gp
 from odejet.smooth import noise as noise_of
 from odejet.smooth.blend import NEGLIGIBLE, blend
 from odejet.smooth.kernels import Kernel
-from odejet.smooth.series import LARGEST_SIZE, MIN_TIMES, DataError, Series, series
+from odejet.smooth.series import MIN_TIMES, DataError, Series, series
 from odejet.smooth.smoother import Constant, Jet, Linear, Polynomial, Smoother
 from odejet.smooth.threads import one_thread
 
@@ -177,8 +177,8 @@ def fit_output(times: object, values: object, sds: object = None) -> Smoothed:
 
 
 def _design(data: Series, size: int, degree: int) -> gp.Design:
-    """A basis with room beyond the degree the data ask for: the prior has a tail."""
-    wanted = min(8 * int(np.ceil((1.08 * degree + 22) / 8)), LARGEST_SIZE)
+    """A basis with room beyond the degree the data ask for."""
+    wanted = chebyshev.with_room(degree)
     wanted = min(wanted, size) if size < data.largest_size() else wanted
     return gp.Design.of(data, wanted)
 
