@@ -23,7 +23,7 @@ from odejet.smooth.smoother import Polynomial
 POWERS = (0.7, 1.0, 1.4)
 SLOWEST = 4.0
 """The least fall of the prior sd over the whole basis, as a logarithm: less would call white noise a signal."""
-FASTEST, SPACING = np.log(8.0), 0.5
+FASTEST, SPACING = np.log(8.0), 0.75
 SHARE = 0.7
 """Terms per different time at most: beyond, the orthonormal polynomials explode between the outer points."""
 NEGLIGIBLE = 1e-18

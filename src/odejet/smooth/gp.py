@@ -25,7 +25,7 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy.fft import dct
-from scipy.linalg import cho_factor, cho_solve, lapack, solve_triangular
+from scipy.linalg import blas, cho_factor, cho_solve, lapack, solve_triangular
 
 from odejet.smooth.chain import chain
 from odejet.smooth.evidence import Ratio, best_ratio
@@ -85,7 +85,7 @@ class Design(NamedTuple):
     def of(cls, data: Series, size: int) -> Design:
         compressed = data.compressed(size)
         factor, coordinates, tail = compressed.leading(size)
-        parts = tuple(Part(part, factor[part, part], coordinates[part]) for part in compressed.parts)
+        parts = tuple(Part(p, np.asfortranarray(factor[p, p]), coordinates[p]) for p in compressed.parts)
         return cls(data, parts, coordinates, tail + data.floor, size, compressed.size)
 
 
@@ -229,10 +229,16 @@ def see(design: Design, kernel: Kernel) -> list[Sight]:
     if len(design.parts) > 1:
         priors = [even, odd]
     else:
-        whole = np.zeros((design.size, even.shape[1] + odd.shape[1]))
+        whole = np.zeros((design.size, even.shape[1] + odd.shape[1]), order="F")
         whole[0::2, : even.shape[1]], whole[1::2, even.shape[1] :] = even, odd
         priors = [whole]
-    return [Sight(part, prior, part.factor @ prior) for part, prior in zip(design.parts, priors, strict=True)]
+    return [Sight(part, prior, _times(part.factor, prior)) for part, prior in zip(design.parts, priors, strict=True)]
+
+
+def _times(factor: np.ndarray, prior: np.ndarray) -> np.ndarray:
+    """R F, where R is triangular, unless there are fewer measurements than basis functions."""
+    rows, columns = factor.shape
+    return np.asarray(blas.dtrmm(1.0, factor, prior)) if rows == columns else factor @ prior
 
 
 def likeliest(design: Design, sights: list[Sight]) -> Ratio:

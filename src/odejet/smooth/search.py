@@ -61,19 +61,25 @@ def _refine(
 
 def bracketed(evidence: Callable[[float], float], middle: float, step: float, high: float) -> tuple[float, float]:
     """Walk uphill until the maximum is bracketed; the peak of the parabola through the bracket, and its height."""
-    places = [middle - step, middle, min(middle + step, high)]
-    values = [evidence(v) for v in places]
-    for _ in range(MOST_STEPS):
-        if values[0] > values[1]:
-            places = [places[0] - step, *places[:2]]
-            values = [evidence(places[0]), *values[:2]]
-        elif values[2] > values[1] and places[2] < high:
-            places = [*places[1:], min(places[2] + step, high)]
-            values = [*values[1:], evidence(places[2])]
-        else:
-            break
-    peak = parabola(tuple(places), tuple(values))
-    return peak, max(*values, lagrange(places, values, peak))
+
+    def beyond(places: list[float], sign: float) -> None:
+        """Walk in one direction as long as it leads uphill."""
+        for _ in range(MOST_STEPS):
+            places.append(min(places[-1] + sign * step, high))
+            values[places[-1]] = evidence(places[-1])
+            if values[places[-1]] <= values[places[-2]] or places[-1] == high:
+                break
+
+    values = {middle: evidence(middle)}
+    walked = [middle]
+    beyond(walked, 1.0)
+    if len(walked) == 2 and values[walked[1]] <= values[middle]:
+        walked = [walked[1], middle]
+        beyond(walked, -1.0)
+    three = tuple(sorted(walked[-3:])) if len(walked) > 2 else (middle - step, *sorted(walked))
+    heights = tuple(values[v] if v in values else evidence(v) for v in three)
+    peak = parabola(three, heights)
+    return peak, max(*heights, lagrange(three, heights, peak))
 
 
 def lagrange(places: Sequence[float], values: Sequence[float], place: float) -> float:
