@@ -23,6 +23,8 @@ FIRST_SIZE = 160
 ROOM = 0.8
 """The share of it a degree may take before the largest basis is tried."""
 
+TAIL = 22
+"""Basis functions beyond the degree that the data ask for."""
 ROUNDINGS = 30.0
 """Residuals of so many roundings of the largest value are near rounding."""
 INDEPENDENT = 1000
@@ -48,8 +50,8 @@ def needed_size(data: Series) -> tuple[int, int]:
 
 
 def with_room(degree: int) -> int:
-    """The size of a basis with room beyond a degree: a prior has a tail."""
-    return min(8 * int(np.ceil((1.08 * degree + 22) / 8)), LARGEST_SIZE)
+    """The size of a basis with room beyond a degree, for a prior has a tail; few sizes, so that tables are shared."""
+    return min(8 * int(np.ceil((degree + TAIL) / 8)), LARGEST_SIZE)
 
 
 def fit(data: Series, size: int, criterion: str) -> ChebyshevFit:
