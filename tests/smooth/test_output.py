@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from threadpoolctl import threadpool_limits
+from threadpoolctl import threadpool_info, threadpool_limits
 
 from odejet.smooth import DataError, fit_output
+from odejet.smooth.threads import one_thread
 
 RNG_SEED = 20
 
@@ -95,6 +96,21 @@ def test_the_number_of_threads_changes_nothing() -> None:
     with threadpool_limits(2):
         two = fit_output(times, values).jet(5.0, 6).mean
     assert np.array_equal(one, two)
+
+
+def test_users_of_one_thread_share_the_limit_and_the_last_one_lifts_it() -> None:
+    def threads() -> set[int]:
+        return {library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"}
+
+    with threadpool_limits(2):
+        usual = threads()
+        first, second = one_thread(), one_thread()
+        first.__enter__()
+        second.__enter__()
+        first.__exit__(None, None, None)
+        assert threads() == {1}
+        second.__exit__(None, None, None)
+        assert threads() == usual
 
 
 def test_constant_outputs() -> None:

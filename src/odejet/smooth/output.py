@@ -145,7 +145,7 @@ class Smoothed:
         return "\n".join(lines)
 
 
-@one_thread
+@one_thread()
 def fit_output(times: object, values: object, sds: object = None) -> Smoothed:
     """Fit every estimator to one output; NaN marks missing values, `sds` are known standard deviations."""
     data = series(times, values, sds)

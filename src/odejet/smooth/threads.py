@@ -7,14 +7,17 @@ sums in the same order, so that answers do not depend on the number of cores.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import cache, wraps
-from typing import ParamSpec, TypeVar
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+from threading import Lock
+from typing import Any
 
 from threadpoolctl import ThreadpoolController
 
-Given = ParamSpec("Given")
-Result = TypeVar("Result")
+_lock = Lock()
+_limits: list[Any] = []
+"""One entry per user; only the first of them holds a limit, which the last one lifts."""
 
 
 @cache
@@ -23,12 +26,18 @@ def _libraries() -> ThreadpoolController:
     return ThreadpoolController().select(user_api="blas")
 
 
-def one_thread(work: Callable[Given, Result]) -> Callable[Given, Result]:
-    """Run a function with linear algebra on one thread."""
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Linear algebra on one thread, until the last of those who asked for it at the same time has left.
 
-    @wraps(work)
-    def alone(*args: Given.args, **kwargs: Given.kwargs) -> Result:
-        with _libraries().limit(limits=1):
-            return work(*args, **kwargs)
-
-    return alone
+    The number of threads belongs to the whole process, so that users in different threads of Python share one limit.
+    """
+    with _lock:
+        _limits.append(_limits[0] if _limits else _libraries().limit(limits=1))
+    try:
+        yield
+    finally:
+        with _lock:
+            limit = _limits.pop()
+            if not _limits:
+                limit.restore_original_limits()
