@@ -8,7 +8,7 @@ and inside gaps.  Every refusal has its reason in words.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -79,29 +79,37 @@ def outside(data: Series, t: float) -> str | None:
     return f"t = {t:g} is outside the data, which span {data.times[0]:g} to {data.times[-1]:g}"
 
 
-def taken_off(jet: Jet, calm: Jet, inner: np.ndarray, clean: bool) -> str | None:
-    """Why a polynomial is not to be used for a jet, if so, beside the jet of a calm Gaussian process.
+def taken_off(jets: Sequence[Jet], calm: Sequence[Jet], inner: np.ndarray, clean: bool) -> dict[int, str]:
+    """Which jets of a polynomial are not to be used, and why, beside those of a calm Gaussian process.
 
     `inner` are the polynomial's usual gains (`inner_gains`), to the order of the jets.
     """
     limit, tiny = TAKEN_OFF_CLEAN if clean else TAKEN_OFF, np.finfo(float).tiny
-    excess = jet.gains[1:] / np.maximum(calm.gains[1:], tiny)
-    rise = jet.gains[1:] / np.maximum(inner[1:], tiny)
-    bad = np.flatnonzero((excess > limit) & (rise > STEEPER ** np.arange(1, len(inner))))
-    if not len(bad):
-        return None
-    j, name = int(bad[0]), getattr(calm.smoother, "name", "the Gaussian process")
-    return (
-        f"at t = {jet.time:g} its noise gain of order {j + 1} is {rise[j]:.2g} times that in the middle "
-        f"and {excess[j]:.2g} times that of {name}"
-    )
+    gains = gains_of(jets)[:, 1:]
+    excess = gains / np.maximum(gains_of(calm)[:, 1:], tiny)
+    rise = gains / np.maximum(inner[1:], tiny)
+    bad = (excess > limit) & (rise > STEEPER ** np.arange(1, len(inner)))
+    reasons = {}
+    for place in map(int, np.flatnonzero(bad.any(axis=1))):
+        j, name = int(bad[place].argmax()), getattr(calm[place].smoother, "name", "the Gaussian process")
+        reasons[place] = (
+            f"at t = {jets[place].time:g} its noise gain of order {j + 1} is {rise[place, j]:.2g} times that in the "
+            f"middle and {excess[place, j]:.2g} times that of {name}"
+        )
+    return reasons
+
+
+def gains_of(jets: Sequence[Jet]) -> np.ndarray:
+    """The noise gains of jets of one linear estimator, one row per jet."""
+    rows = np.array([jet.reduced for jet in jets])
+    return np.asarray(np.sqrt(np.einsum("tji,tji->tj", rows, rows)))
 
 
 def inner_gains(smoother: Linear, order: int) -> np.ndarray:
     """The median noise gains over the middle of the data."""
     data = smoother.series
     places = data.middle + data.half_width * np.linspace(-0.6, 0.6, 7)
-    return np.median([jet.gains for jet in smoother.jets(places, order)], axis=0)
+    return np.asarray(np.median(gains_of(smoother.jets(places, order)), axis=0))
 
 
 def order_of_trust(data: Series, noise: float, smoothers: Mapping[str, Smoother]) -> tuple[str, ...]:

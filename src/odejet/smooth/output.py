@@ -62,40 +62,40 @@ class Smoothed:
         reason = choose.outside(self.series, t)
         if reason is not None:
             return dict.fromkeys(self.smoothers, reason)
-        return self._refusals(self._jets(np.array([t]), max(order, 1), (*choose.POLYNOMIALS, self._calm)), 0)
+        return self._refusals(self._jets(np.array([t]), max(order, 1), (*choose.POLYNOMIALS, self._calm)), 1)[0]
 
+    @one_thread()
     def jets(self, times: np.ndarray, order: int) -> list[dict[str, Jet]]:
         """For each time the jets of the estimators admitted there up to the order, in the order of trust.
 
         Their error law has the robust noise of the output.  At many times this is much cheaper than one at a time.
         """
         places = np.atleast_1d(np.asarray(times, dtype=float))
-        inside = np.array([choose.outside(self.series, t) is None for t in places], dtype=bool)
+        inside = np.flatnonzero([choose.outside(self.series, t) is None for t in places])
         found = self._jets(places[inside], max(order, 1), self._trusted)
         out: list[dict[str, Jet]] = [{} for _ in places]
-        for i, place in enumerate(np.flatnonzero(inside)):
-            refused = self._refusals(found, i)
-            out[place] = {name: found[name][i].to(order, self.noise) for name in self._trusted if name not in refused}
+        for i, refused in enumerate(self._refusals(found, len(inside))):
+            admitted = (name for name in self._trusted if name not in refused)
+            out[inside[i]] = {name: found[name][i].to(order, self.noise) for name in admitted}
         return out
 
     def _jets(self, times: np.ndarray, order: int, names: Sequence[str | None]) -> dict[str, list[Jet]]:
         return {name: self.smoothers[name].jets(times, order) for name in names if name in self.smoothers}
 
-    def _refusals(self, jets: dict[str, list[Jet]], place: int) -> dict[str, str]:
-        """Refusals at one of the places at which there are jets, of order one at least."""
-        if self._calm is None:
-            return dict(self.refused)
-        local: dict[str, str] = {}
-        calm, clean = jets[self._calm][place], noise_of.is_clean(self.series, self.noise)
+    def _refusals(self, jets: dict[str, list[Jet]], places: int) -> list[dict[str, str]]:
+        """Refusals at each of the places at which there are jets, of order one at least."""
+        local: list[dict[str, str]] = [{} for _ in range(places)]
+        clean = noise_of.is_clean(self.series, self.noise)
         for name in choose.POLYNOMIALS:
-            if name in jets:
-                jet = jets[name][place]
-                reason = choose.taken_off(jet, calm, self._usual_gains(name, jet.order), clean)
-                local.update({name: reason} if reason else {})
-        found = {**local, **self.refused}
-        if found.keys() >= self.smoothers.keys():
-            # Near the ends a process that smooths too much is still the best there is.
-            del found[self._calm]
+            if self._calm is not None and name in jets and places:
+                usual = self._usual_gains(name, jets[name][0].order)
+                for place, reason in choose.taken_off(jets[name], jets[self._calm], usual, clean).items():
+                    local[place][name] = reason
+        found = [{**reasons, **self.refused} for reasons in local]
+        for reasons in found:
+            if self._calm is not None and reasons.keys() >= self.smoothers.keys():
+                # Near the ends a process that smooths too much is still the best there is.
+                del reasons[self._calm]
         return found
 
     def _usual_gains(self, name: str, order: int) -> np.ndarray:
