@@ -87,6 +87,7 @@ def _of_degree(data: Series, compressed: Compressed, degree: int, name: str) -> 
         evidence,
         compressed.size,
         f"degree {degree}",
+        compressed.solve(compressed.coordinates[:terms]),
         degree,
     )
 

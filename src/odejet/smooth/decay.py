@@ -56,6 +56,6 @@ def _fit_power(data: Series, size: int, power: float) -> Polynomial:
     operator = compressed.inverse[:terms, :terms] * shrink[:terms]
     described = f"coordinates fall as exp(-{np.exp(log_rate):.3g} k^{power:g})"
     noise = ratio.noise * data.unit
-    return Polynomial(
-        f"decay_{power:g}", data, operator, coordinates[:terms], noise, ratio.evidence, compressed.size, described
-    )
+    solved = compressed.solve(shrink[:terms] * coordinates[:terms])
+    name, kept = f"decay_{power:g}", coordinates[:terms]
+    return Polynomial(name, data, operator, kept, noise, ratio.evidence, compressed.size, described, solved)

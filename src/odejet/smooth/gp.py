@@ -256,7 +256,16 @@ def _assemble(design: Design, kernel: Kernel, sights: list[Sight], chosen: Ratio
     signal, noise = float(np.sqrt(chosen.signal)) * data.scale, chosen.noise * data.unit
     described = f"length scale {natural.length:.4g}" + ("" if kernel.name == "SE" else f", exponent {kernel.alpha:.3g}")
     return GaussianProcess(
-        name, data, operator, design.coordinates, noise, chosen.evidence, design.computed, described, natural, signal
+        name,
+        data,
+        operator,
+        design.coordinates,
+        noise,
+        chosen.evidence,
+        design.computed,
+        described,
+        kernel=natural,
+        signal=signal,
     )
 
 

@@ -186,6 +186,14 @@ class Compressed:
             out[part, part] = lapack.dtrtrs(square[part, part], np.eye(len(pivots[part])))[0]
         return out
 
+    def solve(self, coordinates: np.ndarray) -> np.ndarray:
+        """Coefficients of a polynomial from its leading coordinates.
+
+        They are as accurate as their size allows; the inverse would lose as many digits as R is ill-conditioned.
+        """
+        terms = len(coordinates)
+        return np.asarray(lapack.dtrtrs(self.factor[:terms, :terms], coordinates)[0])
+
     def leading(self, size: int) -> tuple[np.ndarray, np.ndarray, float]:
         """R, z and the residual sum of squares of the first `size` basis functions."""
         rows = min(size, len(self.coordinates))

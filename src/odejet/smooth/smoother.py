@@ -137,10 +137,12 @@ class Polynomial(Linear):
     size: int = 0
     """The size of the factorisation the coordinates come from."""
     description: str = ""
+    solved: np.ndarray | None = field(default=None, repr=False)
+    """The coefficients from a solve of their own, where the operator is ill-conditioned and would lose their digits."""
 
     @cached_property
     def coefficients(self) -> np.ndarray:
-        return self.operator @ self.coordinates
+        return self.operator @ self.coordinates if self.solved is None else self.solved
 
     @property
     def cancellation(self) -> float:
