@@ -44,6 +44,10 @@ def test_interpolation_is_admitted_without_noise_and_refused_with_a_reason() -> 
     noisy = fit_output(*noisy_sine(noise=1e-4))
     assert "aaa" not in noisy.admitted()
     assert "would differentiate the noise" in noisy.refusals()["aaa"]
+    with pytest.raises(DataError, match="no estimator 'aaa': an interpolant would differentiate"):
+        noisy.jet(5.0, 1, "aaa")
+    with pytest.raises(DataError, match="no estimator 'spline': there are blend, "):
+        noisy.jet(5.0, 1, "spline")
     assert "aaa refused" in repr(noisy)
 
 
@@ -118,6 +122,7 @@ def test_constant_outputs() -> None:
     smoothed = fit_output(times, np.full(50, 1295.4930424118297))
     assert smoothed.jet(0.3, 4).mean.tolist() == [1295.4930424118297, 0, 0, 0, 0]
     assert 0 < smoothed.noise < 1e-12
+    assert [list(found) for found in smoothed.jets(np.array([0.1, 0.9, 1.5]), 2)] == [["constant"], ["constant"], []]
     jet = smoothed.jet(0.3, 2)
     assert jet.weights[0] == pytest.approx(np.full(50, 0.02))
     assert jet.covariance(1.0)[0, 0] == pytest.approx(0.02)

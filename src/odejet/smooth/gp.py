@@ -99,17 +99,16 @@ def fit_rq(design: Design, se: Kernel, guess: Kernel | None = None) -> GaussianP
     return search_rq(design, se, guess).process("gp_rq")
 
 
-def search_se(design: Design, guess: Kernel | None = None, roughly: bool = False) -> Trials:
+def search_se(design: Design, guess: Kernel | None = None, refinements: int = REFINEMENTS) -> Trials:
     """Squared-exponential kernels, from length scales over the whole range or climbing from a guess in natural time."""
     low, high = np.log(RESOLUTION / design.size), np.log(LONGEST)
-
     trials = Trials(design)
 
     def evidence(log_length: float) -> float:
         return trials(Kernel(float(np.exp(log_length))))
 
     if guess is None:
-        climb(evidence, np.linspace(low, high, int(np.ceil((high - low) / STARTS)) + 1), 2 if roughly else REFINEMENTS)
+        climb(evidence, np.linspace(low, high, int(np.ceil((high - low) / STARTS)) + 1), refinements)
     else:
         middle = float(np.clip(np.log(guess.length / design.series.half_width), low, high - 0.2))
         bracketed(evidence, middle, 0.2, high)

@@ -114,8 +114,15 @@ class Smoothed:
 
     def jet(self, t: float, order: int, estimator: str | None = None) -> Jet:
         """Derivatives at one time by the automatic choice or by name, their error law with the robust noise."""
-        smoother = self.first(t, order) if estimator is None else self.smoothers[estimator]
+        smoother = self.first(t, order) if estimator is None else self.named(estimator)
         return smoother.jet(t, order).to(order, self.noise)
+
+    def named(self, estimator: str) -> Smoother:
+        """One estimator, admitted or not."""
+        if estimator not in self.smoothers:
+            reason = self.refused.get(estimator, f"there are {', '.join(self.smoothers)}")
+            raise DataError(f"this output has no estimator {estimator!r}: {reason}")
+        return self.smoothers[estimator]
 
     def __call__(self, times: np.ndarray | float) -> np.ndarray:
         return self.first()(times)
@@ -215,7 +222,7 @@ def _guesses(data: Series) -> tuple[Kernel, Kernel]:
     sized = [(*chebyshev.needed_size(part), part) for part in parts if part.distinct >= MIN_TIMES and not part.constant]
     size, degree, part = max(sized, key=lambda found: found[1])
     design = _design(part, size, degree)
-    se = gp.search_se(design, roughly=True).kernel
+    se = gp.search_se(design, refinements=2).kernel
     return se, gp.search_rq(design, se).kernel
 
 

@@ -29,7 +29,7 @@ def plot_output(smoothed: Smoothed, orders: int = 2, estimator: str | None = Non
     panels = figure.subplots(orders + 1, 1, sharex=True, squeeze=False)[:, 0]
     data = smoothed.series
     times = np.linspace(data.times[0], data.times[-1], PLACES)
-    smoother = smoothed.first() if estimator is None else smoothed.smoothers[estimator]
+    smoother = smoothed.first() if estimator is None else smoothed.named(estimator)
     means = smoother.derivatives(times, orders)
     sds = _sds(smoothed, smoother, times, orders)
     panels[0].plot(data.times, data.values, ".", color=GREY, markersize=3, label="data", zorder=1)
