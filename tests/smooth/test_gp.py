@@ -8,7 +8,8 @@ from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, RationalQuadratic, WhiteKernel
 
 from odejet.smooth import DataError, Kernel, exact, fixed, series
-from odejet.smooth.gp import Design, fit_rq, fit_se, likeliest, see, shortened, truncation
+from odejet.smooth.gp import Design, fit_rq, fit_se, likeliest, prior_factors, see, shortened, truncation
+from odejet.smooth.series import chebyshev_rows
 from tests.smooth.test_kernels import exact_kernel
 
 
@@ -118,6 +119,16 @@ def test_evidence_is_that_of_the_dense_covariance(kernel: Kernel, regular: bool)
     covariance = found.signal * (kernel(x[:, None] - x) + found.ratio * np.eye(len(x)))
     expected = multivariate_normal(np.zeros(len(x)), covariance).logpdf(data.standardised)
     assert found.evidence == pytest.approx(expected, abs=1e-6)
+
+
+@pytest.mark.parametrize("length", [0.1, 0.3, 0.5, 1.0, 3.0, 20.0])
+@pytest.mark.parametrize("alpha", [0.4, 1.0, 10.0, np.inf])
+def test_prior_factors_give_the_kernel(length: float, alpha: float) -> None:
+    kernel, size = Kernel(length, alpha), 320
+    x = np.linspace(-1, 1, 41)
+    basis = chebyshev_rows(x, size)
+    values = np.hstack([basis[:, parity::2] @ factor for parity, factor in enumerate(prior_factors(kernel, size))])
+    assert np.abs(values @ values.T - kernel(x[:, None] - x)).max() < 1e-9
 
 
 @pytest.mark.parametrize("points", [60, 61])

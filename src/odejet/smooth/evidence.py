@@ -82,12 +82,20 @@ def _deviances(
     totals, determinants = outside / ratios, (points - len(diagonal)) * logs
     kept, products = np.ones(len(logs)), np.ones(len(logs))
     for i in range(len(diagonal) - 1, -1, -1):
-        for j in range(len(logs)):
-            inner = ratios[j] + diagonal[i] * kept[j]
-            pivot = inner + below[i]
-            kept[j] = inner / pivot
-            totals[j] += data[i] / pivot
-            products[j] *= pivot
+        if below[i] == 0.0:
+            # A link on its own, or the first of a part: nothing is carried on, and one division is spared.
+            for j in range(len(logs)):
+                pivot = ratios[j] + diagonal[i] * kept[j]
+                kept[j] = 1.0
+                totals[j] += data[i] / pivot
+                products[j] *= pivot
+        else:
+            for j in range(len(logs)):
+                inner = ratios[j] + diagonal[i] * kept[j]
+                pivot = inner + below[i]
+                kept[j] = inner / pivot
+                totals[j] += data[i] / pivot
+                products[j] *= pivot
         # One logarithm for several pivots, which lie between exp(LOWEST) and the number of points: no underflow.
         if i % PIVOTS == 0:
             determinants += np.log(products)

@@ -42,6 +42,8 @@ LOWEST_FREQUENCY = 1e-4
 """Lower frequencies, in radians per half of the time span, are a constant."""
 DENSE, SHORT = 1.2, 0.35
 """Spacing of uniform frequencies; the copies of a squared exponential of a shorter length scale are below rounding."""
+STEP, TURN, TURN_SHORT = 0.2, 6.0, 8.0
+"""Spacing and turns of clustered frequencies: covariances are right to 1e-11, as far as the basis can follow."""
 STARTS = 0.75
 """Spacing of the starting values of the search, in the logarithm of the length scale."""
 SHAPES = (0.4, 1.0, 3.0, 10.0)
@@ -299,22 +301,21 @@ class _Table(NamedTuple):
 
 
 @lru_cache(maxsize=16)
-def _table(size: int, uniform: bool) -> _Table:
+def _table(size: int, turn: float | None) -> _Table:
     """Frequencies up to the size of the basis, whose polynomials cannot follow higher ones.
 
     Uniform ones are a trapezoidal rule, which replaces the kernel by the sum of its copies at multiples of 2 pi/DENSE.
-    The others are a trapezoidal rule in u for frequencies w = c log(1 + e^u), uniform above c and clustered towards
-    zero.  It converges exponentially for every kernel here: uniform spacing c*h resolves differences up to the whole
-    interval, logarithmic spacing below c resolves long length scales and the singularity of the rational quadratic's
-    density at zero.
+    With a turn c they are a trapezoidal rule in u for frequencies w = c log(1 + e^u), uniform above c and clustered
+    towards zero.  It converges exponentially for every kernel here: uniform spacing c*h resolves differences up to the
+    whole interval, logarithmic spacing below c resolves long length scales and the singularity of the rational
+    quadratic's density at zero.
     """
-    if uniform:
+    if turn is None:
         frequencies = np.arange(0.0, size, DENSE)
         weights = np.where(frequencies > 0.0, DENSE, 0.5 * DENSE)
     else:
-        step, turn = 0.15, 5.0
-        u = np.arange(int(np.log(LOWEST_FREQUENCY / turn) / step), int((size / turn + 8.0) / step)) * step
-        frequencies, weights = turn * np.logaddexp(0.0, u), turn * step / (1.0 + np.exp(-u))
+        u = np.arange(int(np.log(LOWEST_FREQUENCY / turn) / STEP), int((size / turn + 8.0) / STEP)) * STEP
+        frequencies, weights = turn * np.logaddexp(0.0, u), turn * STEP / (1.0 + np.exp(-u))
         kept = frequencies <= size
         frequencies, weights = frequencies[kept], weights[kept]
     nodes = 2 * size
@@ -340,7 +341,8 @@ def prior_factors(kernel: Kernel, size: int) -> tuple[np.ndarray, np.ndarray]:
 
     The kernel is in x.  Cosines are even and sines odd, so that there is no covariance between the two.
     """
-    table = _table(size, uniform=kernel.name == "SE" and kernel.length < SHORT)
+    turn = TURN if kernel.length >= SHORT else None if kernel.name == "SE" else TURN_SHORT
+    table = _table(size, turn)
     variances = table.weights * kernel.spectral_density(table.frequencies)
     amplitudes = np.sqrt(variances)
     kept = amplitudes > EPSILON**1.1 * amplitudes.max()
