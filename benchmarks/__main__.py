@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import sys
 
-SECTIONS = ("flow", "identify", "smooth", "explicit")
+SECTIONS = ("flow", "identify", "smooth", "refine", "explicit")
 
 
 def main(argv: list[str]) -> int:

@@ -31,6 +31,9 @@ TOLERANCE = 1e-16
 """Truncation of a Taylor step, relative to each state: at rounding level, since it costs little."""
 
 MAX_STEPS = 20_000
+STIFF_STEPS = 5000
+"""Steps of collocation, of a millisecond or more each: a solution that needs more is not smooth."""
+
 COLLOCATION_STATES = 40
 """Beyond this many states the dense linear algebra of collocation costs more than the small steps of CVODE."""
 
@@ -39,7 +42,6 @@ Method = Callable[..., tuple[np.ndarray, bool]]
 
 _GROWTH = 1e3  # a step that collapses after such growth of the states is taken for a pole
 _FIRST_STEPS = 5  # a step that collapses right away is taken for a stiff initial layer
-_COLLOCATION_STEPS = 5000  # of a millisecond or more each: a solution that needs more is not smooth
 _STIFF_TOLERANCE = 1e-12
 _SUNDIALS_TOLERANCE = 1e-10
 
@@ -109,6 +111,7 @@ class Flow:
         free_states: bool = False,
         tolerance: float = TOLERANCE,
         max_steps: int = MAX_STEPS,
+        stiff_steps: int = STIFF_STEPS,
     ) -> Trajectory:
         """Integrate from `states` at `start` (by default the first time) to all `times`, forward and backward.
 
@@ -128,7 +131,7 @@ class Flow:
         parts = []
         for branch in branches:
             problem = _Problem(self, parameters, states, unknowns, free_states)
-            parts.append(problem.solve(start, times[branch], tolerance, max_steps))
+            parts.append(problem.solve(start, times[branch], tolerance, max_steps, stiff_steps))
         return _joined(branches, parts)
 
 
@@ -171,7 +174,7 @@ class _Problem:
         self.parameters = _rows(parameters, flow.model.parameters, lane, self.lanes)
         self.states = _rows(states, tuple(flow.model.states), lane, self.lanes)
 
-    def solve(self, start: float, times: np.ndarray, tolerance: float, max_steps: int) -> Trajectory:
+    def solve(self, start: float, times: np.ndarray, tolerance: float, max_steps: int, stiff_steps: int) -> Trajectory:
         """Along times that lead away from the start in one direction."""
         tape, states = self.flow.tape, self.states.copy()
         series, point = (lay_out(tape, self.lanes, orders, self.free_states) for orders in (MAX_ORDER + 1, 1))
@@ -196,7 +199,7 @@ class _Problem:
             "taylor",
         )
         if result.outcome is Outcome.STIFF_FAILURE:
-            result = self.go_on(result, states, times, tolerance, max_steps)
+            result = self.go_on(result, states, times, tolerance, max_steps, stiff_steps)
         return _finite_part(result, times)
 
     def outcome(self, status: int, states: np.ndarray, count: int) -> Outcome:
@@ -211,13 +214,19 @@ class _Problem:
         return Outcome.BLOW_UP if grown or not np.all(np.isfinite(states)) else Outcome.SINGULAR
 
     def go_on(
-        self, before: Trajectory, states: np.ndarray, times: np.ndarray, tolerance: float, max_steps: int
+        self,
+        before: Trajectory,
+        states: np.ndarray,
+        times: np.ndarray,
+        tolerance: float,
+        max_steps: int,
+        stiff_steps: int,
     ) -> Trajectory:
         """The rest of a stiff trajectory, by collocation or, for a large model, by CVODE."""
         rest = times[len(before.states) :]
         if len(states) <= COLLOCATION_STATES:
             name, method, limit = "collocation", collocation.collocate, _STIFF_TOLERANCE
-            max_steps = min(max_steps, _COLLOCATION_STEPS)
+            max_steps = min(max_steps, stiff_steps)
         else:
             name, method, limit = "cvode", sundials.integrate, _SUNDIALS_TOLERANCE
         trajectory, complete = self.implicit(

@@ -21,6 +21,8 @@ from functools import cache
 import numpy as np
 from numpy.polynomial import legendre
 
+from odejet.jets.lanes import entry
+
 STAGES = 9
 
 _ITERATIONS = 12  # of Newton's method
@@ -175,32 +177,74 @@ def _solve_tangents(rule: Radau, slopes: Slopes, t: float, h: float, rows: np.nd
 
 @dataclass(frozen=True)
 class _System:
-    """I - h A (x) J, in units of the states and with balanced rows: stiff systems span many decades."""
+    """I - h A (x) J, in units of the states: stiff systems span many decades."""
 
-    matrix: np.ndarray
-    factors: np.ndarray
+    rule: Radau
+    step: float
+    jacobians: np.ndarray
     scales: np.ndarray
 
     @classmethod
     def build(cls, rule: Radau, h: float, jacobians: np.ndarray, sizes: np.ndarray) -> _System:
-        scales = np.where(sizes > 0, sizes, 1.0)
-        s, n = jacobians.shape[:2]
-        blocks = -h * rule.matrix[:, None, :, None] * jacobians.transpose(1, 0, 2)[None] * scales
-        matrix = blocks.reshape(s * n, s * n) + np.diag(np.tile(scales, s))
-        factors = 1 / np.maximum(np.abs(matrix).max(axis=1), 1e-300)
-        return cls(matrix * factors[:, None], factors, scales)
+        return cls(rule, h, np.ascontiguousarray(jacobians), np.where(sizes > 0, sizes, 1.0))
 
     def solve(self, right: np.ndarray) -> np.ndarray | None:
         """The solution for right-hand sides of shape (stages, states, columns), or None where there is none."""
-        s, n, columns = right.shape
-        scaled = right.reshape(s * n, columns) * self.factors[:, None]
-        if not (np.all(np.isfinite(self.matrix)) and np.all(np.isfinite(scaled))):
-            return None
-        try:
-            solution = np.linalg.solve(self.matrix, scaled)
-        except np.linalg.LinAlgError:
-            return None
-        return solution.reshape(s, n, columns) * self.scales[None, :, None]
+        right = np.ascontiguousarray(right)
+        solution, regular = eliminate(self.rule.matrix, self.step, self.jacobians, self.scales, right)
+        return solution if regular else None
+
+
+@entry
+def eliminate(weights, h, jacobians, scales, right):
+    """The solution X of (I - h A (x) J) X = right by Gaussian elimination with row pivots, and whether there is one.
+
+    Columns are in units of the scales and rows are balanced before the pivots are chosen.
+    """
+    stages, n, columns = right.shape
+    size = stages * n
+    matrix = np.empty((size, size + columns))
+    for row in range(size):
+        i, a = row // n, row % n
+        largest = 0.0
+        for column in range(size):
+            j, b = column // n, column % n
+            value = -h * weights[i, j] * jacobians[j, a, b] * scales[b] + (scales[a] if row == column else 0.0)
+            matrix[row, column] = value
+            largest = max(largest, abs(value))
+        for k in range(columns):
+            matrix[row, size + k] = right[i, a, k]
+        factor = 1 / max(largest, 1e-300)
+        for column in range(size + columns):
+            matrix[row, column] *= factor
+            if not np.isfinite(matrix[row, column]):
+                return np.zeros(right.shape), False
+    for pivot in range(size):
+        best = pivot
+        for row in range(pivot + 1, size):
+            if abs(matrix[row, pivot]) > abs(matrix[best, pivot]):
+                best = row
+        if matrix[best, pivot] == 0:
+            return np.zeros(right.shape), False
+        if best != pivot:
+            for column in range(pivot, size + columns):
+                matrix[best, column], matrix[pivot, column] = matrix[pivot, column], matrix[best, column]
+        for row in range(pivot + 1, size):
+            ratio = matrix[row, pivot] / matrix[pivot, pivot]
+            if ratio != 0:
+                for column in range(pivot + 1, size + columns):
+                    matrix[row, column] -= ratio * matrix[pivot, column]
+    solution = np.empty(right.shape)
+    for k in range(size, size + columns):
+        for row in range(size - 1, -1, -1):
+            total = matrix[row, k]
+            for column in range(row + 1, size):
+                total -= matrix[row, column] * matrix[column, k]
+            matrix[row, k] = total / matrix[row, row]
+    for row in range(size):
+        for k in range(columns):
+            solution[row // n, row % n, k] = matrix[row, size + k] * scales[row % n]
+    return solution, True
 
 
 def _roughness(rule: Radau, values: np.ndarray, noise: np.ndarray) -> float:

@@ -1,0 +1,141 @@
+"""Trust: one step of bounded least squares within a trust region, on matrices as small as the number of unknowns.
+
+A tall weighted system is first reduced to its triangle by Householder reflections, which keeps the digits that normal
+equations would lose: problems with condition 1e9 and more are the ordinary case here.  Then
+
+    minimise |R d + c|^2 / 2   subject to   |d| <= radius   and   low <= d <= high
+
+by singular values: Moré's (1978) secular equation for the radius, and unknowns that would cross a bound held on it.
+Where residuals are large and curved, so that R'R is not their Hessian, `curved` adds what `secant` has learnt of it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+_RANK = 1e-15  # singular values below this fraction of the largest are rounding
+_SECULAR_ROUNDS = 12
+_SECULAR_PRECISION = 0.1  # a radius is only a guess
+
+
+@dataclass(frozen=True)
+class Step:
+    """A move, the decrease of |r|^2 / 2 that the linear model predicts, and how it was found."""
+
+    move: np.ndarray
+    decrease: float
+    damping: float  # zero where the radius did not limit the move
+    free: np.ndarray  # which unknowns are not held on a bound
+
+    @property
+    def length(self) -> float:
+        return float(np.sqrt(self.move @ self.move))
+
+
+@dataclass(frozen=True)
+class Solver:
+    """The linear model at a point, with what every step from there needs."""
+
+    triangle: np.ndarray
+    residual: np.ndarray
+    low: np.ndarray  # bounds of the move
+    high: np.ndarray
+
+    def step(self, radius: float) -> Step:
+        """A move within the radius and the bounds: the best one, or where bounds are met a path that goes down.
+
+        The path leads towards the best point of the free unknowns; one that meets a bound on the way stays there, and
+        the others go on.  Every part of it decreases the squares.
+        """
+        gradient = self.triangle.T @ self.residual
+        free = ~(((self.low >= 0) & (gradient > 0)) | ((self.high <= 0) & (gradient < 0)))
+        move, damping = np.zeros(len(gradient)), 0.0
+        residual, left = self.residual, radius
+        while free.any() and left > 0:
+            part = np.zeros(len(gradient))
+            part[free], damping = _within(self.triangle[:, free], residual, left)
+            share, met = self.until_bound(move, part)
+            move = np.where(met, np.where(part > 0, self.high, self.low), move + share * part)
+            if not met.any():
+                break
+            residual = self.residual + self.triangle @ move
+            free, left = free & ~met, left - share * float(np.sqrt(part @ part))
+        return Step(move, self.predicted(move), damping, free)
+
+    def predicted(self, move: np.ndarray) -> float:
+        """The decrease that the model predicts for any move."""
+        change = self.triangle @ move
+        return -float((self.residual @ self.triangle) @ move) - 0.5 * float(change @ change)
+
+    def curved(self, curvature: np.ndarray) -> Solver:
+        """The model with second derivatives of the residuals added: R'R + S, negative curvature taken as positive."""
+        values, vectors = np.linalg.eigh(self.triangle.T @ self.triangle + curvature)
+        sizes = np.abs(values)
+        roots = np.sqrt(np.maximum(sizes, _RANK * sizes.max(initial=0.0) + 1e-300))
+        gradient = vectors.T @ (self.triangle.T @ self.residual)
+        return Solver(roots[:, None] * vectors.T, gradient / roots, self.low, self.high)
+
+    def until_bound(self, move: np.ndarray, part: np.ndarray) -> tuple[float, np.ndarray]:
+        """The share of a further move that stays within the bounds, and which unknowns meet theirs there."""
+        room = np.where(part > 0, self.high - move, self.low - move)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            shares = np.where(part != 0, np.maximum(room / part, 0.0), np.inf)
+        share = float(shares.min())
+        return (1.0, np.zeros(len(part), dtype=bool)) if share >= 1 else (share, shares <= share)
+
+    def correction(self, step: Step, so_far: np.ndarray, matrix: np.ndarray, excess: np.ndarray) -> np.ndarray:
+        """A further move that undoes an excess of the residual where `matrix` is the derivative, as far as the damping
+        of the step allows."""
+        move = np.zeros(len(step.move))
+        if step.free.any():
+            u, s, vt = np.linalg.svd(matrix[:, step.free], full_matrices=False)
+            kept = s > _RANK * s[0]
+            move[step.free] = (-(excess @ u) * np.where(kept, s, 0.0) / (s * s + step.damping + ~kept)) @ vt
+        return np.clip(so_far + move, self.low, self.high) - so_far
+
+
+def _within(matrix: np.ndarray, right: np.ndarray, radius: float) -> tuple[np.ndarray, float]:
+    """The least-squares solution of matrix d = -right, damped if it would be longer than the radius; the damping."""
+    u, s, vt = np.linalg.svd(matrix, full_matrices=False)
+    rank = int(np.count_nonzero(s > _RANK * s[0])) if s[0] > 0 else 0
+    if rank == 0:
+        return np.zeros(matrix.shape[1]), 0.0
+    s, beta = s[:rank], -(right @ u[:, :rank])
+    solution = beta / s
+    length = float(np.sqrt(solution @ solution))
+    if length <= radius:
+        return solution @ vt[:rank], 0.0
+    # Newton's method on 1/|d(t)| - 1/radius, convex and nearly linear in the damping t; it rises from t = 0.
+    squared, damping = s * s, 0.0
+    for _ in range(_SECULAR_ROUNDS):
+        slope = float(solution @ (solution / (squared + damping))) / length
+        damping += (length / radius - 1) * length / slope
+        solution = s * beta / (squared + damping)
+        length = float(np.sqrt(solution @ solution))
+        if abs(length - radius) <= _SECULAR_PRECISION * radius:
+            break
+    return solution @ vt[:rank], damping
+
+
+def secant(matrix: np.ndarray, move: np.ndarray, change: np.ndarray, structured: np.ndarray) -> np.ndarray:
+    """The second-order part S of a Hessian J'J + S after a move, from what it did to the gradient.
+
+    `change` is that of the gradient, `structured` what of it came from the change of J: (J_new - J)' r_new.  The update
+    and its sizing are those of Dennis, Gay and Welsch (1981).
+    """
+    along = float(change @ move)
+    if along <= 1e-12 * float(np.sqrt((change @ change) * (move @ move))):
+        return matrix
+    bent = float(move @ matrix @ move)
+    size = min(1.0, abs(float(structured @ move) / bent)) if bent else 1.0
+    matrix = size * matrix
+    gap = structured - matrix @ move
+    outer = np.outer(gap, change)
+    return matrix + (outer + outer.T) / along - float(gap @ move) / along**2 * np.outer(change, change)
+
+
+def triangle(matrix: np.ndarray) -> np.ndarray:
+    """R of a QR factorisation."""
+    return np.asarray(np.linalg.qr(matrix, mode="r"))
