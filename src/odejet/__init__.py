@@ -11,12 +11,14 @@ from odejet.simulation import Simulation, simulate
 
 if TYPE_CHECKING:
     from odejet.data import Data, Experiment
+    from odejet.result import Fit
 
 __all__ = [
     "Data",
     "DataError",
     "Experiment",
     "ExpressionError",
+    "Fit",
     "Model",
     "ModelError",
     "Outcome",
@@ -34,4 +36,8 @@ def __getattr__(name: str) -> Any:
         from odejet import data
 
         return getattr(data, name)
+    if name == "Fit":
+        from odejet.result import Fit
+
+        return Fit
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,0 +1,378 @@
+"""Fit files: a fit as JSON, with everything it needs to simulate, print and draw itself again.
+
+JSON has no infinities and no NaN, so that such a number is written as null; what null means is known from the place
+where it stands: no bound, an infinite standard error, a statistic that does not exist.  All other numbers come back
+exactly.  A file is data that somebody else may have written: nothing in it is executed, and what does not belong there
+is refused with a sentence that names the entry.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import asdict
+from typing import Any, NoReturn, TypeVar
+
+import numpy as np
+
+from odejet.data import Data, Experiment
+from odejet.errors import DataError
+from odejet.expressions import ModelError, clipped
+from odejet.io import files
+from odejet.jets.inputs import Sampled, sampled
+from odejet.misfit import Unknown
+from odejet.model import Model
+from odejet.result import Candidates, Certificate, Fit, Identifiability, Provenance, Solution
+from odejet.statistics import OutputCheck
+from odejet.uncertainty import Matrix, Uncertainty
+
+VERSION = 1
+"""Of the form of the file; older versions are read, newer ones are refused."""
+
+MAX_BYTES = 2_000_000_000
+
+T = TypeVar("T")
+
+
+def write(fit: Fit, path: str | os.PathLike[str]) -> None:
+    """Write a fit, whole or not at all."""
+    text = dumps(fit)
+    files.write_all({os.fspath(path): lambda file: file.write(text.encode())})
+
+
+def dumps(fit: Fit) -> str:
+    """The text of a fit file."""
+    return json.dumps(encode(fit), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def read(path: str | os.PathLike[str]) -> Fit:
+    """The fit in a file, or one sentence on why there is none."""
+    try:
+        with open(path, "rb") as file:
+            content = file.read(MAX_BYTES + 1)
+    except FileNotFoundError:
+        raise DataError(f"{path}: there is no such file") from None
+    except IsADirectoryError:
+        raise DataError(f"{path}: this is a directory; name the fit file inside it") from None
+    except OSError as error:
+        raise DataError(f"{path}: the file cannot be read ({(error.strerror or 'unknown reason').lower()})") from None
+    except ValueError:
+        raise DataError(f"{str(path)!r} is not a file name") from None
+    if len(content) > MAX_BYTES:
+        raise DataError(f"{path}: the file is larger than {MAX_BYTES // 1_000_000_000} GB, which no fit needs")
+    try:
+        document = json.loads(content.decode("utf-8-sig"), parse_constant=_refuse)
+    except json.JSONDecodeError as error:
+        raise DataError(f"{path}: line {error.lineno} is not JSON ({error.msg.lower()}); save the fit again") from None
+    except (ValueError, RecursionError):
+        raise DataError(f"{path}: this is not a JSON file that a fit was saved to; save the fit again") from None
+    return decode(document, str(path))
+
+
+def _refuse(word: str) -> NoReturn:
+    raise ValueError(word)
+
+
+# --- writing ----------------------------------------------------------------------------------------------------------
+
+
+def encode(fit: Fit) -> dict[str, Any]:
+    """A fit as dictionaries, lists, numbers and text; also what follows from the rest, for readers of the file."""
+    from odejet import __version__
+
+    document = {
+        "version": VERSION,
+        "odejet": __version__,
+        "success": fit.success,
+        "message": fit.message,
+        "parameters": fit.parameters,
+        "initial_state": fit.initial_state,
+        "initial_states": fit.initial_states,
+        "stderr": dict(fit.stderr),
+        "intervals": {label: list(fit.interval(label)) for label in fit.labels},
+        "undetermined": list(fit.undetermined),
+        "noise": fit.noise,
+        "cost": fit.cost,
+        "chi_square": fit.chi_square,
+        "degrees_of_freedom": fit.degrees_of_freedom,
+        "aic": fit.aic,
+        "bic": fit.bic,
+        "certificate": asdict(fit.certificate),
+        "provenance": asdict(fit.provenance),
+        "solutions": [asdict(solution) for solution in fit.solutions],
+        "verdict": None if fit.verdict is None else asdict(fit.verdict),
+        "census": fit.census,
+        "seconds": fit.seconds,
+        "stages": fit.stages,
+        "weights": fit.weights,
+        "seed": fit.seed,
+        "effort": fit.effort,
+        "unknowns": [
+            {**asdict(unknown), "value": value, "bounds": fit.bounds.get(unknown.label, (-math.inf, math.inf))}
+            for unknown, value in zip(fit.unknowns, fit.values.tolist(), strict=True)
+        ],
+        "covariance": fit.covariance.values,
+        "directions": fit.uncertainty.directions,
+        "noise_freedom": fit.uncertainty.freedom,
+        "candidates": None if fit.candidates is None else asdict(fit.candidates),
+        "model": {"name": fit.model.name, "toml": fit.model.to_toml()},
+        "data": [_encode_experiment(experiment, fit.sds[experiment.name]) for experiment in fit.data.experiments],
+    }
+    plain: dict[str, Any] = _plain(document)
+    return plain
+
+
+def _encode_experiment(experiment: Experiment, sds: Mapping[str, np.ndarray]) -> dict[str, Any]:
+    return {
+        "name": experiment.name,
+        "outputs": {
+            name: {"times": series.times, "values": series.values, "known_sds": series.sds, "sds": sds[name]}
+            for name, series in experiment.outputs.items()
+        },
+        "inputs": {
+            name: {"times": value.times, "values": value.values} if isinstance(value, Sampled) else value
+            for name, value in experiment.inputs.items()
+        },
+        "initial": experiment.initial,
+    }
+
+
+def _plain(value: Any) -> Any:
+    """Arrays as lists, mappings as dictionaries, numbers that JSON lacks as None."""
+    if isinstance(value, np.ndarray | np.generic):
+        value = value.tolist()
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, Mapping):
+        return {str(key): _plain(entry) for key, entry in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(entry) for entry in value]
+    return value
+
+
+# --- reading ----------------------------------------------------------------------------------------------------------
+
+
+def decode(document: Any, where: str) -> Fit:
+    """The fit that `encode` described; `where` names it in messages."""
+    if not isinstance(document, Mapping) or "version" not in document:
+        raise DataError(f"{where}: this is not a fit that odejet saved; it has no version")
+    version = document["version"]
+    if not isinstance(version, int) or isinstance(version, bool) or version < 1:
+        raise DataError(f"{where}: {clipped(str(version))} is no version of a fit file; save the fit again")
+    if version > VERSION:
+        raise DataError(f"{where}: the file has version {version} and this odejet reads up to {VERSION}; update odejet")
+    entry = _Entries(document, where)
+    model = entry("model", lambda told: Model.from_toml_text(_text(told["toml"]), where))
+    data = entry("data", _data)
+    unknowns = entry("unknowns", lambda told: tuple(_unknown(one, model, data) for one in told))
+    labels = tuple(unknown.label for unknown in unknowns)
+    n = len(labels)
+    return Fit(
+        model=model,
+        data=data,
+        unknowns=unknowns,
+        values=entry("unknowns", lambda told: _array([one["value"] for one in told], (n,))),
+        uncertainty=Uncertainty(
+            Matrix(labels, entry("covariance", lambda told: _covariance(told, n))),
+            entry("directions", lambda told: tuple({_text(k): _real(v) for k, v in one.items()} for one in told)),
+            entry("noise_freedom", lambda told: _real(told, math.inf)),
+        ),
+        bounds=entry("unknowns", lambda told: dict(zip(labels, (_pair(one["bounds"]) for one in told), strict=True))),
+        sds=entry("data", lambda told: {one["name"]: _sds(one["outputs"]) for one in told}),
+        cost=entry("cost", lambda told: _real(told, math.inf)),
+        aic=entry("aic", lambda told: _real(told, math.nan)),
+        bic=entry("bic", lambda told: _real(told, math.nan)),
+        success=entry("success", _truth),
+        message=entry("message", _text),
+        solutions=entry("solutions", lambda told: tuple(_solution(one) for one in told)),
+        certificate=entry("certificate", _certificate),
+        provenance=entry("provenance", _provenance),
+        census=entry(
+            "census", lambda told: {_text(k): {_text(w): _count(c) for w, c in v.items()} for k, v in told.items()}
+        ),
+        stages=entry("stages", _reals),
+        seconds=entry("seconds", _real),
+        verdict=entry("verdict", _verdict),
+        candidates=entry("candidates", lambda told: _candidates(told, n)),
+        weights=entry("weights", _text),
+        seed=entry("seed", _count),
+        effort=entry("effort", _text),
+    )
+
+
+class _Entries:
+    """The entries of a fit file, each read by a function that may find them wrong in its own way."""
+
+    def __init__(self, document: Mapping[str, Any], where: str) -> None:
+        self.document, self.where = document, where
+
+    def __call__(self, name: str, convert: Callable[[Any], T]) -> T:
+        if name not in self.document:
+            raise DataError(f"{self.where}: the entry '{name}' is missing; save the fit again")
+        try:
+            return convert(self.document[name])
+        except (ModelError, DataError) as error:
+            told = str(error).removeprefix(f"{self.where}: ").removeprefix(f"{self.where} ")
+            raise DataError(f"{self.where}: the entry '{name}' cannot be used: {told}") from None
+        except (KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError):
+            raise DataError(
+                f"{self.where}: the entry '{name}' has not the form of a fit's; save the fit again"
+            ) from None
+
+
+def _real(value: Any, nothing: float | None = None) -> float:
+    """A finite number, or what null means here."""
+    if value is None and nothing is not None:
+        return nothing
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        raise TypeError("not a number")
+    return float(value)
+
+
+def _count(value: Any) -> int:
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise TypeError("not a whole number")
+    return value
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError("not text")
+    return value
+
+
+def _truth(value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise TypeError("not a truth value")
+    return value
+
+
+def _texts(values: Iterable[Any]) -> tuple[str, ...]:
+    if not isinstance(values, list | tuple):
+        raise TypeError("not a list")
+    return tuple(_text(value) for value in values)
+
+
+def _reals(table: Mapping[str, Any], nothing: float | None = None) -> dict[str, float]:
+    return {_text(key): _real(value, nothing) for key, value in table.items()}
+
+
+def _array(values: Any, shape: tuple[int, ...], nothing: float = math.nan) -> np.ndarray:
+    """Numbers of this shape; null is `nothing`."""
+    if not isinstance(values, list | tuple):
+        raise TypeError("not a list")
+    if len(shape) > 1:
+        rows = [_array(row, shape[1:], nothing) for row in values]
+        array = np.array(rows, dtype=float).reshape((len(rows), *shape[1:]))
+    else:
+        array = np.array([_real(value, nothing) for value in values], dtype=float)
+    if shape[0] >= 0 and len(array) != shape[0]:
+        raise ValueError("not of this length")
+    return array
+
+
+def _pair(ends: Any) -> tuple[float, float]:
+    low, high = ends
+    return _real(low, -math.inf), _real(high, math.inf)
+
+
+def _covariance(rows: Any, n: int) -> np.ndarray:
+    values = _array(rows, (n, n))
+    diagonal = np.diag(values)
+    np.fill_diagonal(values, np.where(np.isnan(diagonal), math.inf, diagonal))
+    return values
+
+
+def _unknown(told: Mapping[str, Any], model: Model, data: Data) -> Unknown:
+    name, experiment = _text(told["name"]), told["experiment"]
+    known = model.parameters if experiment is None else tuple(model.states)
+    if name not in known:
+        raise DataError(f"{clipped(name)} is not an unknown of the model")
+    if experiment is not None and experiment not in [one.name for one in data.experiments]:
+        raise DataError(f"there is no experiment {clipped(str(experiment))}")
+    return Unknown(name, _text(told["label"]), experiment)
+
+
+def _data(told: Any) -> Data:
+    return Data.of(_experiment(one) for one in told)
+
+
+def _experiment(told: Mapping[str, Any]) -> Experiment:
+    outputs, noise = {}, {}
+    for name, series in told["outputs"].items():
+        times = _array(series["times"], (-1,))
+        outputs[name] = (times, _array(series["values"], (len(times),)))
+        if series["known_sds"] is not None:
+            noise[name] = _array(series["known_sds"], (len(times),))
+    inputs = {
+        name: _text(value) if isinstance(value, str) else _samples(name, value)
+        for name, value in told["inputs"].items()
+    }
+    return Data(None, outputs, noise, inputs, _text(told["name"]), _reals(told["initial"])).experiments[0]
+
+
+def _samples(name: str, told: Mapping[str, Any]) -> Sampled:
+    times = _array(told["times"], (-1,))
+    return sampled(times, _array(told["values"], (len(times),)), f"input '{name}'")
+
+
+def _sds(outputs: Mapping[str, Any]) -> dict[str, np.ndarray]:
+    return {
+        name: _array(series["sds"], (len(series["times"]),))
+        if isinstance(series["sds"], list)
+        else np.asarray(_real(series["sds"], math.nan))
+        for name, series in outputs.items()
+    }
+
+
+def _solution(told: Mapping[str, Any]) -> Solution:
+    states = {_text(name): _reals(table, math.nan) for name, table in told["initial_states"].items()}
+    inside = _truth(told["inside_bounds"])
+    return Solution(_reals(told["parameters"], math.nan), states, _real(told["cost"], math.inf), inside)
+
+
+def _certificate(told: Mapping[str, Any]) -> Certificate:
+    return Certificate(
+        _truth(told["granted"]),
+        _texts(told["reasons"]),
+        tuple(_output_check(one) for one in told["outputs"]),
+        _count(told["agreeing"]),
+        _reals(told["noise"], math.nan),
+    )
+
+
+def _output_check(told: Mapping[str, Any]) -> OutputCheck:
+    numbers = {name: _real(told[name], math.inf) for name in ("freedom", "level", "chi_square")}
+    numbers |= {name: _real(told[name], math.nan) for name in ("size_p", "memory_z", "memory_p", "runs_p")}
+    return OutputCheck(output=_text(told["output"]), points=_count(told["points"]), **numbers)
+
+
+def _provenance(told: Mapping[str, Any]) -> Provenance:
+    times = tuple(_array(told["times"], (-1,)).tolist())
+    return Provenance(_text(told["rung"]), _text(told["estimator"]), times, _text(told["start"]))
+
+
+def _verdict(told: Mapping[str, Any] | None) -> Identifiability | None:
+    if told is None:
+        return None
+    solutions = told["solutions"]
+    return Identifiability(
+        {_text(name): _text(kind) for name, kind in told["kinds"].items()},
+        _texts(told["combinations"]),
+        _texts(told["fix"]),
+        None if solutions is None else _count(solutions),
+        _text(told["message"]),
+    )
+
+
+def _candidates(told: Mapping[str, Any] | None, n: int) -> Candidates | None:
+    if told is None:
+        return None
+    values = _array(told["values"], (-1, n))
+    sources = _texts(told["sources"])
+    if len(sources) != len(values):
+        raise ValueError("not as many sources as candidates")
+    return Candidates(values, _array(told["costs"], (len(values),), math.inf), sources)

@@ -1,0 +1,1 @@
+"""Reports: a fit as text, as pictures and as a page."""

@@ -1,0 +1,131 @@
+"""Text: a fit as a table and a few lines, for terminals."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from odejet.result import Fit
+
+MAX_ROWS = 200
+"""Unknowns that a table shows."""
+
+HEAD = ("quantity", "value", "± stderr", "95 % interval", "verdict")
+
+
+def summary(fit: Fit) -> str:
+    """The table of estimates, then the certificate and how the fit came about."""
+    rows = [HEAD, *(row(fit, label) for label in fit.labels[:MAX_ROWS])]
+    more = [f"... and {len(fit.labels) - MAX_ROWS} more"] if len(fit.labels) > MAX_ROWS else []
+    lines = [headline(fit), "", *table(rows, right=(1, 2)), *more, "", *(f"{k}: {v}" for k, v in notes(fit).items())]
+    return "\n".join(f"  {line}".rstrip() if i else line for i, line in enumerate(lines))
+
+
+def headline(fit: Fit) -> str:
+    """What the fit is, in one line."""
+    count, points = len(fit.labels), fit.points
+    what = f"{count} unknown{'s' * (count != 1)} from {points} measurement{'s' * (points != 1)}"
+    return f"{fit.model.name}: {state(fit)}, {what} in {duration(fit.seconds)}"
+
+
+def state(fit: Fit) -> str:
+    if not fit.success:
+        return "no fit"
+    return "certified" if fit.certificate.granted else "fitted, not certified"
+
+
+def row(fit: Fit, label: str) -> tuple[str, str, str, str, str]:
+    """One unknown: digits are shown as far as the standard error lets them mean something."""
+    value, error = float(fit.values[fit.labels.index(label)]), fit.stderr[label]
+    if not math.isfinite(error):
+        ends = fit.interval(label)
+        bounded = f"[{ends[0]:.3g}, {ends[1]:.3g}]" if any(map(math.isfinite, ends)) else "any value"
+        return label, f"{value:.3g}", "unknown", bounded, remark(fit, label)
+    low, high = (digits(end, error) for end in fit.interval(label))
+    return label, digits(value, error), f"{error:#.2g}".removesuffix("."), f"[{low}, {high}]", remark(fit, label)
+
+
+def digits(value: float, error: float) -> str:
+    """A value with two digits of its error, and never more than twelve or less than three of its own."""
+    if not math.isfinite(value) or value == 0:
+        return f"{value:.3g}"
+    if error <= 0:
+        return f"{value:.12g}"
+    wanted = math.floor(math.log10(abs(value))) - math.floor(math.log10(error)) + 2
+    count = min(max(wanted, 3), 12)
+    text = f"{value:#.{count}g}"
+    return text.removesuffix(".")
+
+
+def remark(fit: Fit, label: str) -> str:
+    """The verdict, and what else is to be known of an estimate."""
+    notes = [fit.kind(label), "at its bound" if fit.at_bound(label) else ""]
+    if not notes[0] and label in fit.undetermined:
+        notes.append("not determined")
+    return ", ".join(note for note in notes if note)
+
+
+def notes(fit: Fit) -> dict[str, str]:
+    """What stands under the table, by subject."""
+    told = {"certificate": fit.certificate.sentence, "ending": fit.message, "answered by": fit.provenance.sentence}
+    if len(fit.solutions) > 1:
+        told["solutions"] = f"{len(fit.solutions)} sets of values explain the data equally well; see fit.solutions"
+    if fit.undetermined:
+        told["not determined"] = f"{', '.join(fit.undetermined)}; other values of them give the same outputs"
+    if fit.verdict is not None and fit.verdict.combinations:
+        told["known in combination"] = ", ".join(fit.verdict.combinations)
+    if fit.sds:
+        told["noise"] = noise(fit)
+    if math.isfinite(fit.chi_square):
+        told["chi-square"] = (
+            f"{fit.chi_square:.4g} for {fit.degrees_of_freedom:.4g} degrees of freedom, "
+            f"AIC {fit.aic:.5g}, BIC {fit.bic:.5g}"
+        )
+    for stage, outcomes in fit.census.items():
+        told[f"candidates {stage}"] = counts(outcomes)
+    told["time"] = f"{duration(fit.seconds)}" + (f" ({stages(fit)})" if len(fit.stages) > 1 else "")
+    return told
+
+
+def noise(fit: Fit, most: int = 8) -> str:
+    """The sds that were found, by output."""
+    parts = []
+    for experiment, table in fit.sds.items():
+        where = f" in {experiment}" if len(fit.sds) > 1 else ""
+        for output, sds in table.items():
+            typical = sorted(sds.tolist())[len(sds) // 2] if sds.ndim else float(sds)
+            parts.append(f"{output}{where} {typical:.2g}{' (median)' if sds.ndim else ''}")
+    more = [f"and {len(parts) - most} more"] if len(parts) > most else []
+    return "sd of " + ", ".join(parts[:most] + more)
+
+
+def counts(outcomes: Mapping[str, int]) -> str:
+    return ", ".join(f"{count} {outcome}" for outcome, count in outcomes.items()) or "none"
+
+
+def stages(fit: Fit) -> str:
+    return ", ".join(f"{stage} {duration(seconds)}" for stage, seconds in fit.stages.items())
+
+
+def duration(seconds: float) -> str:
+    """Seconds as people say them."""
+    if seconds < 0.0995:
+        return f"{1000 * seconds:.2g} ms"
+    if seconds < 99.5:
+        return f"{seconds:.2g} s"
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes} min {rest} s"
+
+
+def table(rows: Sequence[Sequence[str]], right: Sequence[int] = ()) -> list[str]:
+    """Lines of columns as wide as their widest cell, with a rule under the head; empty columns are left out."""
+    kept = [i for i in range(len(rows[0])) if len(rows) == 1 or any(line[i] for line in rows[1:])]
+    widths = [max(len(line[i]) for line in rows) for i in kept]
+
+    def joined(cells: Sequence[str]) -> str:
+        pairs = zip(kept, widths, strict=True)
+        return "  ".join(cells[i].rjust(w) if i in right else cells[i].ljust(w) for i, w in pairs).rstrip()
+
+    return [joined(rows[0]), "  ".join("-" * w for w in widths), *(joined(line) for line in rows[1:])]
