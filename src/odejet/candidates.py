@@ -59,14 +59,21 @@ class Census:
 
 
 def roots(
-    fibre: Fibre, shots: Sequence[Shot], targets: Targets, flow: Flow, start: float, census: Census, seed: int
+    fibre: Fibre,
+    shots: Sequence[Shot],
+    targets: Targets,
+    flow: Flow,
+    start: float,
+    census: Census,
+    seed: int,
+    hubs: int,
 ) -> list[Candidate]:
     """Initial states and parameters at `start` from all roots of all targets."""
     if not shots:
         return []
     single = fibre.system.points == 1
     times = np.array([shot.times[0] for shot in shots]) if single else None
-    found = solve(fibre, targets, times=times, flow=flow if single else None, seed=seed)
+    found = solve(fibre, targets, times=times, flow=flow if single else None, seed=seed, hubs=hubs)
     for outcome, count in found.census.items():
         census.add("paths", outcome, count)
     result = []

@@ -43,17 +43,19 @@ class Options:
 
 @dataclass(frozen=True)
 class Rung:
-    """How much one rung tries: shooting times, pairs, estimators beside the automatic choice, refinements."""
+    """How much one rung tries: shooting times, pairs, estimators beside the automatic choice, refinements,
+    and how often roots that were not found are looked for."""
 
     name: str
     points: int
     pairs: int
     estimators: int
     refinements: int
+    hubs: int
 
 
-FEW = Rung("a few shooting times", 7, 0, 1, 4)
-ALL = Rung("all shooting times", 20, 15, shooting.ESTIMATORS, 8)
+FEW = Rung("a few shooting times", 7, 0, 1, 4, 1)
+ALL = Rung("all shooting times", 20, 15, shooting.ESTIMATORS, 8, 3)
 BOX = "multistart"
 
 SECONDS = {"auto": 10.0, "full": 60.0}
@@ -183,7 +185,9 @@ class Ladder:
                 fibre.system, experiment, jets, places, fibre.at.fixed, self.options.estimators, rung.estimators
             )
             self.census.add("systems", f"{points}-point", len(shots))
-            result += proposals.roots(fibre, shots, targets, flow, experiment.start, self.census, self.options.seed)
+            result += proposals.roots(
+                fibre, shots, targets, flow, experiment.start, self.census, self.options.seed, rung.hubs
+            )
         return result
 
     def combined(self, found: Sequence[Sequence[Candidate]]) -> list[Candidate]:
@@ -289,7 +293,7 @@ class Ladder:
         data, _ = system.evaluate(own[:, system.columns], inputs, fixed)
         shots = [shooting.Shot((float(t),), "optimum") for t in times]
         targets = shooting.Targets(data, inputs, fixed)
-        found = proposals.roots(fibre, shots, targets, flow, experiment.start, Census(), self.options.seed)
+        found = proposals.roots(fibre, shots, targets, flow, experiment.start, Census(), self.options.seed, 2)
         kept, _ = proposals.within(self.combined([found]), self.frame, Census())
         ranked = proposals.ranked(kept, self.misfit, self.frame, self.levels, Census())
         far = [c for c in ranked if _far(c.z, z) > 0.02]

@@ -17,7 +17,8 @@ from odejet.identify import Verdict, identify
 from odejet.model import Model
 
 IDENTIFY_SECONDS = 10.0
-FIBRE_SECONDS = 20.0
+SECONDS = {1: 20.0, 2: 3.0}
+"""What counting the roots of a system, and then finding its fibre, may take: a pair is a second opinion only."""
 MOST_PAIR_ROOTS = 12
 """Two-point systems with more roots cost more than they tell."""
 
@@ -45,10 +46,10 @@ class Library:
 
     def _attempt(self, points: int) -> Fibre | None:
         try:
-            system = select(self.model, points)
+            system = select(self.model, points, budget=0.5 * SECONDS[points])
             if points == 2 and not self._worthwhile(system):
                 return None
-            found = fibre(system, fixed=np.ones(len(system.fixed)), seconds=FIBRE_SECONDS)
+            found = fibre(system, fixed=np.ones(len(system.fixed)), seconds=SECONDS[points])
         except ModelError as error:
             self._reasons[points] = str(error)
             return None
