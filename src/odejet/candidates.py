@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from odejet.algebra.monodromy import Fibre
-from odejet.algebra.solve import solve
+from odejet.algebra.solve import BRIEF, solve
 from odejet.algebra.system import Targets
 from odejet.coordinates import Coordinates
 from odejet.flow import Flow, Outcome
@@ -99,7 +99,7 @@ def _back(fibre: Fibre, everything: np.ndarray, shot: Shot, flow: Flow, start: f
     states, parameters = everything[:n], everything[len(fibre.system.joined.together.states) :]
     if shot.times[0] != start:
         run = flow.run(
-            parameters, states, [start], start=shot.times[0], sensitivities=False, free_states=True, max_steps=2000
+            parameters, states, [start], start=shot.times[0], sensitivities=False, free_states=True, **BRIEF
         )
         if run.outcome is not Outcome.COMPLETED or not len(run.states):
             return None

@@ -25,6 +25,7 @@ from odejet.ladder import Ladder, Options
 from odejet.model import Model
 from odejet.progress import Progress
 from odejet.result import Fit
+from odejet.smooth.threads import one_thread
 
 EFFORTS = ("quick", "auto", "full")
 
@@ -56,7 +57,8 @@ def fit(
     with Progress(progress) as told:
         ladder = Ladder(model, data, bounds, positive or False, noise, options, told)
         try:
-            ladder.climb()
+            with one_thread():
+                ladder.climb()
         except KeyboardInterrupt:
             if not ladder.optima:
                 raise

@@ -60,7 +60,7 @@ BOX = "multistart"
 
 SECONDS = {"auto": 10.0, "full": 60.0}
 """What the last rung may take."""
-REFINE_SECONDS = 10.0
+REFINE_SECONDS = 4.0
 STARTS = {"auto": 384, "full": 4096}
 ALTERNATIVE_PLACES = (0.0, 0.3, 1.0)
 """Where along an experiment the derivatives of an optimum are asked for other roots."""
@@ -245,13 +245,15 @@ class Ladder:
         bounds, positive = self.given
         effort = self.options.effort
         best = self.best
-        scale = np.abs(best.refined.z) if best is not None else None
+        # Smoothing is not to be trusted here: neither its noise nor, within bounds, the scale of what came of it.
+        unbounded = bounds is None and not self.model.bounds
+        scale = np.abs(best.refined.z) if best is not None and unbounded else None
         found = multistart(
             self.misfit,
             bounds,
             positive,
             scale,
-            self.levels,
+            None,
             self.options.seed,
             STARTS[effort],
             SECONDS[effort],

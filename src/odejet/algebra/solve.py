@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -27,6 +28,8 @@ SOLVED = 1e-9
 """Equations that hold to this, relative to their largest terms, are solved."""
 DOUBT = 1e-7
 """Roots whose last correction was larger, relative to the unknowns, are not determined by their equations."""
+BRIEF: dict[str, Any] = {"max_steps": 2000, "stiff_steps": 30}
+"""What a trajectory that carries a root may cost: of many that are wrong, none may take long."""
 REAL = 1e-6
 """Roots whose imaginary parts are below this, relative to each unknown, are real."""
 
@@ -180,7 +183,7 @@ def _carried(
     """Which times the solution through a root reaches, and its unknowns there."""
     full = system.everything(root[None], targets.fixed)[0]
     n = len(system.joined.model.states)
-    run = flow.run(full[n:], full[:n], times, start=start, sensitivities=False, free_states=True)
+    run = flow.run(full[n:], full[:n], times, start=start, sensitivities=False, free_states=True, **BRIEF)
     states = run.states[:, :, 0]
     everything = np.concatenate([states, np.broadcast_to(full[n:], (len(states), len(full) - n))], axis=1)
     return run.reached, everything[:, system.columns]
