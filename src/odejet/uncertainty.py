@@ -138,7 +138,7 @@ def covariance(jacobian: np.ndarray, sds: np.ndarray) -> tuple[np.ndarray, np.nd
     values[moved, :] = math.nan
     values[:, moved] = math.nan
     values[moved, moved] = math.inf
-    return values, null * units
+    return values, _sparse(null) * units
 
 
 def _complement(rows: np.ndarray, n: int) -> np.ndarray:
@@ -148,10 +148,20 @@ def _complement(rows: np.ndarray, n: int) -> np.ndarray:
     return np.linalg.svd(rows, full_matrices=True)[2][len(rows) :] if len(rows) else np.eye(n)
 
 
+def _sparse(directions: np.ndarray) -> np.ndarray:
+    """The same space by directions that move few unknowns each, so that people can read them: its echelon form."""
+    from scipy.linalg import qr
+
+    if not len(directions):
+        return directions
+    pivots = qr(directions, mode="r", pivoting=True)[1][: len(directions)]
+    echelon = np.linalg.solve(directions[:, pivots], directions)
+    return np.where(np.abs(echelon) < _MOVED, 0.0, echelon)
+
+
 def _scaled(directions: np.ndarray) -> np.ndarray:
-    """Each direction with its largest part made one, and rounding in the others made zero."""
-    scaled = np.array([row / row[np.argmax(np.abs(row))] for row in directions]).reshape(directions.shape)
-    return np.where(np.abs(scaled) < 1e-9, 0.0, scaled)
+    """Each direction with its largest part made one."""
+    return np.array([row / row[np.argmax(np.abs(row))] for row in directions]).reshape(directions.shape) + 0.0
 
 
 def interval(

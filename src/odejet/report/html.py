@@ -44,11 +44,11 @@ section, header { background:var(--paper); border:1px solid var(--line); border-
   font-size:.9rem }
 .good { color:var(--good) } .bad { color:var(--bad) } .fair { color:var(--fair) } .soft { color:var(--soft) }
 .facts { display:grid; grid-template-columns:repeat(auto-fit, minmax(130px, 1fr)); gap:10px 18px; margin:16px 0 0 }
-.facts dt { color:var(--soft); font-size:.8rem } .facts dd { margin:0; font-size:1.05rem; overflow-wrap:anywhere }
+.facts dt { color:var(--soft); font-size:.8rem; white-space:nowrap } .facts dd { margin:0; font-size:1.05rem; overflow-wrap:anywhere }
 .scroll { overflow-x:auto }
 table { border-collapse:collapse; width:100%; font-variant-numeric:tabular-nums }
 th { text-align:left; color:var(--soft); font-weight:600; font-size:.82rem; white-space:nowrap }
-td, th { padding:4px 14px 4px 0; border-bottom:1px solid var(--line); vertical-align:top }
+td, th { padding:4px 24px 4px 0; border-bottom:1px solid var(--line); vertical-align:top }
 tr:last-child td { border-bottom:0 }
 td.number, th.number { text-align:right; white-space:nowrap } td.name { overflow-wrap:anywhere }
 code, pre { font-family:ui-monospace, "SF Mono", Menlo, Consolas, "DejaVu Sans Mono", monospace; font-size:.9em }
@@ -118,15 +118,20 @@ def _header(fit: Fit) -> str:
         "unknowns": str(len(fit.labels)),
         "measurements": str(fit.points),
         "experiments": str(len(fit.data.experiments)),
-        "chi-square / freedom": f"{fit.chi_square:.4g} / {fit.degrees_of_freedom:.4g}",
+        "chi-square / dof": f"{fit.chi_square:.4g} / {fit.degrees_of_freedom:.4g}",
         "AIC": f"{fit.aic:.5g}",
         "BIC": f"{fit.bic:.5g}",
+        "agreeing starts": str(fit.certificate.agreeing or ""),
         "seconds": f"{fit.seconds:.3g}",
     }
     shown = "".join(
-        f"<div><dt>{key}</dt><dd>{value}</dd></div>" for key, value in facts.items() if "nan" not in value
+        f"<div><dt>{key}</dt><dd>{value}</dd></div>" for key, value in facts.items() if value and "nan" not in value
     )
-    verdict = f'<p class="soft">{html.escape(fit.verdict.message)}</p>' if fit.verdict and fit.verdict.message else ""
+    verdict = (
+        f'<p class="soft">{html.escape(_sentence(fit.verdict.message))}</p>'
+        if fit.verdict and fit.verdict.message
+        else ""
+    )
     return (
         f"<header><h1>{html.escape(fit.model.name)}</h1>"
         f'<p><span class="badge {tone}">{text.state(fit)}</span></p>'
@@ -152,8 +157,10 @@ def _name(label: str) -> str:
 
 def _verdict(fit: Fit, label: str) -> str:
     kind = fit.kind(label)
-    words = [f'<span class="{_KINDS.get(kind, "soft")}">{_VERDICTS.get(kind, html.escape(kind))}</span>'] if kind else []
-    if label in fit.undetermined:
+    words = (
+        [f'<span class="{_KINDS.get(kind, "soft")}">{_VERDICTS.get(kind, html.escape(kind))}</span>'] if kind else []
+    )
+    if label in fit.undetermined and kind != "none":
         words.append('<span class="bad">not determined by the data</span>')
     if fit.at_bound(label):
         words.append('<span class="fair">at its bound</span>')
@@ -168,7 +175,7 @@ def _remarks(fit: Fit) -> str:
     if fit.verdict and fit.verdict.fix:
         known = ", ".join(map(_name, fit.verdict.fix))
         remarks.append(f"Give a value to {known}, and every other quantity can be known.")
-    if fit.undetermined:
+    if fit.success and fit.undetermined:
         free = ", ".join(map(_name, fit.undetermined))
         remarks.append(f"Other values of {free} give the same outputs: what the table says of them is one choice.")
     return "".join(f"<p>{remark}</p>" for remark in remarks)
@@ -204,7 +211,7 @@ def _certificate(fit: Fit) -> str:
             str(check.points),
             f"{check.level:.3g}",
             f"{check.chi_square:.4g} / {check.freedom:.4g}",
-            _probability(check.size_p),
+            _probability(math.nan if text.from_residuals(check) else check.size_p),
             _probability(check.white_p),
         ]
         for check in certificate.outputs
@@ -212,12 +219,11 @@ def _certificate(fit: Fit) -> str:
     heads = ["output", "points", "noise level", "chi-square / freedom", "P of this size", "P of this memory"]
     told = (
         '<p class="soft">Residuals of a fit that is right are as large as the noise and have no memory: both '
-        "probabilities are then rarely below 0.01.</p>"
+        "probabilities are then rarely below 0.01. Where only the residuals tell the noise, their size proves "
+        "nothing (–).</p>"
     )
     table = _table(heads, rows, right=range(1, 6)) + told if rows else ""
-    starts = certificate.agreeing
-    agree = f"<li>{starts} independent start{'s' * (starts != 1)} ended here.</li>" if starts else ""
-    return f'<p><b class="{tone}">{word}</b></p><ul>{reasons}{agree}</ul>{table}'
+    return f'<p><b class="{tone}">{word}</b></p><ul>{reasons}</ul>{table}'
 
 
 def _probability(p: float) -> str:
@@ -272,8 +278,9 @@ def _figure(fit: Fit, kind: str, description: str) -> str:
 
 def _fit_plots(fit: Fit, pairs: Sequence[Comparison]) -> str:
     shown = pairs[: plots.MOST_PANELS]
+    width = plots.NARROW if len(shown) > 1 else plots.WIDE
     figures = [
-        f"<figure>{inline(plots.series_figure(fit, pair), f'fit{i}-', _described(fit, pair))}</figure>"
+        f"<figure>{inline(plots.series_figure(fit, pair, width), f'fit{i}-', _described(fit, pair))}</figure>"
         for i, pair in enumerate(shown)
     ]
     more = _left_out(len(pairs) - len(shown), "fit.plot()")
@@ -283,12 +290,12 @@ def _fit_plots(fit: Fit, pairs: Sequence[Comparison]) -> str:
 
 def _derivative_plots(fit: Fit, pairs: Sequence[Comparison]) -> str:
     smoothed = _smoothed(fit, pairs[:MOST_DERIVATIVES])
+    width = plots.NARROW if len(smoothed) > 1 else plots.WIDE
     figures = []
     for i, ((experiment, output), one) in enumerate(smoothed.items()):
-        drawn = inline(
-            plots.derivative_figure(fit, experiment, output, one), f"jet{i}-", f"derivatives of {output} in {experiment}"
-        )
-        figures.append(f"<figure>{drawn}</figure>")
+        drawn = plots.derivative_figure(fit, experiment, output, one, width=width)
+        described = f"derivatives of {output} in {experiment}"
+        figures.append(f"<figure>{inline(drawn, f'jet{i}-', described)}</figure>")
     if not figures:
         return ""
     words = (

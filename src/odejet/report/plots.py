@@ -57,9 +57,12 @@ MANY = 3000
 MOST_PANELS = 40
 """Series that one figure shows."""
 
+NARROW, WIDE = 5.0, 11.0
+"""Inches of a figure that stands beside others, and of one that stands alone."""
+
 _DERIVATIVE_PLACES = 200
 _NAMES = ("value", "first derivative", "second derivative", "third derivative")
-_LINEAR = 1e-2  # deviations below this are drawn on a linear scale
+_LINEAR = 2e-2  # deviations below this are drawn on a linear scale
 
 P, R = ParamSpec("P"), TypeVar("R")
 
@@ -83,6 +86,15 @@ def _figure(width: float, height: float) -> Figure:
     return Figure(figsize=(width, height), layout="constrained")
 
 
+def _framed(width: float, height: float) -> Figure:
+    """A figure whose panels have a margin for ticks and labels: of many figures, each is drawn once, not measured."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(width, height))
+    figure.subplots_adjust(0.68 / width, 0.48 / height, 1 - 0.1 / width, 1 - 0.28 / height, hspace=0.12)
+    return figure
+
+
 # --- fit and data -----------------------------------------------------------------------------------------------------
 
 
@@ -103,9 +115,9 @@ def fit_figure(fit: Fit) -> Figure:
 
 
 @_styled
-def series_figure(fit: Fit, pair: Comparison) -> Figure:
+def series_figure(fit: Fit, pair: Comparison, width: float = NARROW) -> Figure:
     """Data, fit and residuals of one output in one experiment."""
-    figure = _figure(5.0, 3.5)
+    figure = _framed(width, 3.6)
     _draw_pair(figure, pair, _curves(fit, [pair])[pair.experiment], several=len(fit.data.experiments) > 1)
     return figure
 
@@ -146,7 +158,9 @@ def title(output: str, experiment: str, several: bool) -> str:
 
 
 @_styled
-def derivative_figure(fit: Fit, experiment: str, output: str, smoothed: Smoothed, orders: int = 2) -> Figure:
+def derivative_figure(
+    fit: Fit, experiment: str, output: str, smoothed: Smoothed, orders: int = 2, width: float = NARROW
+) -> Figure:
     """An output and its derivatives, as smoothing found them in the data and as the fitted model has them.
 
     The band is two standard deviations of the effect of noise; it does not contain the bias of smoothing.
@@ -156,7 +170,7 @@ def derivative_figure(fit: Fit, experiment: str, output: str, smoothed: Smoothed
     smoother = smoothed.first()
     means, sds = smoother.derivatives(times, orders), _band(smoothed, times, orders)
     places, fitted = model_derivatives(fit, experiment, output, times, orders)
-    figure = _figure(5.0, 1.5 * (orders + 1) + 0.5)
+    figure = _framed(width, 1.5 * (orders + 1) + 0.5)
     panels = figure.subplots(orders + 1, 1, sharex=True, squeeze=False)[:, 0]
     dots: dict[str, Any] = {"rasterized": len(data.times) > MANY, "markeredgewidth": 0}
     panels[0].plot(data.times, data.values, "o", markersize=2.2, color=GREY, **dots)
@@ -228,7 +242,7 @@ def cloud_figure(fit: Fit) -> Figure:
     deviations = (cloud.values - fit.values) / scale
     order = np.argsort(-cloud.costs, kind="stable")
     good = cloud.costs <= np.median(cloud.costs) if len(cloud.costs) else np.zeros(0, dtype=bool)
-    figure = _figure(7.4, 0.9 + 0.26 * len(labels))
+    figure = _figure(WIDE, 1.0 + 0.28 * len(labels))
     panel = figure.subplots()
     # Dots beside each other rather than on top, always in the same way.
     jitter = 0.28 * (2 * (np.arange(len(order)) * 0.618034 % 1) - 1)
@@ -242,16 +256,15 @@ def cloud_figure(fit: Fit) -> Figure:
                 label=name if i == 0 else None,
             )  # fmt: skip
     panel.axvline(0, color=RUST, linewidth=1.0, label="answer")
-    ticks = [-100, -10, -1, -0.1, -0.01, 0, 0.01, 0.1, 1, 10, 100]
-    reach = max(float(np.nanmax(np.abs(deviations), initial=0.1)), 0.1)
-    ticks = [tick for tick in ticks if abs(tick) <= 10 * reach]
-    limit = float(_compressed(np.array([min(1.5 * reach, 1e4)]))[0])
+    reach = min(max(float(np.nanmax(np.abs(deviations), initial=0.1)), 0.15), 1e4)
+    limit = float(_compressed(np.array(1.3 * reach)))
     panel.set_xlim(-limit, limit)
-    kept = [tick for tick in ticks if abs(_compressed(np.array([tick]))[0]) <= limit]
-    panel.set_xticks(_compressed(np.array(kept)), [f"{100 * tick:+g} %" if tick else "answer" for tick in kept])
+    powers = [0.1 * 10.0**k for k in range(6) if 0.1 * 10.0**k <= reach]
+    ticks = np.array([*(-power for power in powers[::-1]), 0.0, *powers])
+    panel.set_xticks(_compressed(ticks), [_percent(tick) for tick in ticks])
     panel.set_yticks(range(len(labels)), [_short(label) for label in labels])
     panel.set_ylim(len(labels) - 0.4, -0.6)
-    panel.legend(loc="upper center", bbox_to_anchor=(0.5, -0.28 / (0.3 + 0.26 * len(labels))), ncols=3, fontsize=8)
+    panel.legend(loc="upper center", bbox_to_anchor=(0.5, -0.28 / (0.3 + 0.28 * len(labels))), ncols=3, fontsize=8)
     panel.set_title(f"{len(cloud.costs)} candidates, relative to the answer")
     return figure
 
@@ -259,6 +272,11 @@ def cloud_figure(fit: Fit) -> Figure:
 def _compressed(deviations: np.ndarray) -> np.ndarray:
     """Logarithmic far from zero and linear near it."""
     return np.arcsinh(deviations / _LINEAR)
+
+
+def _percent(deviation: float) -> str:
+    sign = "+" if deviation > 0 else "−" if deviation < 0 else ""
+    return f"{sign}{100 * abs(deviation):g} %"
 
 
 @_styled
@@ -274,7 +292,7 @@ def correlation_figure(fit: Fit) -> Figure:
         np.ma.masked_invalid(matrix), cmap=_shades(), vmin=-1, vmax=1, edgecolors=PAPER, linewidth=0.5 if n <= 40 else 0,
         rasterized=n > 40,
     )  # fmt: skip
-    names = [_short(label) for label in labels]
+    names = [_short(label, 20) for label in labels]
     every = max(1, math.ceil(n / 40))
     panel.set_xticks(np.arange(0, n, every) + 0.5, names[::every], rotation=90)
     panel.set_yticks(np.arange(0, n, every) + 0.5, names[::every])
@@ -310,7 +328,7 @@ def _write_numbers(panel: Axes, matrix: np.ndarray) -> None:
 def timing_figure(fit: Fit) -> Figure:
     """Seconds per stage."""
     names, seconds = list(fit.stages), np.array(list(fit.stages.values()))
-    figure = _figure(7.4, 0.5 + 0.27 * len(names))
+    figure = _figure(NARROW, 0.5 + 0.27 * len(names))
     panel = figure.subplots()
     panel.barh(range(len(names)), seconds, color=BLUE, height=0.62)
     for i, value in enumerate(seconds):

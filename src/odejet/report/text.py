@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from odejet.result import Fit
+    from odejet.statistics import OutputCheck
 
 MAX_ROWS = 200
 """Unknowns that a table shows."""
@@ -72,21 +73,27 @@ def notes(fit: Fit) -> dict[str, str]:
     told = {"certificate": fit.certificate.sentence, "ending": fit.message, "answered by": fit.provenance.sentence}
     if len(fit.solutions) > 1:
         told["solutions"] = f"{len(fit.solutions)} sets of values explain the data equally well; see fit.solutions"
-    if fit.undetermined:
+    if fit.success and fit.undetermined:
         told["not determined"] = f"{', '.join(fit.undetermined)}; other values of them give the same outputs"
     if fit.verdict is not None and fit.verdict.combinations:
         told["known in combination"] = ", ".join(fit.verdict.combinations)
-    if fit.sds:
+    if fit.success:
         told["noise"] = noise(fit)
     if math.isfinite(fit.chi_square):
         told["chi-square"] = (
-            f"{fit.chi_square:.4g} for {fit.degrees_of_freedom:.4g} degrees of freedom, "
+            f"{fit.chi_square:.4g} for {fit.degrees_of_freedom:.4g} degrees of freedom"
+            f"{' (noise taken from the residuals)' if all(map(from_residuals, fit.certificate.outputs)) else ''}, "
             f"AIC {fit.aic:.5g}, BIC {fit.bic:.5g}"
         )
     for stage, outcomes in fit.census.items():
         told[f"candidates {stage}"] = counts(outcomes)
     told["time"] = f"{duration(fit.seconds)}" + (f" ({stages(fit)})" if len(fit.stages) > 1 else "")
     return told
+
+
+def from_residuals(check: OutputCheck) -> bool:
+    """Whether the noise was taken from the residuals themselves, so that their size says nothing."""
+    return math.isclose(check.chi_square, check.freedom, rel_tol=1e-9)
 
 
 def noise(fit: Fit, most: int = 8) -> str:
