@@ -44,7 +44,8 @@ section, header { background:var(--paper); border:1px solid var(--line); border-
   font-size:.9rem }
 .good { color:var(--good) } .bad { color:var(--bad) } .fair { color:var(--fair) } .soft { color:var(--soft) }
 .facts { display:grid; grid-template-columns:repeat(auto-fit, minmax(130px, 1fr)); gap:10px 18px; margin:16px 0 0 }
-.facts dt { color:var(--soft); font-size:.8rem; white-space:nowrap } .facts dd { margin:0; font-size:1.05rem; overflow-wrap:anywhere }
+.facts dt { color:var(--soft); font-size:.8rem; white-space:nowrap }
+.facts dd { margin:0; font-size:1.05rem; overflow-wrap:anywhere }
 .scroll { overflow-x:auto }
 table { border-collapse:collapse; width:100%; font-variant-numeric:tabular-nums }
 th { text-align:left; color:var(--soft); font-weight:600; font-size:.82rem; white-space:nowrap }
@@ -98,7 +99,7 @@ def _parts(fit: Fit) -> Iterator[str]:
     yield _section("Is the fit right?", _certificate(fit))
     yield _fit_plots(fit, pairs)
     yield _derivative_plots(fit, pairs)
-    correlation = _figure(fit, "correlation", "correlations of the estimates") if 1 < len(fit.labels) else ""
+    correlation = _figure(fit, "correlation", "correlations of the estimates") if len(fit.labels) > 1 else ""
     yield f'<div class="pair">{_section("Correlation of the estimates", correlation)}{_story(fit)}</div>'
     if fit.candidates is not None and len(fit.candidates.costs):
         yield _section("Candidates", _figure(fit, "cloud", "candidates of every unknown, relative to the answer"))

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 INK, GRID, BLUE, GREY, RUST, PAPER = "#222222", "#e5e5e5", "#1f4e79", "#8d8d8d", "#b4531f", "#fefefe"
 """Words and axes, grid lines, the fit, measurements, what is compared with the fit, and empty ground."""
 
-STYLE = {
+STYLE: dict[str, Any] = {
     "font.size": 9.0,
     "text.parse_math": False,
     "text.color": INK,
@@ -64,7 +64,8 @@ _DERIVATIVE_PLACES = 200
 _NAMES = ("value", "first derivative", "second derivative", "third derivative")
 _LINEAR = 2e-2  # deviations below this are drawn on a linear scale
 
-P, R = ParamSpec("P"), TypeVar("R")
+P = ParamSpec("P")
+R = TypeVar("R")
 
 
 def _styled(draw: Callable[P, R]) -> Callable[P, R]:
@@ -74,7 +75,8 @@ def _styled(draw: Callable[P, R]) -> Callable[P, R]:
     def styled(*args: P.args, **kwargs: P.kwargs) -> R:
         import matplotlib as mpl
 
-        with mpl.rc_context({**mpl.rcParamsDefault, "backend": mpl.rcParams["backend"], **STYLE}):
+        settings: Any = {**mpl.rcParamsDefault, "backend": mpl.rcParams["backend"], **STYLE}
+        with mpl.rc_context(settings):
             return draw(*args, **kwargs)
 
     return styled
@@ -246,15 +248,13 @@ def cloud_figure(fit: Fit) -> Figure:
     panel = figure.subplots()
     # Dots beside each other rather than on top, always in the same way.
     jitter = 0.28 * (2 * (np.arange(len(order)) * 0.618034 % 1) - 1)
-    raster = cloud.values.size > MANY
+    dots: dict[str, Any] = {"markersize": 3, "markeredgewidth": 0, "alpha": 0.65}
+    dots["rasterized"] = cloud.values.size > MANY
     for chosen, colour, name in ((~good, GREY, "worse half"), (good, BLUE, "better half by misfit")):
         rows = order[chosen[order]]
         for i in range(len(labels)):
-            x = _compressed(deviations[rows, i])
-            panel.plot(
-                x, i + jitter[rows], "o", markersize=3, markeredgewidth=0, color=colour, alpha=0.65, rasterized=raster,
-                label=name if i == 0 else None,
-            )  # fmt: skip
+            label = name if i == 0 else None
+            panel.plot(_compressed(deviations[rows, i]), i + jitter[rows], "o", color=colour, label=label, **dots)
     panel.axvline(0, color=RUST, linewidth=1.0, label="answer")
     reach = min(max(float(np.nanmax(np.abs(deviations), initial=0.1)), 0.15), 1e4)
     limit = float(_compressed(np.array(1.3 * reach)))
@@ -288,10 +288,8 @@ def correlation_figure(fit: Fit) -> Figure:
     figure = _figure(size + 1.0, size)
     panel = figure.subplots()
     panel.set_facecolor(GREY)
-    shades = panel.pcolormesh(
-        np.ma.masked_invalid(matrix), cmap=_shades(), vmin=-1, vmax=1, edgecolors=PAPER, linewidth=0.5 if n <= 40 else 0,
-        rasterized=n > 40,
-    )  # fmt: skip
+    lines: dict[str, Any] = {"edgecolors": PAPER, "linewidth": 0.5} if n <= 40 else {"rasterized": True}
+    shades = panel.pcolormesh(np.ma.masked_invalid(matrix), cmap=_shades(), vmin=-1, vmax=1, **lines)
     names = [_short(label, 20) for label in labels]
     every = max(1, math.ceil(n / 40))
     panel.set_xticks(np.arange(0, n, every) + 0.5, names[::every], rotation=90)
@@ -305,7 +303,7 @@ def correlation_figure(fit: Fit) -> Figure:
     if n <= 14:
         _write_numbers(panel, matrix)
     bar = figure.colorbar(shades, ax=panel, shrink=0.7, ticks=[-1, -0.5, 0, 0.5, 1])
-    bar.outline.set_visible(False)  # type: ignore[operator]
+    bar.outline.set_visible(False)
     return figure
 
 
