@@ -70,7 +70,7 @@ def predators(name: str = "predators", points: int = 80, seed: int = 1, second: 
 
 
 def driven(seed: int = 2) -> Fit:
-    """Two experiments with sampled and other inputs, known sds, a known initial state and outputs on different grids."""
+    """Two experiments with sampled and other inputs, known sds, a known initial state and different grids."""
     rng = np.random.default_rng(seed)
     times, few = np.linspace(0, 5, 25), np.linspace(0.5, 4.5, 9)
     ramp = (np.array([0.0, 2.0, 2.0, 5.0]), np.array([1.0, 1.5, 0.5, 0.7]))

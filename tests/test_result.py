@@ -127,7 +127,6 @@ NIST = {
 @pytest.mark.parametrize("name", NIST)
 def test_certified_standard_deviations(name):
     model, data, certified, noise = NIST[name]
-    # Misra1a measures from its first time on, but its model counts time from zero.
     fit = refined_fit(model, data, [value for value, _ in certified.values()], bounds=(0, 1e4))
     assert fit.labels == tuple(certified)
     for label, (value, sd) in certified.items():
@@ -294,7 +293,16 @@ def test_table():
 def test_summary_names_everything():
     fit = predators()
     text = str(fit)
-    for word in (*fit.labels, "global", "not certified", "12 not real", "first rung", "blend", "t = 3.25", "smooth 0.13 s"):
+    for word in (
+        *fit.labels,
+        "global",
+        "not certified",
+        "12 not real",
+        "first rung",
+        "blend",
+        "t = 3.25",
+        "smooth 0.13 s",
+    ):
         assert word in text, word
     granted = replace(fit, certificate=Certificate(True, ("two starts agree",), fit.certificate.outputs, 2))
     assert granted.summary().startswith("predators: certified, 5 unknowns from 80 measurements in 0.2 s")

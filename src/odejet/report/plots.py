@@ -136,7 +136,7 @@ def _curves(fit: Fit, pairs: Sequence[Comparison]) -> dict[str, Any]:
 def _draw_pair(figure: Any, pair: Comparison, curve: Any, several: bool) -> None:
     above, below = figure.subplots(2, 1, sharex=True, height_ratios=(3, 1))
     dots: dict[str, Any] = {"linestyle": "none", "marker": "o", "markersize": 2.6, "markeredgewidth": 0, "color": GREY}
-    dots |= {"rasterized": len(pair.times) > MANY, "gid": "data"}
+    dots["rasterized"] = len(pair.times) > MANY
     above.plot(pair.times, pair.values, **dots, label="data")
     above.plot(curve.times, curve[pair.output], color=BLUE, linewidth=1.5, label="fit")
     above.set_title(title(pair.output, pair.experiment, several))
