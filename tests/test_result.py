@@ -1,6 +1,7 @@
 """Fits against closed forms and certified values: standard errors, intervals, criteria, and what they say in words."""
 
 import math
+import pickle
 from dataclasses import replace
 
 import numpy as np
@@ -206,6 +207,24 @@ def test_bounds_cut_intervals_and_are_named():
     low, high = fit.interval("b")
     assert high == 0.25 and 0 < low < 0.25
     assert "at its bound" in fit.summary()
+
+
+def test_zero_is_a_bound_of_both_signs():
+    times = np.linspace(0, 3, 30)
+    for sign, bounds in ((1, (0, 10)), (-1, (-10, 0))):
+        # The data want a rate of the other sign, so that the search ends at zero.
+        data = Data(times, {"y": 1 - sign * 0.2 * times})
+        fit = refined_fit(STRAIGHT, data, [1.0, sign * 0.1], bounds={"b": bounds})
+        assert fit.bounds["b"] == bounds
+        assert fit.at_bound("b") and not fit.at_bound("x")
+        far = sign * stats.t.ppf(0.975, fit.uncertainty.freedom) * fit.stderr["b"]
+        assert fit.interval("b") == pytest.approx(tuple(sorted((0, far))), abs=1e-5)
+
+
+def test_pickles():
+    """Fits travel between processes."""
+    fit = pickle.loads(pickle.dumps(driven()))
+    assert fit.to_dict() == driven().to_dict() | {"stages": fit.stages, "seconds": fit.seconds}
 
 
 @pytest.mark.parametrize("level", [0.0, 1.0, -1.0, 95.0, math.nan])

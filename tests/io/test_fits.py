@@ -21,7 +21,7 @@ ONE, TWO = predators(), driven()
 NEEDED = {
     *("model", "data", "unknowns", "covariance", "directions", "noise_freedom", "cost", "aic", "bic", "success"),
     *("message", "solutions", "certificate", "provenance", "census", "stages", "seconds", "verdict", "candidates"),
-    *("weights", "seed", "effort"),
+    *("weights", "seed", "effort", "held"),
 }
 
 finite = st.floats(allow_nan=False, allow_infinity=False)
@@ -75,6 +75,7 @@ def random_fits(draw):
         cost=draw(upward),
         aic=draw(maybe),
         bic=draw(maybe),
+        held=tuple(draw(st.lists(st.sampled_from(ONE.labels), max_size=2, unique=True))),
         success=draw(st.booleans()),
         message=draw(words),
         solutions=tuple(solutions),

@@ -85,8 +85,8 @@ def notes(fit: Fit) -> dict[str, str]:
             f"{' (noise taken from the residuals)' if all(map(from_residuals, fit.certificate.outputs)) else ''}, "
             f"AIC {fit.aic:.5g}, BIC {fit.bic:.5g}"
         )
-    for stage, outcomes in fit.census.items():
-        told[f"candidates {stage}"] = counts(outcomes)
+    if fit.census:
+        told["census"] = "; ".join(f"{stage}: {counts(outcomes)}" for stage, outcomes in fit.census.items())
     told["time"] = f"{duration(fit.seconds)}" + (f" ({stages(fit)})" if len(fit.stages) > 1 else "")
     return told
 
