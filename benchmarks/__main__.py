@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import sys
 
-SECTIONS = ("flow", "identify", "smooth", "refine", "explicit")
+SECTIONS = ("flow", "identify", "smooth", "explicit", "algebra", "refine", "accuracy")
 
 
 def main(argv: list[str]) -> int:

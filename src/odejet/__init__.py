@@ -1,5 +1,6 @@
 """odejet: every parameter and every initial condition of an ODE model from noisy time series."""
 
+import importlib
 from typing import TYPE_CHECKING, Any
 
 from odejet.errors import DataError
@@ -11,6 +12,7 @@ from odejet.simulation import Simulation, simulate
 
 if TYPE_CHECKING:
     from odejet.data import Data, Experiment
+    from odejet.fitting import Failure, fit, fit_many
     from odejet.result import Fit
 
 __all__ = [
@@ -18,26 +20,33 @@ __all__ = [
     "DataError",
     "Experiment",
     "ExpressionError",
+    "Failure",
     "Fit",
     "Model",
     "ModelError",
     "Outcome",
     "Simulation",
     "Verdict",
+    "fit",
+    "fit_many",
     "identify",
     "simulate",
 ]
 __version__ = "0.1.0"
 
 
+_LATER = {
+    "Data": "data",
+    "Experiment": "data",
+    "Failure": "fitting",
+    "Fit": "result",
+    "fit": "fitting",
+    "fit_many": "fitting",
+}
+
+
 def __getattr__(name: str) -> Any:
-    """Data come with the smoothers and their part of SciPy, which a simulation need not wait for."""
-    if name in ("Data", "Experiment"):
-        from odejet import data
-
-        return getattr(data, name)
-    if name == "Fit":
-        from odejet.result import Fit
-
-        return Fit
+    """Data and fits come with the smoothers and their part of SciPy, which a simulation need not wait for."""
+    if name in _LATER:
+        return getattr(importlib.import_module(f"odejet.{_LATER[name]}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -43,6 +43,7 @@ _PROMISING = 1.5  # a followed start is refined if its rms on the coarse data is
 _GOOD = 0.01  # or below this, in units of the outputs' spread: rough fits do not tell more
 _CLOSE = 0.05  # an rms that is worth a refinement at once
 _WHITE = 1e-4  # the probability at which memory in the residuals is taken for that of a wrong fit
+_PATIENCE = 0.1  # the share of all time that a single start may take before it is refined or dropped
 _DECADES = 2.0  # on either side of the scale: where to look for what has no bounds
 _NEAR_DECADES = 1.0
 
@@ -65,7 +66,7 @@ def multistart(
     starts: int = STARTS,
     time_limit: float = math.inf,
     goal: float = -math.inf,
-    agree: int = 2,
+    agree: int = 3,
     candidates: Sequence[np.ndarray] = (),
 ) -> list[Refined]:
     """The optima that were found, best first; the same for the same seed, as far as time allows.
@@ -78,7 +79,7 @@ def multistart(
     deadline = time.perf_counter() + time_limit
     sizes = np.ones(len(misfit.unknowns)) if scale is None else np.asarray(scale, dtype=float)
     frame = coordinates.choose(misfit.unknowns, sizes, bounds, positive, misfit.model.bounds)
-    search = _Search(misfit, frame, levels, deadline)
+    search = _Search(misfit, frame, levels, deadline, _PATIENCE * time_limit)
     given = [frame.inside(np.array(candidates, dtype=float))] if len(candidates) else []
     for batch in itertools.chain(given, _batches(frame, sizes, starts, np.random.default_rng(seed))):
         for followed in search.best(batch):
@@ -91,8 +92,11 @@ def multistart(
 class _Search:
     """The optima so far, and the parts of the data on which starts are followed."""
 
-    def __init__(self, misfit: Misfit, frame: Coordinates, levels: np.ndarray | None, deadline: float) -> None:
-        self.misfit, self.frame, self.levels, self.deadline = misfit, frame, levels, deadline
+    def __init__(
+        self, misfit: Misfit, frame: Coordinates, levels: np.ndarray | None, deadline: float, patience: float
+    ) -> None:
+        self.misfit, self.frame, self.levels = misfit, frame, levels
+        self.deadline, self.patience = deadline, patience  # the latter for a single start
         self.parts = [misfit.window(horizon, POINTS, misfit.scales, ROUGH) for horizon in HORIZONS]
         self.early = self.parts[1].window(1.0, effort=GLANCE)
         self.found: list[Refined] = []
@@ -139,10 +143,11 @@ class _Search:
     def follow(self, z: np.ndarray) -> _Followed | None:
         """A start led to the whole of the coarse data, part by part."""
         rms = math.inf
+        end_by = min(self.deadline, time.perf_counter() + self.patience)
         for part, evaluations in zip(self.parts, _PART_EVALUATIONS, strict=True):
-            left = self.deadline - time.perf_counter()
+            left = end_by - time.perf_counter()
             if left <= 0:
-                return None
+                break
             end = refine(
                 part, z, time_limit=left, max_evaluations=evaluations, precision=_PART_PRECISION, frame=self.frame
             )

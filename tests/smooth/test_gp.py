@@ -3,11 +3,13 @@
 import mpmath
 import numpy as np
 import pytest
+from scipy.stats import multivariate_normal
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, RationalQuadratic, WhiteKernel
 
 from odejet.smooth import DataError, Kernel, exact, fixed, series
-from odejet.smooth.gp import Design, decompose, fit_rq, fit_se, shortened, truncation
+from odejet.smooth.gp import Design, fit_rq, fit_se, likeliest, prior_factors, see, shortened, truncation
+from odejet.smooth.series import chebyshev_rows
 from tests.smooth.test_kernels import exact_kernel
 
 
@@ -80,7 +82,7 @@ def test_noise_is_found_over_eight_decades(noise: float, within: float) -> None:
     design = Design.of(data, 80)
     se = fit_se(design)
     assert se.noise == pytest.approx(noise, rel=within)
-    assert fit_rq(design, se).noise == pytest.approx(noise, rel=within)
+    assert fit_rq(design, se.kernel).noise == pytest.approx(noise, rel=within)
 
 
 def test_noise_free_data_leave_rounding_and_exact_derivatives() -> None:
@@ -106,12 +108,45 @@ def test_likelihood_is_at_least_that_of_scikit_learn(noise: float) -> None:
     assert ours.noise == pytest.approx(np.sqrt(theirs.kernel_.k2.noise_level) * data.scale, rel=0.02)
 
 
-def test_both_decompositions_agree() -> None:
-    data = sample(400, 0.1)
-    slow, fast = Design.of(data, 120), Design.of(data, 120, noisy=True)
-    one, other = decompose(slow, Kernel(0.3)), decompose(fast, Kernel(0.3))
-    assert one.ratio.evidence == pytest.approx(other.ratio.evidence, abs=1e-6)
-    assert one.ratio.noise == pytest.approx(other.ratio.noise, rel=1e-6)
+@pytest.mark.parametrize("regular", [False, True])
+@pytest.mark.parametrize("kernel", [Kernel(0.3), Kernel(0.5, 1.5)])
+def test_evidence_is_that_of_the_dense_covariance(kernel: Kernel, regular: bool) -> None:
+    data = sample(90, 0.1, regular=regular)
+    assert data.symmetric == regular
+    design = Design.of(data, 100)
+    found = likeliest(design, see(design, kernel))
+    x = data.x(data.times)
+    covariance = found.signal * (kernel(x[:, None] - x) + found.ratio * np.eye(len(x)))
+    expected = multivariate_normal(np.zeros(len(x)), covariance).logpdf(data.standardised)
+    assert found.evidence == pytest.approx(expected, abs=1e-6)
+
+
+@pytest.mark.parametrize("length", [0.1, 0.3, 0.5, 1.0, 3.0, 20.0])
+@pytest.mark.parametrize("alpha", [0.4, 1.0, 10.0, np.inf])
+def test_prior_factors_give_the_kernel(length: float, alpha: float) -> None:
+    kernel, size = Kernel(length, alpha), 320
+    x = np.linspace(-1, 1, 41)
+    basis = chebyshev_rows(x, size)
+    values = np.hstack([basis[:, parity::2] @ factor for parity, factor in enumerate(prior_factors(kernel, size))])
+    assert np.abs(values @ values.T - kernel(x[:, None] - x)).max() < 1e-9
+
+
+@pytest.mark.parametrize("points", [60, 61])
+@pytest.mark.parametrize("known", [False, True])
+def test_parts_of_symmetric_times_are_the_whole(points: int, known: bool) -> None:
+    """Moving one time by less than the noise can tell makes the times asymmetric, and nothing else."""
+    data = sample(points, 0.1, regular=True)
+    sds = 0.1 + 0.05 * np.cos(data.x(data.times)) if known else None
+    sds = None if sds is None else 0.5 * (sds + sds[::-1])
+    moved = data.times.copy()
+    moved[7] += 1e-12
+    halves, whole = series(data.times, data.values, sds), series(moved, data.values, sds)
+    assert halves.symmetric
+    assert not whole.symmetric
+    ours, theirs = (fixed(d, Kernel(0.9), 1.5, 1.0 if known else 0.1).jet(2.2, 4) for d in (halves, whole))
+    assert ours.mean == pytest.approx(theirs.mean, rel=1e-7)
+    assert ours.gains == pytest.approx(theirs.gains, rel=1e-7)
+    assert np.abs(ours.weights - theirs.weights).max() < 1e-7 * np.abs(theirs.weights).max()
 
 
 def test_shortened_keeps_the_kernel_and_shortens_it() -> None:

@@ -4,8 +4,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from threadpoolctl import threadpool_info, threadpool_limits
 
 from odejet.smooth import DataError, fit_output
+from odejet.smooth.threads import one_thread
 
 RNG_SEED = 20
 
@@ -42,6 +44,10 @@ def test_interpolation_is_admitted_without_noise_and_refused_with_a_reason() -> 
     noisy = fit_output(*noisy_sine(noise=1e-4))
     assert "aaa" not in noisy.admitted()
     assert "would differentiate the noise" in noisy.refusals()["aaa"]
+    with pytest.raises(DataError, match="no estimator 'aaa': an interpolant would differentiate"):
+        noisy.jet(5.0, 1, "aaa")
+    with pytest.raises(DataError, match="no estimator 'spline': there are blend, "):
+        noisy.jet(5.0, 1, "spline")
     assert "aaa refused" in repr(noisy)
 
 
@@ -67,11 +73,56 @@ def test_a_sharp_transient_keeps_an_estimator_at_its_end() -> None:
         assert smoothed.first(t, 6).name not in smoothed.refusals(t, 6)
 
 
+@pytest.mark.parametrize("noise", [0.0, 1e-2])
+def test_jets_at_many_times_are_those_at_each(noise: float) -> None:
+    smoothed = fit_output(*noisy_sine(noise=noise))
+    times = np.array([0.0, 0.02, 3.3, 5.0, 10.0, 11.0])
+    found = smoothed.jets(times, 3)
+    assert found[-1] == {}
+    for t, jets in zip(times[:-1], found[:-1], strict=True):
+        assert list(jets) == list(smoothed.admitted(t, 3))
+        for name, jet in jets.items():
+            alone = smoothed.jet(t, 3, name)
+            assert jet.time == t
+            assert jet.mean == pytest.approx(alone.mean, rel=1e-12)
+            assert jet.noise == smoothed.noise
+            assert jet.linear == alone.linear
+            if jet.linear:
+                assert jet.gains == pytest.approx(alone.gains, rel=1e-12)
+                assert jet.covariance() == pytest.approx(alone.covariance(), rel=1e-9)
+    assert [len(jet.mean) for jet in smoothed.jets(np.array([5.0]), 0)[0].values()] == [1] * len(found[3])
+
+
+def test_the_number_of_threads_changes_nothing() -> None:
+    times, values = noisy_sine()
+    with threadpool_limits(1):
+        one = fit_output(times, values).jet(5.0, 6).mean
+    with threadpool_limits(2):
+        two = fit_output(times, values).jet(5.0, 6).mean
+    assert np.array_equal(one, two)
+
+
+def test_users_of_one_thread_share_the_limit_and_the_last_one_lifts_it() -> None:
+    def threads() -> set[int]:
+        return {library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"}
+
+    with threadpool_limits(2):
+        usual = threads()
+        first, second = one_thread(), one_thread()
+        first.__enter__()
+        second.__enter__()
+        first.__exit__(None, None, None)
+        assert threads() == {1}
+        second.__exit__(None, None, None)
+        assert threads() == usual
+
+
 def test_constant_outputs() -> None:
     times = np.linspace(0, 1, 50)
     smoothed = fit_output(times, np.full(50, 1295.4930424118297))
     assert smoothed.jet(0.3, 4).mean.tolist() == [1295.4930424118297, 0, 0, 0, 0]
     assert 0 < smoothed.noise < 1e-12
+    assert [list(found) for found in smoothed.jets(np.array([0.1, 0.9, 1.5]), 2)] == [["constant"], ["constant"], []]
     jet = smoothed.jet(0.3, 2)
     assert jet.weights[0] == pytest.approx(np.full(50, 0.02))
     assert jet.covariance(1.0)[0, 0] == pytest.approx(0.02)

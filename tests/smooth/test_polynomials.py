@@ -87,3 +87,15 @@ def test_white_noise_is_not_called_a_signal() -> None:
     whole = blend(decay.fit(data, 60), "decay")
     assert whole.noise > 0.6
     assert np.abs(whole(np.linspace(0.1, 0.9, 20))).max() < 1.5
+
+
+def test_a_fit_of_high_degree_leaves_what_it_says() -> None:
+    """Polynomials of half as many terms as points are nearly dependent; coefficients must not lose their digits."""
+    times = np.linspace(-1, 1, 750)
+    data = series(times, 1.0 / (1.0 + (times / 0.055) ** 2))
+    size, degree = chebyshev.needed_size(data)
+    assert degree > 350
+    for fit in (chebyshev.fit(data, size, "bic"), blend(decay.fit(data, size), "decay")):
+        inner = np.abs(times) < 0.8
+        assert np.abs(fit(times) - data.values)[inner].max() < 10 * fit.noise
+        assert fit.noise < 1e-8

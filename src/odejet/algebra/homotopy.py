@@ -53,6 +53,7 @@ class Settings(NamedTuple):
 
 DEFAULT = Settings(reach=0.05, steps=300)
 CAREFUL = Settings(reach=0.02, steps=1000)
+NEAR = Settings(reach=0.05, steps=60)
 
 _GROWTH = 1e9
 """Unknowns that grow by this factor while steps collapse are on their way to infinity."""
@@ -222,8 +223,11 @@ def correction(work):
 
 
 @kernel
-def correct(c, layout, program, parameters, states, work, pointers, reach, last):
-    """Newton's method at the next point: whether it converged, the first and the last correction, evaluations."""
+def correct(c, layout, program, parameters, states, work, pointers, reach, rough, last):
+    """Newton's method at the next point: whether it converged, the first and the last correction, evaluations.
+
+    `rough` is the size of corrections that may be left where they are rounding.
+    """
     z = work.points[NEXT]
     enough = 1e-13 if last else 1e-9
     first, before = 0.0, 0.0
@@ -239,7 +243,7 @@ def correct(c, layout, program, parameters, states, work, pointers, reach, last)
                 return False, first, size, 1
         elif size > 0.25 * before:
             # No longer contracting: out of reach, unless what is left is rounding.
-            return holds or (backward < 1e-10 and size < 0.1 * reach), first, size, iteration + 1
+            return holds or (backward < 1e-10 and size < rough), first, size, iteration + 1
         if size < reach:
             for i in range(len(z)):
                 z[i] += work.sizes[i] * work.step[i]
@@ -316,7 +320,9 @@ def follow(c, layout, program, parameters, states, path, work, pointers, setting
         if known > 0:
             predict(work, times, known, times[NEXT])
         move(path, times[NEXT], work)
-        good, first, size, spent = correct(c, layout, program, parameters, states, work, pointers, reach, last)
+        good, first, size, spent = correct(
+            c, layout, program, parameters, states, work, pointers, reach, 0.1 * settings.reach, last
+        )
         total, count = total + spent, count + 1
         if good and last:
             return 0, size, count, total

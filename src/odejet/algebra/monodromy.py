@@ -21,9 +21,10 @@ from odejet.algebra.system import SquareSystem, Targets
 from odejet.expressions import ModelError
 
 STEADY = 12
-LOOPS = 400
+SEED_EVERY = 4
+LOOPS, STARTS = 60, 8
 ATTEMPTS = 10
-DRAWS, BALANCE_ROUNDS = 5, 20
+BALANCE_ROUNDS, SHAKES = 20, 10
 SAME = 1e-6
 """Roots that agree to this, relative to each unknown, are one."""
 
@@ -46,12 +47,26 @@ def fibre(system: SquareSystem, *, seed: int = 0, fixed: np.ndarray | None = Non
     """The fibre of a system at a generic point; with values for what is fixed, one by default."""
     rng = np.random.default_rng([seed, len(system.unknowns)])
     held = np.ones(len(system.fixed)) if fixed is None else np.asarray(fixed, dtype=float)
-    root, begin = _start(system, held, rng)
+    deadline = time.monotonic() + seconds
+    best: Fibre | None = None
+    for _ in range(STARTS):
+        found = _explore(system, held, rng, deadline)
+        if best is None or len(found) > len(best):
+            best = found
+        if system.roots is None or best.complete or time.monotonic() > deadline:
+            break
+    assert best is not None
+    return best
+
+
+def _explore(system: SquareSystem, fixed: np.ndarray, rng: np.random.Generator, deadline: float) -> Fibre:
+    """Loops from one generic point; where they are slow to find everything, another point may do better."""
+    root, begin = _start(system, fixed, rng)
     found = Fibre(system, begin, root, len(root) == system.roots, 0)
-    deadline, steady = time.monotonic() + seconds, 0
+    steady = 0
     while not found.complete and found.loops < LOOPS and time.monotonic() < deadline:
         before = len(found)
-        found = _loop(found, rng)
+        found = _seeded(found, rng) if steady % SEED_EVERY == SEED_EVERY - 1 else _loop(found, rng)
         steady = 0 if len(found) > before else steady + 1
         if system.roots is None and steady >= STEADY:
             break
@@ -73,14 +88,14 @@ def _start(system: SquareSystem, fixed: np.ndarray, rng: np.random.Generator) ->
 
 def turned(values: np.ndarray, rng: np.random.Generator, turn: float = 1.0) -> np.ndarray:
     """Numbers of similar size, their phases turned by up to so many half circles."""
-    return values * np.exp(0.3 * rng.normal(size=values.shape) + 1j * turn * np.pi * rng.uniform(-1, 1, values.shape))
+    return values * np.exp(0.5 * rng.normal(size=values.shape) + 1j * turn * np.pi * rng.uniform(-1, 1, values.shape))
 
 
 def _loop(found: Fibre, rng: np.random.Generator, settings: Settings = CAREFUL) -> Fibre:
     """All known roots along one loop over two more generic points."""
     here, roots = found.at, found.roots
     # Long loops meet more branch points, short ones cost less: both are tried.
-    turn = float(rng.choice([0.3, 0.6, 1.0]))
+    turn = float(rng.choice([0.5, 1.0]))
     corners = [Targets(turned(here.data, rng, turn), turned(here.inputs, rng, turn), here.fixed) for _ in range(2)]
     for begin, end in zip([here, *corners], [*corners, here], strict=True):
         paths = track(found.system, roots, begin.repeated(len(roots)), end.repeated(len(roots)), settings=settings)
@@ -88,6 +103,16 @@ def _loop(found: Fibre, rng: np.random.Generator, settings: Settings = CAREFUL) 
         if not len(roots):
             return replace(found, loops=found.loops + 1)
     known = merge(np.concatenate([found.roots, roots]))
+    return replace(found, roots=known, complete=len(known) == found.system.roots, loops=found.loops + 1)
+
+
+def _seeded(found: Fibre, rng: np.random.Generator) -> Fibre:
+    """Another random point followed to the data of the fibre: some roots are hard to reach from the others."""
+    fixed = found.at.fixed
+    root, inputs = balanced(found.system, fixed, rng)
+    data, _ = found.system.evaluate(root, inputs, fixed)
+    paths = track(found.system, root, Targets(data, inputs, fixed), found.at, settings=CAREFUL)
+    known = merge(np.concatenate([found.roots, paths.roots[paths.converged]]))
     return replace(found, roots=known, complete=len(known) == found.system.roots, loops=found.loops + 1)
 
 
@@ -107,30 +132,45 @@ def distance(one: np.ndarray, other: np.ndarray) -> float:
 
 
 def balanced(system: SquareSystem, fixed: np.ndarray, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-    """A random complex point at which every unknown matters, and random input jets.
+    """A random complex point at which Phi is well conditioned, and random input jets.
 
     Models come in all units.  An unknown whose relative change moves no equation noticeably is made larger until it
-    does; of all points tried, the one at which Phi is best conditioned is taken.
+    does; then sizes are changed at random, one at a time, and kept so if that lowers the condition number.
     """
-    best, inputs, least = None, np.zeros(0), np.inf
-    for _ in range(DRAWS):
-        shape = (1, system.points * system.joined.inputs, system.highest + 1)
-        forced = _random(shape, rng) / np.arange(1, system.highest + 2)
-        root = _random((1, len(system.unknowns)), rng)
-        for _ in range(BALANCE_ROUNDS):
-            data, jacobian = system.evaluate(root, forced, fixed)
-            terms = np.abs(jacobian[0] * root)
-            size = np.maximum(np.abs(data[0]), np.max(terms, axis=1))[:, None]
-            if not (np.all(np.isfinite(terms)) and np.all(size > 0)):
-                break
-            condition = np.linalg.cond(terms / size * np.exp(1j * np.angle(jacobian[0] * root)))
-            if condition < least:
-                best, inputs, least = root, forced, condition
-            effect = np.max(terms / size, axis=0)
-            root = root * np.clip(np.where(effect > 0, effect, 1.0), 1e-2, 1.0) ** -0.3
-    if best is None:
+    shape = (1, system.points * system.joined.inputs, system.highest + 1)
+    inputs = _random(shape, rng) / np.arange(1, system.highest + 2)
+    root = _random((1, len(system.unknowns)), rng)
+    best, least = root, np.inf
+    for _ in range(BALANCE_ROUNDS):
+        condition, effect = _condition(system, root, inputs, fixed)
+        if not np.isfinite(condition):
+            root = _random(root.shape, rng)
+            continue
+        if condition < least:
+            best, least = root, condition
+        root = root * np.clip(effect, 1e-2, 1.0) ** -0.3
+    for _ in range(SHAKES * len(system.unknowns)):
+        root = best.copy()
+        root[0, rng.integers(root.shape[1])] *= np.exp(2.0 * rng.normal())
+        condition, _ = _condition(system, root, inputs, fixed)
+        if condition < least:
+            best, least = root, condition
+    if not np.isfinite(least):
         raise ModelError(f"{system.joined.model.name}: no point was found where the model can be evaluated")
     return best, inputs
+
+
+def _condition(
+    system: SquareSystem, root: np.ndarray, inputs: np.ndarray, fixed: np.ndarray
+) -> tuple[float, np.ndarray]:
+    """The condition number of the scaled Jacobian, and the largest effect of each unknown on an equation."""
+    data, jacobian = system.evaluate(root, inputs, fixed)
+    terms = jacobian[0] * root
+    size = np.maximum(np.abs(data[0]), np.max(np.abs(terms), axis=1))[:, None]
+    if not (np.all(np.isfinite(terms)) and np.all(size > 0)):
+        return np.inf, np.ones(root.shape[1])
+    effect = np.max(np.abs(terms) / size, axis=0)
+    return float(np.linalg.cond(terms / size)), np.where(effect > 0, effect, 1.0)
 
 
 def _random(shape: tuple[int, ...], rng: np.random.Generator) -> np.ndarray:

@@ -12,13 +12,21 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from odejet.algebra.homotopy import CAREFUL, DEFAULT, Outcome, Settings, track
+from odejet.algebra.homotopy import CAREFUL, DEFAULT, NEAR, Outcome, Settings, track
 from odejet.algebra.monodromy import Fibre, merge, turned
 from odejet.algebra.system import SquareSystem, Targets
 from odejet.flow import Flow
 
-HUBS = 3
+TURNS = (0.25, 1.0)
+"""Half circles by which hubs turn the data: far ones are generic, near ones are closer to the targets."""
+HUBS = 4
 """Hubs from which a target is tried before roots are given up as lost."""
+BUDGET = 4000
+"""Evaluations per target after which roots that are still missing are not looked for again."""
+SOLVED = 1e-9
+"""Equations that hold to this, relative to their largest terms, are solved."""
+DOUBT = 1e-7
+"""Roots whose last correction was larger, relative to the unknowns, are not determined by their equations."""
 REAL = 1e-6
 """Roots whose imaginary parts are below this, relative to each unknown, are real."""
 
@@ -71,21 +79,16 @@ def solve(
     """
     rng = np.random.default_rng([seed, len(targets), len(fibre)])
     search = _Search(fibre, targets, flow)
-    if times is None:
-        search.attempt(list(range(len(targets))), rng, DEFAULT)
-    else:
-        _, first = np.unique(times, return_index=True)
-        search.attempt(sorted(int(i) for i in first), rng, DEFAULT)
-        search.spread(times, rng)
-        search.transport(times)
-    for _ in range(1, hubs):
-        # With times, a target that has any root has most likely that of the trajectory; else all are wanted.
-        missing = search.open if times is None else [i for i in search.open if not len(search.found[i])]
-        for i in missing:
-            if len(search.found[i]) < len(fibre) and (times is None or not len(search.found[i])):
-                search.attempt([i], rng, CAREFUL)
-                if times is not None and len(search.found[i]):
-                    search.transport(times)
+    first = np.unique(times, return_index=True)[1] if times is not None else np.arange(len(targets))
+    for alike in _alike(targets, sorted(int(i) for i in first)):
+        search.attempt(alike, rng, DEFAULT, TURNS[0])
+    search.transport(times)
+    search.spread(times, rng)
+    for attempt in range(1, hubs):
+        for i in search.open:
+            if search.evaluations < BUDGET * len(first) and len(search.found[i]) < len(fibre):
+                search.attempt([i], rng, CAREFUL, TURNS[attempt % len(TURNS)])
+                search.transport(times)
     each = tuple(Solution(roots, why) for roots, why in zip(search.found, search.lost, strict=True))
     return Solutions(fibre.system, targets, each, search.census, search.evaluations)
 
@@ -99,6 +102,7 @@ class _Search:
         self.lost: list[dict[str, int]] = [{}] * len(targets)
         self.census = {outcome.name.lower(): 0 for outcome in Outcome}
         self.evaluations = 0
+        self.doubtful: set[int] = set()
         self.sent: set[tuple[int, int]] = set()
 
     @property
@@ -106,9 +110,9 @@ class _Search:
         """Targets that miss roots."""
         return [i for i, roots in enumerate(self.found) if len(roots) < len(self.fibre)]
 
-    def attempt(self, chosen: list[int], rng: np.random.Generator, settings: Settings) -> None:
+    def attempt(self, chosen: list[int], rng: np.random.Generator, settings: Settings, turn: float) -> None:
         """All paths to some targets from a hub of their size."""
-        hub, starts, spent = _hub(self.fibre, self.targets[chosen], rng)
+        hub, starts, spent = _hub(self.fibre, self.targets[chosen], rng, turn)
         self.evaluations += spent
         if len(starts):
             count = len(starts)
@@ -126,13 +130,21 @@ class _Search:
             self.census[name] += ended
         for i in np.unique(owners):
             good = paths.converged & (owners == i)
+            if np.any(paths.errors[good] > DOUBT):
+                self.doubtful.add(int(i))
             self.found[i] = merge(np.concatenate([self.found[i], paths.roots[good]]))
             outcomes = [Outcome(o).name.lower() for o in paths.outcomes[(owners == i) & ~good]]
             self.lost[i] = {name: outcomes.count(name) for name in dict.fromkeys(outcomes)}
 
-    def spread(self, times: np.ndarray, rng: np.random.Generator) -> None:
+    def keep(self, carried: np.ndarray, owners: np.ndarray) -> None:
+        """Carried roots that solve their equations as they are, though Newton's method may not have stayed there."""
+        residuals = self.system.residuals(carried, self.targets[owners])
+        for root, i in zip(carried[residuals < SOLVED], owners[residuals < SOLVED], strict=True):
+            self.found[i] = merge(np.concatenate([self.found[i], root[None]]))
+
+    def spread(self, times: np.ndarray | None, rng: np.random.Generator) -> None:
         """Roots of the first target of each time, followed to the others of that time."""
-        for t in np.unique(times):
+        for t in np.unique(times) if times is not None else ():
             source, *others = np.flatnonzero(times == t)
             roots = self.found[source]
             if len(roots) and others:
@@ -140,14 +152,17 @@ class _Search:
                 begin = self.targets[[source] * len(starts)]
                 self.follow(starts, begin, np.repeat(others, len(roots)), DEFAULT, 0.3, rng)
 
-    def transport(self, times: np.ndarray) -> None:
-        """Real roots carried by the flow to the times of targets that have none, and from there to their data."""
-        if self.flow is None:
+    def transport(self, times: np.ndarray | None) -> None:
+        """Real roots carried by the flow to the times of targets that miss roots, and from there to their data.
+
+        So are they to targets so ill-conditioned that equations which hold to rounding do not determine the root.
+        """
+        if self.flow is None or times is None:
             return
         for i in range(len(self.found)):
             for k, root in enumerate(Solution(self.found[i], {}).real()):
-                empty = [j for j in range(len(self.found)) if not len(self.found[j])]
-                if not empty or (i, k) in self.sent:
+                empty = [j for j in sorted({*self.open, *self.doubtful}) if j != i]
+                if not empty or (i, k) in self.sent or i in self.doubtful:
                     continue
                 self.sent.add((i, k))
                 reached, starts = _carried(self.system, self.flow, self.targets, root, times[i], times[empty])
@@ -155,7 +170,8 @@ class _Search:
                     owners = np.array(empty)[reached]
                     inputs = self.targets.inputs[owners]
                     data, _ = self.system.evaluate(starts, inputs, self.targets.fixed)
-                    self.follow(starts, Targets(data, inputs, self.targets.fixed), owners, DEFAULT)
+                    self.follow(starts, Targets(data, inputs, self.targets.fixed), owners, NEAR)
+                    self.keep(starts, owners)
 
 
 def _carried(
@@ -170,18 +186,37 @@ def _carried(
     return run.reached, everything[:, system.columns]
 
 
+def _alike(targets: Targets, chosen: list[int]) -> list[list[int]]:
+    """Targets in groups whose data are of similar size, so that one hub serves a group."""
+    groups: list[list[int]] = []
+    sizes = np.log10(np.maximum(np.abs(targets.data), 1e-300))
+    for i in chosen:
+        for group in groups:
+            if np.sqrt(np.mean((sizes[i] - sizes[group[0]]) ** 2)) < 1.0:
+                group.append(i)
+                break
+        else:
+            groups.append([i])
+    return groups
+
+
 def _many(target: Targets, count: int) -> Targets:
     return Targets(np.repeat(target.data, count, 0), np.repeat(target.inputs, count, 0), target.fixed)
 
 
 def _hub(
-    fibre: Fibre, targets: Targets, rng: np.random.Generator, attempts: int = 2, settings: Settings = CAREFUL
+    fibre: Fibre,
+    targets: Targets,
+    rng: np.random.Generator,
+    turn: float,
+    attempts: int = 2,
+    settings: Settings = CAREFUL,
 ) -> tuple[Targets, np.ndarray, int]:
     """Generic data of the targets' size with as many roots as can be brought there, and the evaluations spent."""
     best: tuple[Targets, np.ndarray] | None = None
     spent = 0
     for _ in range(attempts):
-        hub = Targets(turned(_typical(targets.data), rng), turned(_typical(targets.inputs), rng), targets.fixed)
+        hub = Targets(_near(targets.data, rng, turn), _near(targets.inputs, rng, turn), targets.fixed)
         count = len(fibre)
         paths = track(fibre.system, fibre.roots, _many(fibre.at, count), _many(hub, count), settings=settings)
         spent += int(np.sum(paths.evaluations))
@@ -194,9 +229,9 @@ def _hub(
     return *best, spent
 
 
-def _typical(values: np.ndarray) -> np.ndarray:
-    """The median size of each number over all targets; of a number that is mostly zero, a small part of the largest."""
-    sizes = np.abs(values)
-    floor = 1e-3 * np.max(sizes, axis=0, initial=0.0)
-    typical = np.exp(np.median(np.log(np.maximum(np.maximum(sizes, floor), 1e-300)), axis=0))
-    return np.where(floor > 0, typical, 1e-3)[None]
+def _near(values: np.ndarray, rng: np.random.Generator, turn: float) -> np.ndarray:
+    """Generic numbers of the targets' typical size and sign, turned; where they are mostly zero, something small."""
+    middle = np.median(values, axis=0)
+    small = 1e-3 * np.max(np.abs(values), axis=0, initial=0.0)
+    middle = np.where(np.abs(middle) > small, middle, np.where(small > 0, small, 1e-3))
+    return turned(middle[None], rng, turn)

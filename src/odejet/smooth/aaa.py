@@ -13,10 +13,11 @@ support point: then neither is singular, at a support point or near one, and the
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import factorial
+from math import factorial, sqrt
 
+import numba
 import numpy as np
-from scipy.linalg import eigvals
+from scipy.linalg import eigvals, lapack
 
 from odejet.smooth.series import EPSILON, Series, triangle
 from odejet.smooth.smoother import Smoother
@@ -26,6 +27,11 @@ MOST_POINTS = 250
 """Samples used at most: an interpolant gains nothing from more."""
 STALLED = 1e-9
 """Below this share of the largest value, terms that bring no progress end the search."""
+TINY = 1e-30
+"""Pivots of a triangular matrix relative to its largest entry that count as zero."""
+ITERATIONS = 2
+TRIED, PATIENCE = 20, 2.0
+"""After so many terms an approximation that converges too slowly is given up; see `_pointless`."""
 MARGIN = 1.02
 """Poles on the real line within this many halves of the time span spoil the approximation."""
 
@@ -46,7 +52,7 @@ class Rational(Smoother):
     def derivatives(self, times: np.ndarray | float, order: int) -> np.ndarray:
         data = self.series
         x = data.inside(times)
-        taylor = np.array([_taylor(self.support, self.values, self.weights, place, order) for place in x])
+        taylor = _taylor(self.support, self.values, self.weights, x, order)
         factorials = np.array([float(factorial(j)) for j in range(order + 1)])
         out = taylor * factorials * (data.scale / data.half_width ** np.arange(order + 1))
         out[:, 0] += data.center
@@ -64,6 +70,10 @@ class Rational(Smoother):
 
     def has_real_pole(self) -> bool:
         """Whether a pole lies on the data's own interval (or so close to it that rounding cannot tell)."""
+        signs = np.sign(self.weights[np.argsort(self.support)])
+        if np.any(signs[1:] == signs[:-1]):
+            # The denominator has opposite signs at the ends of this gap between support points.
+            return True
         poles = self.poles()
         return bool(np.any((np.abs(poles.imag) < 1e-9) & (np.abs(poles.real) < MARGIN)))
 
@@ -98,62 +108,99 @@ def approximate(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, float]:
     """Support points, their values, weights, and the largest error left."""
     most = min(most, (len(x) + 1) // 2)
-    others = np.ones(len(x), dtype=bool)
-    current = np.full(len(x), values.mean())
-    columns: list[np.ndarray] = []
-    chosen: list[int] = []
-    best: tuple[float, list[int], np.ndarray] | None = None
     scale = float(np.abs(values).max())
-    for _ in range(most):
-        error = np.where(others, np.abs(values - current), -1.0)
-        new = int(np.argmax(error))
-        chosen.append(new)
-        others[new] = False
-        with np.errstate(divide="ignore"):
-            columns.append(1.0 / (x - x[new]))
-        cauchy = np.column_stack(columns)[others]
-        heights = values[chosen]
-        loewner = (values[others, None] - heights) * cauchy
-        weights = np.linalg.svd(triangle(loewner), full_matrices=True)[2][-1]
-        with np.errstate(divide="ignore", invalid="ignore"):
-            current = values.copy()
-            current[others] = (cauchy @ (weights * heights)) / (cauchy @ weights)
-        largest = float(np.max(np.abs(values - current), initial=0.0))
-        if np.isfinite(largest) and (best is None or largest < best[0]):
-            best = (largest, list(chosen), weights)
-        if largest <= tolerance:
-            break
-        # Once rounding dominates, more terms only add poles that come with zeros.
-        if best is not None and best[0] < STALLED * scale and len(chosen) > len(best[1]) + 5:
-            break
+    chosen: list[int] = []
+    best: tuple[float, int, np.ndarray] | None = None
+    cauchy, loewner = np.empty((len(x), most), order="F"), np.empty((len(x), most), order="F")
+    left = np.abs(values - values.mean())
+    with np.errstate(divide="ignore", invalid="ignore"):
+        for terms in range(1, most + 1):
+            new = int(np.argmax(left))
+            chosen.append(new)
+            cauchy[:, terms - 1] = 1.0 / (x - x[new])
+            # A support point is met by construction: its row is zero and says nothing.
+            cauchy[new] = cauchy[chosen, terms - 1] = 0.0
+            loewner[:, terms - 1] = (values - values[new]) * cauchy[:, terms - 1]
+            loewner[new] = 0.0
+            weights = smallest_vector(triangle(loewner[:, :terms]), x[chosen])
+            current = (cauchy[:, :terms] @ (weights * values[chosen])) / (cauchy[:, :terms] @ weights)
+            left = np.abs(values - current)
+            left[chosen] = 0.0
+            largest = float(left.max())
+            if np.isfinite(largest) and (best is None or largest < best[0]):
+                best = (largest, terms, weights)
+            if largest <= tolerance:
+                break
+            if best is not None and _pointless(best[0] / scale, best[1], terms, most, tolerance / scale):
+                break
     assert best is not None
-    error_left, kept, weights = best
-    return x[kept], values[kept], weights, error_left
+    error, kept, weights = best
+    return x[chosen[:kept]], values[chosen[:kept]], weights, error
 
 
-def _taylor(support: np.ndarray, values: np.ndarray, weights: np.ndarray, x: float, order: int) -> np.ndarray:
-    """Taylor coefficients of r at x up to the order.
+def _pointless(error: float, reached: int, terms: int, most: int, tolerance: float) -> bool:
+    """Whether more terms are no use, with the best relative error so far and the number of terms that reached it.
+
+    Once rounding dominates, they only add poles that come with zeros; and where they bring so little that even a
+    PATIENCE times faster fall of the error would not end at the tolerance, the function is not for few poles.
+    """
+    if error < STALLED and terms > reached + 5:
+        return True
+    expected = np.log(max(error, EPSILON)) * (1.0 + PATIENCE * (most - terms) / terms)
+    return bool(terms >= TRIED and expected > np.log(max(tolerance, EPSILON)))
+
+
+def smallest_vector(upper: np.ndarray, support: np.ndarray) -> np.ndarray:
+    """Weights that a triangular matrix makes as small as its smallest singular value, by inverse iteration.
+
+    Where several singular values are at rounding, any mixture of their vectors does.  The iteration starts from signs
+    that alternate from support point to support point, as they do when there is no pole between them, and so leans to
+    mixtures without such poles.
+    """
+    pivots = np.einsum("ii->i", upper)
+    smallest = TINY * max(abs(upper.max()), abs(upper.min()), TINY)
+    pivots[np.abs(pivots) < smallest] = smallest
+    vector = np.empty(len(upper))
+    vector[np.argsort(support)] = (-1.0) ** np.arange(len(upper))
+    for _ in range(ITERATIONS):
+        vector, _ = lapack.dtrtrs(upper, vector, trans=1)
+        vector, _ = lapack.dtrtrs(upper, vector / max(vector.max(), -vector.min()))
+        vector /= sqrt(vector @ vector)
+    return np.asarray(vector)
+
+
+@numba.njit(cache=True)
+def _taylor(
+    support: np.ndarray, values: np.ndarray, weights: np.ndarray, places: np.ndarray, order: int
+) -> np.ndarray:  # pragma: no cover - compiled
+    """Taylor coefficients of r at each place up to the order.
 
     With x_i the nearest support point and e = x - x_i, the terms w_j f_j (e + h)/(x - x_j + h), j != i, have the series
-    w_j f_j [e/d_j + sum_k (-1)^(k-1) (d_j - e)/d_j^(k+1) h^k], where d_j = x - x_j and d_j - e = x_i - x_j.
+    w_j f_j [e/d_j + sum_k (-1)^(k-1) (d_j - e)/d_j^(k+1) h^k], where d_j = x - x_j and d_j - e = x_i - x_j.  Values are
+    taken relative to the nearest one, so that a flat function keeps its digits.
     """
-    nearest = int(np.argmin(np.abs(x - support)))
-    offset = x - support[nearest]
-    rest = np.arange(len(support)) != nearest
-    distances = x - support[rest]
-    gaps = support[nearest] - support[rest]
-    powers = np.empty((order + 1, len(distances)))
-    powers[0] = offset / distances
-    if order:
-        powers[1] = gaps / distances**2
-        for k in range(2, order + 1):
-            powers[k] = -powers[k - 1] / distances
-    # Relative to the nearest value, so that a flat function keeps its digits.
-    below = powers @ weights[rest]
-    above = powers @ (weights[rest] * (values[rest] - values[nearest]))
-    below[0] += weights[nearest]
-    out = np.empty(order + 1)
-    for k in range(order + 1):
-        out[k] = (above[k] - below[1 : k + 1] @ out[k - 1 :: -1][:k] if k else above[0]) / below[0]
-    out[0] += values[nearest]
+    out = np.zeros((len(places), order + 1))
+    for row in range(len(places)):
+        x = places[row]
+        nearest = np.argmin(np.abs(x - support))
+        above, below = np.zeros(order + 1), np.zeros(order + 1)
+        below[0] = weights[nearest]
+        for j in range(len(support)):
+            if j == nearest:
+                continue
+            distance, height = x - support[j], values[j] - values[nearest]
+            term = weights[j] * (x - support[nearest]) / distance
+            below[0] += term
+            above[0] += term * height
+            term = weights[j] * (support[nearest] - support[j]) / distance**2
+            for k in range(1, order + 1):
+                below[k] += term
+                above[k] += term * height
+                term = -term / distance
+        for k in range(order + 1):
+            total = above[k]
+            for i in range(1, k + 1):
+                total -= below[i] * out[row, k - i]
+            out[row, k] = total / below[0]
+        out[row, 0] += values[nearest]
     return out

@@ -26,13 +26,15 @@ def blend(parts: Sequence[Polynomial], name: str) -> Polynomial:
     total = sum(w for w, _ in kept)
     rows = max(part.operator.shape[0] for _, part in kept)
     longest = max((part for _, part in kept), key=lambda part: len(part.coordinates))
-    operator = np.zeros((rows, len(longest.coordinates)))
+    operator, solved = np.zeros((rows, len(longest.coordinates))), np.zeros(rows)
     for weight, part in kept:
         height, width = part.operator.shape
         operator[:height, :width] += weight / total * part.operator
+        solved[:height] += weight / total * part.coefficients
     noise = float(np.exp(sum(w / total * np.log(max(part.noise, 1e-300)) for w, part in kept)))
-    described = ", ".join(f"{part.name} {w / total:.0%}" for w, part in sorted(kept, key=lambda pair: -pair[0]))
+    shares = {part.name: sum(w for w, other in kept if other.name == part.name) / total for _, part in kept}
+    described = ", ".join(f"{name} {share:.0%}" for name, share in sorted(shares.items(), key=lambda pair: -pair[1]))
     mean_evidence = float(np.log(np.mean(np.exp(evidences - evidences.max()))) + evidences.max())
     return Polynomial(
-        name, longest.series, operator, longest.coordinates, noise, mean_evidence, longest.size, described
+        name, longest.series, operator, longest.coordinates, noise, mean_evidence, longest.size, described, solved
     )

@@ -14,16 +14,17 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.linalg import solve_triangular
 
-from odejet.smooth.series import Compressed, Series
+from odejet.smooth.series import LARGEST_SIZE, Compressed, Series
 from odejet.smooth.smoother import Polynomial
 
-SIZES = (160, 320, 480)
-"""Sizes of the basis, tried in turn until the degree chosen stays well inside."""
+FIRST_SIZE = 160
+"""The basis tried first; most outputs stay well inside."""
 ROOM = 0.8
-"""The share of the basis a degree may take before the next size is tried."""
+"""The share of it a degree may take before the largest basis is tried."""
 
+TAIL = 22
+"""Basis functions beyond the degree that the data ask for."""
 ROUNDINGS = 30.0
 """Residuals of so many roundings of the largest value are near rounding."""
 INDEPENDENT = 1000
@@ -40,12 +41,17 @@ class ChebyshevFit(Polynomial):
 def needed_size(data: Series) -> tuple[int, int]:
     """A size of the basis that holds the signal, and the degree BIC chooses in it."""
     largest = data.largest_size()
-    for size in SIZES:
-        tried = min(size, largest)
-        degree = best_degree(data, data.compressed(tried), "bic")
-        if degree < ROOM * tried or tried == largest:
-            break
-    return tried, degree
+    size = min(FIRST_SIZE, largest)
+    degree = best_degree(data, data.compressed(size), "bic")
+    if degree < ROOM * size or size == largest:
+        return size, degree
+    # One factorisation serves the polynomials and the priors, whose basis is larger.
+    return largest, best_degree(data, data.compressed(with_room(largest)), "bic")
+
+
+def with_room(degree: int) -> int:
+    """The size of a basis with room beyond a degree, for a prior has a tail; few sizes, so that tables are shared."""
+    return min(8 * int(np.ceil((degree + TAIL) / 8)), LARGEST_SIZE)
 
 
 def fit(data: Series, size: int, criterion: str) -> ChebyshevFit:
@@ -68,7 +74,7 @@ def flat(data: Series, size: int) -> ChebyshevFit:
 
 def _of_degree(data: Series, compressed: Compressed, degree: int, name: str) -> ChebyshevFit:
     terms = degree + 1
-    operator = solve_triangular(compressed.factor[:terms, :terms], np.eye(terms))
+    operator = compressed.inverse[:terms, :terms]
     freedom = max(len(data) - terms, 1)
     noise = np.sqrt(_residuals(compressed)[terms] / freedom) * data.unit
     evidence = -0.5 * float(_criterion(data, compressed, "bic")[degree])
@@ -81,6 +87,7 @@ def _of_degree(data: Series, compressed: Compressed, degree: int, name: str) -> 
         evidence,
         compressed.size,
         f"degree {degree}",
+        compressed.solve(compressed.coordinates[:terms]),
         degree,
     )
 

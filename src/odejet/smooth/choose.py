@@ -8,15 +8,14 @@ and inside gaps.  Every refusal has its reason in words.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from odejet.smooth import noise as noise_of
 from odejet.smooth.aaa import Rational
-from odejet.smooth.gp import GaussianProcess
 from odejet.smooth.series import Series
-from odejet.smooth.smoother import Linear, Polynomial, Smoother
+from odejet.smooth.smoother import Jet, Linear, Polynomial, Smoother
 
 OVERSMOOTHED = 2.0
 """A fit whose own noise is this many times the robust estimate has smoothed the signal away."""
@@ -73,43 +72,44 @@ def _refuse_rational(data: Series, smoother: Rational, noise: float, clean: bool
     return None
 
 
-def refusals_at(
-    data: Series, smoothers: Mapping[str, Smoother], t: float, order: int, noise: float, calm: GaussianProcess | None
-) -> dict[str, str]:
-    """Estimators that are not to be used at this time up to this order, with reasons."""
-    if not data.times[0] <= t <= data.times[-1]:
-        reason = f"t = {t:g} is outside the data, which span {data.times[0]:g} to {data.times[-1]:g}"
-        return dict.fromkeys(smoothers, reason)
-    if calm is None:
-        return {}
-    found = {}
-    highest = max(order, 1)
-    limit = TAKEN_OFF_CLEAN if noise_of.is_clean(data, noise) else TAKEN_OFF
-    usual = calm.jet(t, highest).gains
-    powers = STEEPER ** np.arange(1, highest + 1)
-    for name in POLYNOMIALS:
-        smoother = smoothers.get(name)
-        if not isinstance(smoother, Linear):
-            continue
-        gains = smoother.jet(t, highest).gains
-        tiny = np.finfo(float).tiny
-        excess = gains[1:] / np.maximum(usual[1:], tiny)
-        rise = gains[1:] / np.maximum(inner_gains(smoother, highest)[1:], tiny)
-        bad = np.flatnonzero((excess > limit) & (rise > powers))
-        if len(bad):
-            j = int(bad[0])
-            found[name] = (
-                f"at t = {t:g} its noise gain of order {j + 1} is {rise[j]:.2g} times that in the middle "
-                f"and {excess[j]:.2g} times that of {calm.name}"
-            )
-    return found
+def outside(data: Series, t: float) -> str | None:
+    """Why nothing can be said at this time, if so."""
+    if data.times[0] <= t <= data.times[-1]:
+        return None
+    return f"t = {t:g} is outside the data, which span {data.times[0]:g} to {data.times[-1]:g}"
+
+
+def taken_off(jets: Sequence[Jet], calm: Sequence[Jet], inner: np.ndarray, clean: bool) -> dict[int, str]:
+    """Which jets of a polynomial are not to be used, and why, beside those of a calm Gaussian process.
+
+    `inner` are the polynomial's usual gains (`inner_gains`), to the order of the jets.
+    """
+    limit, tiny = TAKEN_OFF_CLEAN if clean else TAKEN_OFF, np.finfo(float).tiny
+    gains = gains_of(jets)[:, 1:]
+    excess = gains / np.maximum(gains_of(calm)[:, 1:], tiny)
+    rise = gains / np.maximum(inner[1:], tiny)
+    bad = (excess > limit) & (rise > STEEPER ** np.arange(1, len(inner)))
+    reasons = {}
+    for place in map(int, np.flatnonzero(bad.any(axis=1))):
+        j, name = int(bad[place].argmax()), getattr(calm[place].smoother, "name", "the Gaussian process")
+        reasons[place] = (
+            f"at t = {jets[place].time:g} its noise gain of order {j + 1} is {rise[place, j]:.2g} times that in the "
+            f"middle and {excess[place, j]:.2g} times that of {name}"
+        )
+    return reasons
+
+
+def gains_of(jets: Sequence[Jet]) -> np.ndarray:
+    """The noise gains of jets of one linear estimator, one row per jet."""
+    rows = np.array([jet.reduced for jet in jets])
+    return np.asarray(np.sqrt(np.einsum("tji,tji->tj", rows, rows)))
 
 
 def inner_gains(smoother: Linear, order: int) -> np.ndarray:
     """The median noise gains over the middle of the data."""
     data = smoother.series
     places = data.middle + data.half_width * np.linspace(-0.6, 0.6, 7)
-    return np.median([smoother.jet(t, order).gains for t in places], axis=0)
+    return np.asarray(np.median(gains_of(smoother.jets(places, order)), axis=0))
 
 
 def order_of_trust(data: Series, noise: float, smoothers: Mapping[str, Smoother]) -> tuple[str, ...]:

@@ -13,8 +13,8 @@ their evidence.
 from __future__ import annotations
 
 import numpy as np
-from scipy.linalg import solve_triangular
 
+from odejet.smooth.chain import links
 from odejet.smooth.evidence import Ratio, best_ratio
 from odejet.smooth.search import climb
 from odejet.smooth.series import Series
@@ -23,7 +23,7 @@ from odejet.smooth.smoother import Polynomial
 POWERS = (0.7, 1.0, 1.4)
 SLOWEST = 4.0
 """The least fall of the prior sd over the whole basis, as a logarithm: less would call white noise a signal."""
-FASTEST, SPACING = np.log(8.0), 0.5
+FASTEST, SPACING = np.log(8.0), 0.75
 SHARE = 0.7
 """Terms per different time at most: beyond, the orthonormal polynomials explode between the outer points."""
 NEGLIGIBLE = 1e-18
@@ -38,14 +38,14 @@ def fit(data: Series, size: int) -> list[Polynomial]:
 def _fit_power(data: Series, size: int, power: float) -> Polynomial:
     compressed = data.compressed(size)
     most = max(int(SHARE * data.distinct), min(6, data.distinct - 1))
-    factor, coordinates, tail = compressed.leading(min(size, most))
+    _, coordinates, tail = compressed.leading(min(size, most))
     steps = np.arange(len(coordinates)) ** power
 
     def prior(log_rate: float) -> tuple[np.ndarray, Ratio]:
         # Variances below any noise are all the same; without a floor they would underflow.
         variances = np.exp(np.maximum(-2.0 * np.exp(log_rate) * steps, -200.0))
         known = data.sds is not None
-        return variances, best_ratio(variances, coordinates, tail + data.floor, len(data), known)
+        return variances, best_ratio(links(variances, coordinates), tail + data.floor, len(data), known)
 
     slowest = np.log(SLOWEST / max(steps[-1], 1.0))
     starts = np.linspace(slowest, FASTEST, 2 + int((FASTEST - slowest) / SPACING))
@@ -53,9 +53,9 @@ def _fit_power(data: Series, size: int, power: float) -> Polynomial:
     variances, ratio = prior(log_rate)
     shrink = variances / (variances + ratio.ratio)
     terms = 1 + int(np.flatnonzero(shrink > NEGLIGIBLE)[-1])
-    operator = solve_triangular(factor[:terms, :terms], np.diag(shrink[:terms]))
+    operator = compressed.inverse[:terms, :terms] * shrink[:terms]
     described = f"coordinates fall as exp(-{np.exp(log_rate):.3g} k^{power:g})"
     noise = ratio.noise * data.unit
-    return Polynomial(
-        f"decay_{power:g}", data, operator, coordinates[:terms], noise, ratio.evidence, compressed.size, described
-    )
+    solved = compressed.solve(shrink[:terms] * coordinates[:terms])
+    name, kept = f"decay_{power:g}", coordinates[:terms]
+    return Polynomial(name, data, operator, kept, noise, ratio.evidence, compressed.size, described, solved)

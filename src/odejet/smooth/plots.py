@@ -29,7 +29,7 @@ def plot_output(smoothed: Smoothed, orders: int = 2, estimator: str | None = Non
     panels = figure.subplots(orders + 1, 1, sharex=True, squeeze=False)[:, 0]
     data = smoothed.series
     times = np.linspace(data.times[0], data.times[-1], PLACES)
-    smoother = smoothed.first() if estimator is None else smoothed.smoothers[estimator]
+    smoother = smoothed.first() if estimator is None else smoothed.named(estimator)
     means = smoother.derivatives(times, orders)
     sds = _sds(smoothed, smoother, times, orders)
     panels[0].plot(data.times, data.values, ".", color=GREY, markersize=3, label="data", zorder=1)
@@ -44,7 +44,7 @@ def plot_output(smoothed: Smoothed, orders: int = 2, estimator: str | None = Non
 def _sds(smoothed: Smoothed, smoother: object, times: np.ndarray, orders: int) -> np.ndarray | None:
     if not isinstance(smoother, Linear):
         return None
-    return np.array([smoothed.noise * smoother.jet(t, orders).gains for t in times])
+    return np.array([smoothed.noise * jet.gains for jet in smoother.jets(times, orders)])
 
 
 def _draw(panel: Axes, times: np.ndarray, means: np.ndarray, sds: np.ndarray | None) -> None:

@@ -1,6 +1,7 @@
 """Smoother: a fitted function with derivatives of any order and, where it is linear in the data, the law of its error.
 
-`smoother.jet(t, order)` is the one thing every estimator offers.  A linear estimator is a matrix acting on the data,
+`smoother.jet(t, order)` is the one thing every estimator offers, `smoother.jets(times, order)` the same at many times
+for little more.  A linear estimator is a matrix acting on the data,
 so its jets carry the coefficient rows w_{j,t} of the paper (eq. fixed-design-weight-row) and with them
 
     Sigma_d = W Sigma_eps W^T                                        (eq. fixed-design-derivative-error).
@@ -42,12 +43,17 @@ class Jet:
     def linear(self) -> bool:
         return self.reduced is not None
 
+    def to(self, order: int, noise: float) -> Jet:
+        """The same jet up to a lower order and with another noise sd."""
+        rows = None if self.reduced is None else self.reduced[: order + 1]
+        return Jet(self.time, self.mean[: order + 1], rows, noise, self.smoother)
+
     @cached_property
     def weights(self) -> np.ndarray:
         """The rows w_{j,t}, one per order, one column per measurement in the order of `series.times`."""
         return self._linear().weight_rows(self)
 
-    @property
+    @cached_property
     def gains(self) -> np.ndarray:
         """||w_{j,t}||, from the sd of the noise to the sd of each derivative (eq. fixed-design-noise-gain).
 
@@ -55,7 +61,7 @@ class Jet:
         """
         self._linear()
         assert self.reduced is not None
-        return np.sqrt(np.sum(self.reduced**2, axis=1))
+        return np.sqrt(np.einsum("ji,ji->j", self.reduced, self.reduced))
 
     def covariance(self, noise: float | np.ndarray | None = None) -> np.ndarray:
         """Sigma_d of the derivatives of this jet.
@@ -94,8 +100,13 @@ class Smoother(ABC):
     def derivatives(self, times: np.ndarray | float, order: int) -> np.ndarray:
         """Derivatives 0..order at each time, of shape (times, order + 1)."""
 
+    def jets(self, times: np.ndarray, order: int) -> list[Jet]:
+        """The jets at several times at once."""
+        means = self.derivatives(times, order)
+        return [Jet(float(t), mean, smoother=self) for t, mean in zip(times, means, strict=True)]
+
     def jet(self, t: float, order: int) -> Jet:
-        return Jet(float(t), self.derivatives(np.array([t]), order)[0], smoother=self)
+        return self.jets(np.array([t], dtype=float), order)[0]
 
     def __call__(self, times: np.ndarray | float) -> np.ndarray:
         return self.derivatives(times, 0)[:, 0].reshape(np.shape(times))
@@ -126,10 +137,12 @@ class Polynomial(Linear):
     size: int = 0
     """The size of the factorisation the coordinates come from."""
     description: str = ""
+    solved: np.ndarray | None = field(default=None, repr=False)
+    """The coefficients from a solve of their own, where the operator is ill-conditioned and would lose their digits."""
 
     @cached_property
     def coefficients(self) -> np.ndarray:
-        return self.operator @ self.coordinates
+        return self.operator @ self.coordinates if self.solved is None else self.solved
 
     @property
     def cancellation(self) -> float:
@@ -137,20 +150,23 @@ class Polynomial(Linear):
         return EPSILON * float(np.abs(self.coefficients).sum()) * self.series.scale
 
     def derivatives(self, times: np.ndarray | float, order: int) -> np.ndarray:
+        return self._means(chebyshev_derivatives(self.series.inside(times), len(self.operator), order))
+
+    def jets(self, times: np.ndarray, order: int) -> list[Jet]:
         data = self.series
         rows = chebyshev_derivatives(data.inside(times), len(self.operator), order)
-        out = rows @ self.coefficients * (data.scale / data.half_width ** np.arange(order + 1))
-        out[:, 0] += data.center
-        return out
+        natural = data.scale / data.unit / data.half_width ** np.arange(order + 1)
+        flat = rows.reshape(-1, rows.shape[2]) @ self.operator
+        reduced = flat.reshape(*rows.shape[:2], -1) * natural[:, None]
+        found = zip(times, self._means(rows), reduced, strict=True)
+        return [Jet(float(t), mean, weights, self.noise, self) for t, mean, weights in found]
 
-    def jet(self, t: float, order: int) -> Jet:
+    def _means(self, rows: np.ndarray) -> np.ndarray:
+        """Derivatives from those of the basis."""
         data = self.series
-        rows = chebyshev_derivatives(data.inside(t), len(self.operator), order)[0]
-        powers = data.half_width ** np.arange(order + 1)
-        mean = rows @ self.coefficients * (data.scale / powers)
-        mean[0] += data.center
-        reduced = (rows @ self.operator) * (data.scale / data.unit / powers)[:, None]
-        return Jet(float(t), mean, reduced, self.noise, self)
+        out = rows @ self.coefficients * (data.scale / data.half_width ** np.arange(rows.shape[1]))
+        out[:, 0] += data.center
+        return np.asarray(out)
 
     def weight_rows(self, jet: Jet) -> np.ndarray:
         assert jet.reduced is not None
@@ -174,10 +190,11 @@ class Constant(Linear):
         out[:, 0] = self.series.center
         return out
 
-    def jet(self, t: float, order: int) -> Jet:
+    def jets(self, times: np.ndarray, order: int) -> list[Jet]:
         reduced = np.zeros((order + 1, 1))
         reduced[0] = np.linalg.norm(self._shares())
-        return Jet(float(t), self.derivatives(t, order)[0], reduced, self.noise, self)
+        means = self.derivatives(times, order)
+        return [Jet(float(t), mean, reduced, self.noise, self) for t, mean in zip(times, means, strict=True)]
 
     def weight_rows(self, jet: Jet) -> np.ndarray:
         rows = np.zeros((len(jet.mean), len(self.series)))

@@ -1,0 +1,202 @@
+"""Accuracy: fits of fresh draws beside fits started from the truth.
+
+python -m benchmarks accuracy --seed 7 --trials 5 --noise 0 1e-8 1e-6 1e-4 1e-2 [--systems ...] [--points 750]
+    [--irregular] [--no-bounds] [--output FILE]
+
+Every cell (system, noise, trial) is one line of a file, written as soon as it is known: stopping and starting again
+loses and repeats nothing.  The truth serves to draw data and to judge, never to fit.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import odejet as oj
+from benchmarks import systems
+from odejet.flow import Flow, Outcome
+from odejet.misfit import Misfit
+from odejet.refine import Refined, refine
+
+RESULTS = Path(__file__).parent / "results" / "accuracy"
+SAME = 1e-2
+"""A misfit that is higher by less than this, in units of the log-likelihood, is the same."""
+
+
+@dataclass(frozen=True)
+class Truth:
+    """A draw of a system: its values, and data made from them."""
+
+    system: systems.System
+    parameters: dict[str, float]
+    initial_state: dict[str, float]
+    data: oj.Data
+
+    @property
+    def values(self) -> dict[str, float]:
+        return {**self.initial_state, **self.parameters}
+
+
+def draw(name: str, noise: float, trial: int, seed: int, points: int, irregular: bool) -> Truth:
+    """Data of the protocol; trajectories that blow up are drawn again from the same stream."""
+    system = systems.load(name)
+    rng = np.random.default_rng([seed, trial, systems.names().index(name)])
+    model, flow = system.model, Flow(system.model)
+    times = system.times(points)
+    while True:
+        parameters, initial_state = systems.draw(system, rng)
+        run = flow.run(
+            [parameters[p] for p in model.parameters],
+            [initial_state[s] for s in model.states],
+            times,
+            sensitivities=False,
+        )
+        if run.outcome is Outcome.COMPLETED and np.all(np.isfinite(run.outputs)):
+            break
+    noisy = np.random.default_rng([seed, trial, systems.names().index(name), round(-np.log10(noise)) if noise else 99])
+    outputs = {}
+    for i, output in enumerate(model.outputs):
+        clean = run.outputs[:, i, 0]
+        measured = clean + noise * abs(clean.mean()) * noisy.normal(size=len(times))
+        outputs[output] = measured
+    if irregular:
+        return Truth(system, parameters, initial_state, _irregular(system, parameters, initial_state, noise, noisy))
+    return Truth(system, parameters, initial_state, oj.Data(times, outputs))
+
+
+def _irregular(
+    system: systems.System,
+    parameters: dict[str, float],
+    begin: dict[str, float],
+    noise: float,
+    rng: np.random.Generator,
+) -> oj.Data:
+    """200 random times, others for every output, a fifth of the values missing."""
+    model, outputs = system.model, {}
+    first, last = system.time
+    for output in model.outputs:
+        times = np.sort(np.r_[first, rng.uniform(first, last, 199)])
+        clean = oj.simulate(model, parameters, begin, times)[output]
+        values = clean + noise * abs(clean.mean()) * rng.normal(size=len(times))
+        values[1:][rng.random(len(times) - 1) < 0.2] = np.nan
+        outputs[output] = (times, values)
+    return oj.Data(None, outputs)
+
+
+def from_truth(truth: Truth, bounds: tuple[float, float] | None) -> Refined:
+    misfit = Misfit(truth.system.model, truth.data)
+    start = np.array([truth.values[unknown.name] for unknown in misfit.unknowns])
+    return refine(misfit, start, bounds=bounds, time_limit=60.0)
+
+
+def worst_error(truth: Truth, values: dict[str, float]) -> float:
+    """The largest relative error of what can be known at all."""
+    known = [name for name in truth.values if name not in truth.system.unidentifiable]
+    return max(abs(values[name] - truth.values[name]) / abs(truth.values[name]) for name in known)
+
+
+def cell(name: str, noise: float, trial: int, arguments: argparse.Namespace) -> dict[str, Any]:
+    truth = draw(name, noise, trial, arguments.seed, arguments.points, arguments.irregular)
+    bounds = None if arguments.no_bounds else systems.protocol().bounds
+    oj.fit(truth.system.model, truth.data, bounds=bounds, effort="quick") if not _warm(name) else None
+    begin = time.perf_counter()
+    found = oj.fit(truth.system.model, truth.data, bounds=bounds, effort=arguments.effort)
+    seconds = time.perf_counter() - begin
+    reference = from_truth(truth, bounds)
+    values = {**found.initial_state, **found.parameters}
+    names = [unknown.name for unknown in found.unknowns]
+    return {
+        "system": name,
+        "noise": noise,
+        "trial": trial,
+        "seconds": seconds,
+        "cost": found.cost,
+        "truth_cost": reference.cost,
+        "error": worst_error(truth, values),
+        "truth_error": worst_error(truth, dict(zip(names, reference.z.tolist(), strict=True))),
+        "certified": found.certificate.granted,
+        "ending": found.message,
+        "reasons": list(found.certificate.reasons),
+        "answered": found.provenance.sentence,
+        "stages": dict(found.stages),
+        "truth_ending": reference.ending.name,
+        "exact": reference.ending.name == "EXACT",
+    }
+
+
+_WARMED: set[str] = set()
+
+
+def _warm(name: str) -> bool:
+    """Whether identifiability and fibre of a system are cached already."""
+    known = name in _WARMED
+    _WARMED.add(name)
+    return known
+
+
+def same(line: dict[str, Any]) -> bool:
+    """Whether a fit is as good as the one from the truth; at rounding level both are exact."""
+    return bool(line["cost"] <= line["truth_cost"] + SAME or (line["exact"] and line["error"] < 1e-3))
+
+
+def table(lines: list[dict[str, Any]]) -> str:
+    """Success by noise and by system, beside the fit from the truth."""
+    rows = [
+        "| | cells | as good as from the truth | SR-1 | SR-10 | SR-50 | from the truth | certified | falsely | median s | p95 s |"
+    ]
+    rows.append("|---|---|---|---|---|---|---|---|---|---|---|")
+    groups: dict[str, list[dict[str, Any]]] = {"all": lines}
+    for line in lines:
+        groups.setdefault(f"noise {line['noise']:g}", []).append(line)
+    for line in lines:
+        groups.setdefault(line["system"], []).append(line)
+    for name, own in groups.items():
+        share = lambda test, own=own: f"{100 * sum(map(test, own)) / len(own):.1f}"  # noqa: E731
+        seconds = np.array([line["seconds"] for line in own])
+        falsely = sum(line["certified"] and not same(line) for line in own)
+        columns = [share(same), *(share(lambda x, t=t: x["error"] <= t) for t in (0.01, 0.1, 0.5))]
+        truth = "/".join(share(lambda x, t=t: x["truth_error"] <= t) for t in (0.01, 0.1, 0.5))
+        times = f"{np.median(seconds):.2f} | {np.quantile(seconds, 0.95):.2f}"
+        rows.append(
+            f"| {name} | {len(own)} | {' | '.join(columns)} | {truth} | {share(lambda x: x['certified'])} | "
+            f"{falsely} | {times} |"
+        )
+    return "\n".join(rows) + "\n"
+
+
+def main(argv: list[str]) -> int:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks accuracy", description=__doc__)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--trials", type=int, default=5)
+    parser.add_argument("--points", type=int, default=750)
+    parser.add_argument("--noise", type=float, nargs="+", default=list(systems.protocol().noise))
+    parser.add_argument("--systems", nargs="+", default=list(systems.names()))
+    parser.add_argument("--effort", default="auto")
+    parser.add_argument("--irregular", action="store_true", help="200 random times per output, a fifth missing")
+    parser.add_argument("--no-bounds", action="store_true")
+    parser.add_argument("--output", type=Path)
+    arguments = parser.parse_args(argv)
+    kind = ("-irregular" if arguments.irregular else "") + ("-unbounded" if arguments.no_bounds else "")
+    path = arguments.output or RESULTS / f"seed{arguments.seed}-{arguments.points}{kind}.jsonl"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    lines = [json.loads(text) for text in path.read_text().splitlines()] if path.exists() else []
+    done = {(line["system"], line["noise"], line["trial"]) for line in lines}
+    for trial in range(arguments.trials):
+        for name in arguments.systems:
+            for noise in arguments.noise:
+                if (name, noise, trial) not in done:
+                    line = cell(name, noise, trial, arguments)
+                    lines.append(line)
+                    with path.open("a") as file:
+                        file.write(json.dumps(line) + "\n")
+                    mark = "" if same(line) else f"  MISFIT {line['cost']:.3f} against {line['truth_cost']:.3f}"
+                    print(f"{name} {noise:g} {trial}: {line['seconds']:.2f} s, {line['answered']}{mark}", flush=True)
+    path.with_suffix(".md").write_text(table(lines))
+    print(table(lines))
+    return 0

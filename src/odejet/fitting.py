@@ -1,0 +1,107 @@
+"""Fit: from a model and data to all parameters and initial conditions, without a guess.
+
+    smooth       derivatives of every output
+    shoot        square systems at shooting times, all their roots, carried back to the first observation
+    refine       the best of them, to the optimum of the likelihood
+    alternatives what else has the same derivatives, refined too: other solutions, or a better optimum
+    multistart   only if no certificate was earned by then
+
+The ladder of effort ends with the first rung that earns a certificate.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Mapping, Sequence
+from concurrent.futures import Executor
+from dataclasses import dataclass
+from typing import Any
+
+from odejet.coordinates import Bounds
+from odejet.data import Data
+from odejet.errors import DataError
+from odejet.expressions import ModelError
+from odejet.ladder import Ladder, Options
+from odejet.model import Model
+from odejet.progress import Progress
+from odejet.result import Fit
+
+EFFORTS = ("quick", "auto", "full")
+
+
+def fit(
+    model: Model,
+    data: Data,
+    bounds: Bounds = None,
+    positive: bool | Collection[str] | None = None,
+    noise: float | str | Mapping[str, float | str] | None = None,
+    seed: int = 0,
+    jobs: int = 1,
+    effort: str = "auto",
+    progress: bool = False,
+    *,
+    weights: str = "likelihood",
+    refine: bool = True,
+    estimators: Sequence[str] | None = None,
+) -> Fit:
+    """Every parameter and initial condition of a model, from data alone.
+
+    `bounds` is one pair for all unknowns or one per name, `positive` a truth value or names; neither is needed.
+    `noise` per output, or one for all: a number is a known sd, "2%" a known relative sd, "relative" an unknown one;
+    without it sds come from the data or are estimated.  `effort` moves how much is tried: "quick" ends after a few
+    shooting times, "auto" when the answer is certified, "full" tries all of it.  `weights="none"`, `refine=False` and
+    `estimators` are for comparisons with other methods.
+    """
+    options = _checked(seed, jobs, effort, refine, weights, estimators)
+    with Progress(progress) as told:
+        ladder = Ladder(model, data, bounds, positive or False, noise, options, told)
+        try:
+            ladder.climb()
+        except KeyboardInterrupt:
+            if not ladder.optima:
+                raise
+            ladder.interrupted = True
+        return ladder.result()
+
+
+def _checked(
+    seed: int, jobs: int, effort: str, refine: bool, weights: str, estimators: Sequence[str] | None
+) -> Options:
+    if effort not in EFFORTS:
+        raise ModelError(f"effort must be one of {', '.join(EFFORTS)}, not {effort!r}")
+    for name, value, least in (("seed", seed, 0), ("jobs", jobs, 1)):
+        if isinstance(value, bool) or not isinstance(value, int) or value < least:
+            raise ModelError(f"{name} must be a whole number of at least {least}, not {value!r}")
+    if isinstance(estimators, str):
+        raise ModelError("estimators must be a list of names, such as ['aaa']")
+    return Options(seed, jobs, effort, bool(refine), weights, None if estimators is None else tuple(estimators))
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A data set that could not be fitted, and why."""
+
+    message: str
+    success: bool = False
+
+
+def fit_many(
+    model: Model, data_sets: Sequence[Data], executor: Executor | None = None, **options: Any
+) -> list[Fit | Failure]:
+    """One fit per data set, on any executor; a data set that cannot be fitted leaves a `Failure` in its place."""
+    if executor is None:
+        return [_attempt(model, data, options) for data in data_sets]
+    waiting = [executor.submit(_attempt, model, data, options) for data in data_sets]
+    return [future.result() for future in waiting]
+
+
+def _attempt(model: Model, data: Data, options: Mapping[str, Any]) -> Fit | Failure:
+    try:
+        return fit(model, data, **options)
+    except (ModelError, DataError) as error:
+        return Failure(str(error))
+
+
+def is_failure(outcome: Fit | Failure) -> bool:
+    """Whether a data set of `fit_many` has no fit at all."""
+    return isinstance(outcome, Failure) or not math.isfinite(outcome.cost)

@@ -1,0 +1,398 @@
+"""Ladder: the rungs of effort by which a fit is found, from a few shooting times to a search of the whole box."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from odejet import candidates as proposals
+from odejet import coordinates, shooting
+from odejet.algebra.library import Library, library
+from odejet.candidates import Candidate, Census
+from odejet.certificate import SAME, certify
+from odejet.coordinates import Bounds
+from odejet.data import Data, Experiment, checked
+from odejet.flow import Outcome
+from odejet.misfit import Misfit
+from odejet.model import Model
+from odejet.multistart import multistart
+from odejet.refine import Ending, Refined, refine
+from odejet.result import Candidates, Certificate, Fit, Identifiability, Provenance
+from odejet.smooth import Smoothed, fit_output
+from odejet.statistics import FitCheck, check
+
+if TYPE_CHECKING:
+    from odejet.progress import Progress
+
+
+@dataclass(frozen=True)
+class Options:
+    seed: int
+    jobs: int
+    effort: str
+    refine: bool
+    weights: str
+    estimators: tuple[str, ...] | None
+
+
+@dataclass(frozen=True)
+class Rung:
+    """How much one rung tries: shooting times, pairs, estimators beside the automatic choice, refinements,
+    and how often roots that were not found are looked for."""
+
+    name: str
+    points: int
+    pairs: int
+    estimators: int
+    refinements: int
+    hubs: int
+
+
+FEW = Rung("a few shooting times", 7, 0, 1, 4, 1)
+ALL = Rung("all shooting times", 20, 15, shooting.ESTIMATORS, 8, 3)
+BOX = "multistart"
+
+SECONDS = {"auto": 10.0, "full": 60.0}
+"""What the last rung may take."""
+REFINE_SECONDS = 10.0
+STARTS = {"auto": 384, "full": 4096}
+ALTERNATIVE_PLACES = (0.0, 0.3, 1.0)
+"""Where along an experiment the derivatives of an optimum are asked for other roots."""
+
+
+@dataclass(frozen=True)
+class Optimum:
+    refined: Refined
+    provenance: Provenance
+
+
+class Ladder:
+    """A fit on its way: what was found so far, where it came from, what became of the rest."""
+
+    def __init__(
+        self,
+        model: Model,
+        data: Data,
+        bounds: Bounds,
+        positive: bool | Collection[str],
+        noise: Any,
+        options: Options,
+        progress: Progress,
+    ) -> None:
+        self.began = time.perf_counter()
+        self.model, self.options, self.progress = model, options, progress
+        self.data = checked(data, model)
+        self.misfit = Misfit(model, self.data, noise, options.weights)
+        self.given = bounds, positive
+        self.frame = self._frame(np.ones(len(self.misfit.unknowns)))
+        self.census, self.stages = Census(), dict[str, float]()
+        self.optima: list[Optimum] = []
+        self.cloud: list[Candidate] = []
+        self.smoothed: dict[tuple[str, str], Smoothed] = {}
+        self.levels = self.misfit.scales
+        self.library: Library | None = None
+        self.confirmed = self.interrupted = False
+        self.certificate = Certificate()
+
+    def _frame(self, scale: np.ndarray) -> coordinates.Coordinates:
+        bounds, positive = self.given
+        return coordinates.choose(self.misfit.unknowns, scale, bounds, positive, self.model.bounds)
+
+    # --- the rungs ---
+
+    def climb(self) -> None:
+        with self.stage("identify"):
+            self.library = library(self.model)
+        with self.stage("smooth"):
+            self.smooth()
+        rungs = {"quick": [FEW], "auto": [FEW, ALL], "full": [ALL]}[self.options.effort]
+        for rung in rungs:
+            self.shoot(rung)
+            with self.stage("alternatives"):
+                self.alternatives()
+            if self.certified() and self.options.effort != "full":
+                return
+        if self.options.effort != "quick" and self.options.refine:
+            with self.stage(BOX):
+                self.search_box()
+            with self.stage("alternatives"):
+                self.alternatives()
+            self.certified()
+
+    @contextmanager
+    def stage(self, name: str) -> Iterator[None]:
+        self.progress.stage(name)
+        begin = time.perf_counter()
+        try:
+            yield
+        finally:
+            self.stages[name] = self.stages.get(name, 0.0) + time.perf_counter() - begin
+
+    def smooth(self) -> None:
+        """All outputs of all experiments, and the noise levels that this suggests."""
+        for experiment in self.data.experiments:
+            for name, series in experiment.outputs.items():
+                if series.distinct >= 4:
+                    self.smoothed[experiment.name, name] = fit_output(series.times, series.values, series.sds)
+        levels = []
+        for number, name in enumerate(self.misfit.outputs):
+            found = [s.noise for (_, output), s in self.smoothed.items() if output == name]
+            shape = float(np.median(self.misfit.shapes[self.misfit.groups[number]]))
+            levels.append(math.sqrt(np.mean(np.square(found))) / shape if found else self.misfit.scales[number])
+        self.levels = np.where(self.misfit.estimated, np.maximum(levels, self.misfit.floors), self.misfit.known)
+
+    def shoot(self, rung: Rung) -> None:
+        """Candidates of the algebra at the shooting times of a rung, and refinements of the best."""
+        with self.stage("algebra"):
+            found = [self.propose(experiment, rung) for experiment in self.data.experiments]
+        with self.stage("rank"):
+            inside, outside = proposals.within(self.combined(found), self.frame, self.census)
+            self.cloud = proposals.ranked([*self.cloud, *inside], self.misfit, self.frame, self.levels, self.census)
+            if len(self.cloud) < rung.refinements:
+                # Noise may have moved every root out of the box; from its border the way back is short.
+                self.cloud += proposals.ranked(outside, self.misfit, self.frame, self.levels, self.census)
+        with self.stage("refine"):
+            self.refine_best(rung)
+
+    def propose(self, experiment: Experiment, rung: Rung) -> list[Candidate]:
+        """Candidates of one experiment by itself."""
+        assert self.library is not None
+        flow = experiment.flow(self.model)
+        result: list[Candidate] = []
+        for points in (1, 2) if rung.pairs else (1,):
+            fibre = self.library.fibre(points)
+            if fibre is None:
+                self.census.add("algebra", self.library.reason(points))
+                continue
+            needed = shooting.orders_of(fibre.system)
+            missing = [name for name in needed if (experiment.name, name) not in self.smoothed]
+            if missing:
+                self.census.add("algebra", f"{experiment.name} has too few measurements of {missing[0]}")
+                continue
+            times = shooting.shooting_times(experiment, list(needed), rung.points)
+            jets = shooting.Jets({n: self.smoothed[experiment.name, n] for n in needed}, times, needed)
+            places: list[tuple[int, ...]] = [(i,) for i in range(len(times))]
+            if points == 2:
+                index = {t: i for i, t in enumerate(times.tolist())}
+                places = [(index[a], index[b]) for a, b in shooting.widest_pairs(times, rung.pairs)]
+            shots, targets = shooting.targets(
+                fibre.system, experiment, jets, places, fibre.at.fixed, self.options.estimators, rung.estimators
+            )
+            self.census.add("systems", f"{points}-point", len(shots))
+            result += proposals.roots(
+                fibre, shots, targets, flow, experiment.start, self.census, self.options.seed, rung.hubs
+            )
+        return result
+
+    def combined(self, found: Sequence[Sequence[Candidate]]) -> list[Candidate]:
+        """Candidates for all unknowns: parameters of one experiment, and initial states of each.
+
+        The initial states of another experiment are those of its candidate with the most similar parameters.
+        """
+        states, unknowns = list(self.model.states), self.misfit.unknowns
+        n = len(states)
+        result = []
+        for number, own in enumerate(found):
+            for candidate in own:
+                begins = {}
+                for other, theirs in enumerate(found):
+                    experiment = self.data.experiments[other].name
+                    if other == number:
+                        begins[experiment] = candidate.z[:n]
+                    elif theirs:
+                        nearest = min(theirs, key=lambda c: _far(c.z[n:], candidate.z[n:]))
+                        begins[experiment] = nearest.z[:n]
+                if len(begins) == len(found):
+                    z = [
+                        begins[u.experiment][states.index(u.name)]
+                        if u.experiment is not None
+                        else candidate.z[n + self.model.parameters.index(u.name)]
+                        for u in unknowns
+                    ]
+                    result.append(Candidate(np.array(z), candidate.shot, candidate.start))
+        return result
+
+    def refine_best(self, rung: Rung) -> None:
+        """Refine ranked candidates until two agree and what is left looks like noise."""
+        if self.cloud and not any(self.given) and not self.model.bounds:
+            best = np.array([c.z for c in self.cloud[:5]])
+            self.frame = self._frame(np.median(np.abs(best), axis=0))
+        if not self.options.refine:
+            self.optima = [Optimum(self.unrefined(c), _provenance(c, rung.name)) for c in self.cloud[:1]]
+            return
+        for candidate in self.cloud[: rung.refinements]:
+            self.optima.append(Optimum(self.refined(candidate.z), _provenance(candidate, rung.name)))
+            if self.enough():
+                return
+
+    def unrefined(self, candidate: Candidate) -> Refined:
+        """A candidate as it is, in the form of a refinement."""
+        return refine(self.misfit, candidate.z, levels=self.levels, max_evaluations=1, frame=self.frame)
+
+    def refined(self, z: np.ndarray) -> Refined:
+        found = refine(self.misfit, z, levels=self.levels, time_limit=REFINE_SECONDS, frame=self.frame)
+        self.census.add("refinements", found.ending.name.lower().replace("_", " "))
+        return found
+
+    def search_box(self) -> None:
+        """The last rung: starts in the whole box, or around the scale of what was found."""
+        bounds, positive = self.given
+        effort = self.options.effort
+        best = self.best
+        scale = np.abs(best.refined.z) if best is not None else None
+        found = multistart(
+            self.misfit,
+            bounds,
+            positive,
+            scale,
+            self.levels,
+            self.options.seed,
+            STARTS[effort],
+            SECONDS[effort],
+            candidates=[c.z for c in self.cloud[:8]],
+        )
+        self.census.add("refinements", "of multistart", len(found))
+        self.optima += [Optimum(one, Provenance(BOX, start="multistart")) for one in found]
+        now = self.best
+        self.confirmed = now is not None and sum(o.cost - now.refined.cost <= SAME for o in found) >= 2
+
+    def alternatives(self) -> None:
+        """Other roots at the optimum's own derivatives, as starts: other solutions, or better optima."""
+        best = self.best
+        if best is None or self.library is None or not self.options.refine:
+            return
+        fibre = self.library.fibre(1)
+        if fibre is None or len(fibre) < 2 or len(self.data.experiments) > 1 or best.refined.ending is Ending.EXACT:
+            return
+        for z in self.other_roots(fibre, best.refined.z):
+            again = self.refined(z)
+            self.optima.append(Optimum(again, Provenance("other roots", start="algebra")))
+
+    def other_roots(self, fibre: Any, z: np.ndarray) -> list[np.ndarray]:
+        """Real roots inside the bounds that share the square system's derivatives with z at a few times."""
+        experiment = self.data.experiments[0]
+        flow = experiment.flow(self.model)
+        states, parameters = self.full(z)
+        span = experiment.end - experiment.start
+        times = np.array([experiment.start + share * span for share in ALTERNATIVE_PLACES])
+        run = flow.run(parameters, states, times, start=experiment.start, sensitivities=False, free_states=True)
+        if run.outcome is not Outcome.COMPLETED:
+            return []
+        system = fibre.system
+        everything = np.concatenate([run.states[:, :, 0], np.tile(parameters, (len(times), 1))], axis=1)
+        inputs = shooting.input_series(system, experiment, times)
+        fixed = fibre.at.fixed
+        own = everything.copy()
+        own[:, system.held] = fixed
+        data, _ = system.evaluate(own[:, system.columns], inputs, fixed)
+        shots = [shooting.Shot((float(t),), "optimum") for t in times]
+        targets = shooting.Targets(data, inputs, fixed)
+        found = proposals.roots(fibre, shots, targets, flow, experiment.start, Census(), self.options.seed, 2)
+        kept, _ = proposals.within(self.combined([found]), self.frame, Census())
+        ranked = proposals.ranked(kept, self.misfit, self.frame, self.levels, Census())
+        far = [c for c in ranked if _far(c.z, z) > 0.02]
+        return [c.z for c in far[: 2 * len(fibre)]]
+
+    def full(self, z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """All initial states and parameters of the first experiment."""
+        experiment = self.data.experiments[0]
+        parameters = np.array(z[len(z) - len(self.model.parameters) :])
+        own = {u.name: z[i] for i, u in enumerate(self.misfit.unknowns) if u.experiment == experiment.name}
+        flow = experiment.flow(self.model)
+        states = np.array([own.get(name, 0.0) for name in self.model.states])
+        run = flow.run(parameters, states, [experiment.start], start=experiment.start, sensitivities=False)
+        return (run.states[0, :, 0] if len(run.states) else states), parameters
+
+    # --- the end ---
+
+    @property
+    def best(self) -> Optimum | None:
+        finite = [o for o in self.optima if math.isfinite(o.refined.cost)]
+        return min(finite, key=lambda o: o.refined.cost, default=None)
+
+    def checks(self) -> FitCheck | None:
+        best = self.best
+        return None if best is None or not len(best.refined.residuals) else check(self.misfit, best.refined)
+
+    def enough(self) -> bool:
+        """Whether more starts from the same rung would tell nothing new."""
+        best = self.best
+        if best is None:
+            return False
+        if best.refined.ending is Ending.EXACT:
+            return True
+        return sum(o.refined.cost - best.refined.cost <= SAME for o in self.optima) >= 2 and self.certified()
+
+    def certified(self) -> bool:
+        best, checks = self.best, self.checks()
+        if best is None or checks is None:
+            return False
+        refined = [o.refined for o in self.optima]
+        self.certificate = certify(self.misfit, best.refined, refined, checks, self.levels, self.confirmed)
+        return self.certificate.granted
+
+    def result(self) -> Fit:
+        best = self.best
+        if best is None:
+            start = self.frame.inside(np.ones(len(self.misfit.unknowns)))
+            best = Optimum(refine(self.misfit, start, levels=self.levels, frame=self.frame), Provenance("none"))
+        else:
+            self.certified()
+        certificate = self.certificate
+        if self.interrupted:
+            certificate = Certificate(False, ("the fit was interrupted",), certificate.outputs, certificate.agreeing)
+        found = math.isfinite(best.refined.cost)
+        message = "certified" if certificate.granted else "not certified"
+        if not found:
+            message = "no trajectory of the model reaches the last observation; bounds or other data may help"
+        return Fit.of(
+            self.misfit,
+            best.refined,
+            self.data,
+            frame=self.frame,
+            others=self.others(best.refined),
+            verdict=None if self.library is None else Identifiability.of(self.library.verdict),
+            success=certificate.granted,
+            message=message,
+            certificate=certificate,
+            provenance=best.provenance,
+            census=self.census.table(),
+            stages=self.stages,
+            seconds=time.perf_counter() - self.began,
+            candidates=self._cloud(),
+            seed=self.options.seed,
+            effort=self.options.effort,
+            smoothed=self.smoothed,
+        )
+
+    def others(self, best: Refined) -> list[Refined]:
+        """Optima as good as the best but elsewhere."""
+        kept: list[Refined] = []
+        for optimum in self.optima:
+            one = optimum.refined
+            equal = one.cost - best.cost <= 10 * SAME and one.ending.settled
+            if equal and all(_far(one.z, other.z) > 0.02 for other in (best, *kept)):
+                kept.append(one)
+        limit = self.library.verdict.solutions if self.library is not None else None
+        return kept if limit is None or limit > 1 else []
+
+    def _cloud(self) -> Candidates | None:
+        if not self.cloud:
+            return None
+        sources = tuple(c.shot.estimator or c.start for c in self.cloud)
+        return Candidates(np.array([c.z for c in self.cloud]), np.array([c.cost for c in self.cloud]), sources)
+
+
+def _far(one: np.ndarray, other: np.ndarray) -> float:
+    """The largest difference of two vectors, relative to each entry."""
+    return float(np.max(np.abs(one - other) / np.maximum(np.maximum(np.abs(one), np.abs(other)), 1e-12), initial=0.0))
+
+
+def _provenance(candidate: Candidate, rung: str) -> Provenance:
+    return Provenance(rung, candidate.shot.estimator, candidate.shot.times, candidate.start)
