@@ -209,6 +209,14 @@ def test_bounds_cut_intervals_and_are_named():
     assert "at its bound" in fit.summary()
 
 
+def test_what_the_data_do_not_narrow_is_told():
+    """A rate that acts only through a term of the size of rounding."""
+    model = Model({"x": "-k*x + 0.000001*c"}, {"y": "x"})
+    fit = refined_fit(model, DECAY, [1.9, 0.6, 1.0], bounds=(0, 10))
+    assert fit.interval("c") == (0, 10) and math.isfinite(fit.stderr["c"])
+    assert fit.summary().count("anywhere in its bounds") == 1
+
+
 def test_zero_is_a_bound_of_both_signs():
     times = np.linspace(0, 3, 30)
     for sign, bounds in ((1, (0, 10)), (-1, (-10, 0))):

@@ -245,6 +245,11 @@ class Fit:
             **told,
         )
 
+    @property
+    def found(self) -> bool:
+        """Whether there are values with which the model explains the data at all, certified or not."""
+        return math.isfinite(self.cost)
+
     # --- values ---
 
     @property

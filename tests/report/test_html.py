@@ -1,6 +1,7 @@
 """The page: what it contains, that it needs nothing from outside, and how a real browser shows it."""
 
 import json
+import math
 import re
 import shutil
 import subprocess
@@ -125,9 +126,15 @@ def test_many_outputs_and_solutions():
 
 
 def test_a_fit_that_failed():
-    fit = replace(predators(), success=False, message="no candidate could be simulated")
+    fit = replace(predators(), success=False, cost=math.inf, message="no candidate could be simulated")
     read = Reader(page(fit))
     assert "No candidate could be simulated." in read.text and "no fit" in read.text
+    assert "Fit and data" not in read.text
+
+
+def test_a_fit_without_a_certificate_is_shown_whole():
+    read = Reader(page(replace(predators(), success=False, message="not certified")))
+    assert "fitted, not certified" in read.text and "Fit and data" in read.text
 
 
 def test_fragment_for_notebooks():

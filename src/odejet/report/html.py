@@ -92,7 +92,7 @@ def page(fit: Fit) -> str:
 
 
 def _parts(fit: Fit) -> Iterator[str]:
-    pairs = fit.compare() if fit.success else ()
+    pairs = fit.compare() if fit.found else ()
     yield _header(fit)
     yield _section("Estimates", _estimates(fit) + _remarks(fit))
     yield _solutions(fit)
@@ -114,7 +114,7 @@ def _section(title: str, content: str) -> str:
 
 
 def _header(fit: Fit) -> str:
-    tone = "bad" if not fit.success else "good" if fit.certificate.granted else "fair"
+    tone = "bad" if not fit.found else "good" if fit.certificate.granted else "fair"
     facts = {
         "unknowns": str(len(fit.labels)),
         "measurements": str(fit.points),
@@ -128,15 +128,14 @@ def _header(fit: Fit) -> str:
     shown = "".join(
         f"<div><dt>{key}</dt><dd>{value}</dd></div>" for key, value in facts.items() if value and "nan" not in value
     )
-    verdict = (
-        f'<p class="soft">{html.escape(_sentence(fit.verdict.message))}</p>'
-        if fit.verdict and fit.verdict.message
-        else ""
-    )
+    # What the badge does not say already.
+    message = "" if fit.message in text.state(fit) else f"<p>{html.escape(_sentence(fit.message))}</p>"
+    known = fit.verdict.message if fit.verdict else ""
+    verdict = f'<p class="soft">{html.escape(_sentence(known))}</p>' if known else ""
     return (
         f"<header><h1>{html.escape(fit.model.name)}</h1>"
         f'<p><span class="badge {tone}">{text.state(fit)}</span></p>'
-        f"<p>{html.escape(_sentence(fit.message))}</p>{verdict}<dl class='facts'>{shown}</dl></header>"
+        f"{message}{verdict}<dl class='facts'>{shown}</dl></header>"
     )
 
 
@@ -165,6 +164,8 @@ def _verdict(fit: Fit, label: str) -> str:
         words.append('<span class="bad">not determined by the data</span>')
     if fit.at_bound(label):
         words.append('<span class="fair">at its bound</span>')
+    if label not in fit.undetermined and text.anywhere(fit, label):
+        words.append('<span class="bad">anywhere in its bounds</span>')
     return ", ".join(words)
 
 
@@ -176,7 +177,7 @@ def _remarks(fit: Fit) -> str:
     if fit.verdict and fit.verdict.fix:
         known = ", ".join(map(_name, fit.verdict.fix))
         remarks.append(f"Give a value to {known}, and every other quantity can be known.")
-    if fit.success and fit.undetermined:
+    if fit.found and fit.undetermined:
         free = ", ".join(map(_name, fit.undetermined))
         remarks.append(f"Other values of {free} give the same outputs: what the table says of them is one choice.")
     return "".join(f"<p>{remark}</p>" for remark in remarks)

@@ -32,7 +32,7 @@ def headline(fit: Fit) -> str:
 
 
 def state(fit: Fit) -> str:
-    if not fit.success:
+    if not fit.found:
         return "no fit"
     return "certified" if fit.certificate.granted else "fitted, not certified"
 
@@ -65,19 +65,30 @@ def remark(fit: Fit, label: str) -> str:
     notes = [fit.kind(label), "at its bound" if fit.at_bound(label) else ""]
     if not notes[0] and label in fit.undetermined:
         notes.append("not determined")
+    elif anywhere(fit, label):
+        notes.append("anywhere in its bounds")
     return ", ".join(note for note in notes if note)
+
+
+def anywhere(fit: Fit, label: str) -> bool:
+    """Whether the data say no more of an unknown than its bounds do."""
+    bounds = fit.bounds.get(label, (-math.inf, math.inf))
+    return fit.found and math.isfinite(sum(map(abs, bounds))) and fit.interval(label) == bounds
 
 
 def notes(fit: Fit) -> dict[str, str]:
     """What stands under the table, by subject."""
-    told = {"certificate": fit.certificate.sentence, "ending": fit.message, "answered by": fit.provenance.sentence}
+    told = {"certificate": fit.certificate.sentence}
+    if fit.message not in state(fit):  # what the first line does not say already
+        told["ending"] = fit.message
+    told["answered by"] = fit.provenance.sentence
     if len(fit.solutions) > 1:
         told["solutions"] = f"{len(fit.solutions)} sets of values explain the data equally well; see fit.solutions"
-    if fit.success and fit.undetermined:
+    if fit.found and fit.undetermined:
         told["not determined"] = f"{', '.join(fit.undetermined)}; other values of them give the same outputs"
     if fit.verdict is not None and fit.verdict.combinations:
         told["known in combination"] = ", ".join(fit.verdict.combinations)
-    if fit.success:
+    if fit.found:
         told["noise"] = noise(fit)
     if math.isfinite(fit.chi_square):
         told["chi-square"] = (
