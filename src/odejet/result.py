@@ -23,7 +23,7 @@ from odejet.model import Model
 from odejet.refine import Refined
 from odejet.simulation import Simulation, simulate
 from odejet.statistics import FitCheck, OutputCheck, check
-from odejet.uncertainty import Matrix, Uncertainty, find, fisher, interval, noise_inflation
+from odejet.uncertainty import Matrix, Uncertainty, find, fisher, held_labels, interval, noise_inflation
 
 if TYPE_CHECKING:
     import matplotlib.figure
@@ -166,6 +166,7 @@ class Fit:
     values: np.ndarray  # of the unknowns
     uncertainty: Uncertainty
     bounds: Mapping[str, tuple[float, float]]  # by label; infinite where there are none
+    held: tuple[str, ...]  # labels of estimates that a bound keeps from going on
     sds: Mapping[str, Mapping[str, np.ndarray]]  # of the noise by experiment and output; one number, or one per value
     cost: float  # negative log-likelihood, or half the sum of squares with weights "none"
     aic: float
@@ -220,14 +221,16 @@ class Fit:
             stages = {"refine": refined.seconds}
         if verdict is not None and not isinstance(verdict, Identifiability):
             verdict = Identifiability.of(verdict)
+        uncertainty = fisher(misfit, refined, checks)
         experiments = checked(data, misfit.model).experiments
         return cls(
             model=misfit.model,
             data=Data.of(experiments),
             unknowns=misfit.unknowns,
             values=np.array(refined.z, dtype=float),
-            uncertainty=fisher(misfit, refined, checks),
+            uncertainty=uncertainty,
             bounds=bounds,
+            held=tuple(held_labels(refined, uncertainty.stderr, bounds)),
             sds=_sds(misfit, experiments, levels),
             cost=refined.cost,
             aic=checks.aic,
@@ -241,6 +244,11 @@ class Fit:
             weights="likelihood" if misfit.weighted else "none",
             **told,
         )
+
+    @property
+    def found(self) -> bool:
+        """Whether there are values with which the model explains the data at all, certified or not."""
+        return math.isfinite(self.cost)
 
     # --- values ---
 
@@ -308,14 +316,12 @@ class Fit:
         except KeyError as error:
             raise ModelError(str(error.args[0])) from None
         value, sd = float(self.values[self.labels.index(label)]), self.stderr[label]
-        return interval(value, sd, level, self.uncertainty.freedom, self.bounds.get(label, (-math.inf, math.inf)))
+        bounds = self.bounds.get(label, (-math.inf, math.inf))
+        return interval(value, sd, level, self.uncertainty.freedom, bounds, label in self.held)
 
     def at_bound(self, name: str) -> bool:
-        """Whether an estimate sits on one of its bounds."""
-        position = find(self.labels, name)
-        low, high = self.bounds.get(self.labels[position], (-math.inf, math.inf))
-        value = float(self.values[position])
-        return value <= low or value >= high or (low == 0 and value <= DEEPEST * min(high, 1.0))
+        """Whether a bound keeps an estimate from going on."""
+        return self.labels[find(self.labels, name)] in self.held
 
     def kind(self, name: str) -> str:
         """The verdict on an unknown: global, local, none or undecided; empty if none was asked for."""

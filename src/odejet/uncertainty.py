@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 RANK = 1e-12
 """Singular values below this fraction of the largest are rounding: sensitivities are known to about 1e-13."""
 
+_VANISHING = 1e-3  # the share of its standard error below which a positive estimate is zero for all purposes
 _MOVED = 1e-4  # the share of an unknown in a direction of unit length that counts as being moved by it
 
 
@@ -101,6 +102,21 @@ def fisher(misfit: Misfit, refined: Refined, check: FitCheck) -> Uncertainty:
     return Uncertainty(Matrix(labels, values), directions, max(freedom, 1.0) if estimated.any() else math.inf)
 
 
+def held_labels(refined: Refined, stderr: Mapping[str, float], bounds: Mapping[str, tuple[float, float]]) -> list[str]:
+    """Estimates that a bound keeps from going on; on a logarithmic scale, also those that vanish on their way to zero.
+
+    Such a one is far below its standard error, and the likelihood would have it smaller still.
+    """
+    gradient = refined.residuals @ refined.jacobian if len(refined.residuals) else np.zeros(len(refined.z))
+    held = []
+    for label, value, slope, stopped in zip(refined.labels, refined.z, gradient, refined.held, strict=True):
+        low, high = bounds[label]
+        outward = (low == 0 and slope > 0) or (high == 0 and slope < 0)
+        if stopped or (outward and abs(value) < _VANISHING * stderr[label] < math.inf):
+            held.append(label)
+    return held
+
+
 def noise_inflation(misfit: Misfit, refined: Refined, check: FitCheck) -> np.ndarray:
     """The sd of each output's residuals in the units of the fit.
 
@@ -138,7 +154,7 @@ def covariance(jacobian: np.ndarray, sds: np.ndarray) -> tuple[np.ndarray, np.nd
     values[moved, :] = math.nan
     values[:, moved] = math.nan
     values[moved, moved] = math.inf
-    return values, null * units
+    return values, _sparse(null) * units
 
 
 def _complement(rows: np.ndarray, n: int) -> np.ndarray:
@@ -148,10 +164,20 @@ def _complement(rows: np.ndarray, n: int) -> np.ndarray:
     return np.linalg.svd(rows, full_matrices=True)[2][len(rows) :] if len(rows) else np.eye(n)
 
 
+def _sparse(directions: np.ndarray) -> np.ndarray:
+    """The same space by directions that move few unknowns each, so that people can read them: its echelon form."""
+    from scipy.linalg import qr
+
+    if not len(directions):
+        return directions
+    pivots = qr(directions, mode="r", pivoting=True)[1][: len(directions)]
+    echelon = np.linalg.solve(directions[:, pivots], directions)
+    return np.where(np.abs(echelon) < _MOVED, 0.0, echelon)
+
+
 def _scaled(directions: np.ndarray) -> np.ndarray:
-    """Each direction with its largest part made one, and rounding in the others made zero."""
-    scaled = np.array([row / row[np.argmax(np.abs(row))] for row in directions]).reshape(directions.shape)
-    return np.where(np.abs(scaled) < 1e-9, 0.0, scaled)
+    """Each direction with its largest part made one."""
+    return np.array([row / row[np.argmax(np.abs(row))] for row in directions]).reshape(directions.shape) + 0.0
 
 
 def interval(
@@ -160,17 +186,18 @@ def interval(
     level: float = 0.95,
     freedom: float = math.inf,
     bounds: tuple[float, float] = (-math.inf, math.inf),
+    held: bool = False,
 ) -> tuple[float, float]:
     """The interval that contains the true value with this probability, by Student's t (normal for known noise).
 
     What bounds keep positive (or negative) has a normal logarithm, so that its interval never reaches beyond zero;
-    other bounds cut it.
+    other bounds cut it.  A value that is held on a bound has no logarithm worth the name: it is normal and cut.
     """
     if not 0 < level < 1:
         raise ValueError(f"the level of an interval is a probability between 0 and 1, such as 0.95, not {level:g}")
     low, high = bounds
     one_sign = low >= 0 < value or high <= 0 > value
-    if one_sign:
+    if one_sign and not held:
         with np.errstate(over="ignore"):
             factor = float(np.exp(quantile(level, freedom) * stderr / abs(value)))
         ends = sorted((value / factor, value * factor))

@@ -17,7 +17,7 @@ from typing import Any, NoReturn, TypeVar
 
 import numpy as np
 
-from odejet.data import Data, Experiment
+from odejet.data import Data, Experiment, checked
 from odejet.errors import DataError
 from odejet.expressions import ModelError, clipped
 from odejet.io import files
@@ -93,6 +93,7 @@ def encode(fit: Fit) -> dict[str, Any]:
         "stderr": dict(fit.stderr),
         "intervals": {label: list(fit.interval(label)) for label in fit.labels},
         "undetermined": list(fit.undetermined),
+        "held": list(fit.held),
         "noise": fit.noise,
         "cost": fit.cost,
         "chi_square": fit.chi_square,
@@ -166,28 +167,29 @@ def decode(document: Any, where: str) -> Fit:
         raise DataError(f"{where}: the file has version {version} and this odejet reads up to {VERSION}; update odejet")
     entry = _Entries(document, where)
     model = entry("model", lambda told: Model.from_toml_text(_text(told["toml"]), where))
-    data = entry("data", _data)
-    unknowns = entry("unknowns", lambda told: tuple(_unknown(one, model, data) for one in told))
+    data = entry("data", lambda told: checked(Data.of(_experiment(one) for one in told), model))
+    unknowns = entry("unknowns", lambda told: _unknowns(told, model, data))
     labels = tuple(unknown.label for unknown in unknowns)
     n = len(labels)
     return Fit(
         model=model,
         data=data,
         unknowns=unknowns,
-        values=entry("unknowns", lambda told: _array([one["value"] for one in told], (n,))),
+        values=entry("unknowns", lambda told: _array([one["value"] for one in told], (n,), math.nan)),
         uncertainty=Uncertainty(
             Matrix(labels, entry("covariance", lambda told: _covariance(told, n))),
             entry("directions", lambda told: tuple({_text(k): _real(v) for k, v in one.items()} for one in told)),
             entry("noise_freedom", lambda told: _real(told, math.inf)),
         ),
         bounds=entry("unknowns", lambda told: dict(zip(labels, (_pair(one["bounds"]) for one in told), strict=True))),
+        held=entry("held", _texts),
         sds=entry("data", lambda told: {one["name"]: _sds(one["outputs"]) for one in told}),
         cost=entry("cost", lambda told: _real(told, math.inf)),
         aic=entry("aic", lambda told: _real(told, math.nan)),
         bic=entry("bic", lambda told: _real(told, math.nan)),
         success=entry("success", _truth),
         message=entry("message", _text),
-        solutions=entry("solutions", lambda told: tuple(_solution(one) for one in told)),
+        solutions=entry("solutions", lambda told: tuple(_solution(one, unknowns) for one in told)),
         certificate=entry("certificate", _certificate),
         provenance=entry("provenance", _provenance),
         census=entry(
@@ -215,7 +217,7 @@ class _Entries:
         try:
             return convert(self.document[name])
         except (ModelError, DataError) as error:
-            told = str(error).removeprefix(f"{self.where}: ").removeprefix(f"{self.where} ")
+            told = str(error).splitlines()[0].removeprefix(f"{self.where}: ").removeprefix(f"{self.where} ")
             raise DataError(f"{self.where}: the entry '{name}' cannot be used: {told}") from None
         except (KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError):
             raise DataError(
@@ -260,8 +262,8 @@ def _reals(table: Mapping[str, Any], nothing: float | None = None) -> dict[str, 
     return {_text(key): _real(value, nothing) for key, value in table.items()}
 
 
-def _array(values: Any, shape: tuple[int, ...], nothing: float = math.nan) -> np.ndarray:
-    """Numbers of this shape; null is `nothing`."""
+def _array(values: Any, shape: tuple[int, ...], nothing: float | None = None) -> np.ndarray:
+    """Numbers of this shape, -1 being any length; null is `nothing`, if it may stand there."""
     if not isinstance(values, list | tuple):
         raise TypeError("not a list")
     if len(shape) > 1:
@@ -280,24 +282,31 @@ def _pair(ends: Any) -> tuple[float, float]:
 
 
 def _covariance(rows: Any, n: int) -> np.ndarray:
-    values = _array(rows, (n, n))
+    values = _array(rows, (n, n), math.nan)
     diagonal = np.diag(values)
+    if np.any(diagonal < 0):
+        raise ValueError("a negative variance")
     np.fill_diagonal(values, np.where(np.isnan(diagonal), math.inf, diagonal))
     return values
 
 
-def _unknown(told: Mapping[str, Any], model: Model, data: Data) -> Unknown:
-    name, experiment = _text(told["name"]), told["experiment"]
-    known = model.parameters if experiment is None else tuple(model.states)
-    if name not in known:
-        raise DataError(f"{clipped(name)} is not an unknown of the model")
-    if experiment is not None and experiment not in [one.name for one in data.experiments]:
-        raise DataError(f"there is no experiment {clipped(str(experiment))}")
-    return Unknown(name, _text(told["label"]), experiment)
-
-
-def _data(told: Any) -> Data:
-    return Data.of(_experiment(one) for one in told)
+def _unknowns(told: Any, model: Model, data: Data) -> tuple[Unknown, ...]:
+    """The unknowns of the file, which must be those of the model in these experiments."""
+    unknowns = tuple(Unknown(_text(one["name"]), _text(one["label"]), one["experiment"]) for one in told)
+    expected = [
+        (state, experiment.name)
+        for experiment in data.experiments
+        for state in model.states
+        if state not in model.initial and state not in experiment.initial
+    ]
+    if [(unknown.name, unknown.experiment) for unknown in unknowns] != [
+        *expected,
+        *((p, None) for p in model.parameters),
+    ]:
+        raise DataError("they are not the unknowns of the model in these experiments; save the fit again")
+    if len({unknown.label for unknown in unknowns}) < len(unknowns):
+        raise DataError("two of them have the same label; save the fit again")
+    return unknowns
 
 
 def _experiment(told: Mapping[str, Any]) -> Experiment:
@@ -321,17 +330,20 @@ def _samples(name: str, told: Mapping[str, Any]) -> Sampled:
 
 def _sds(outputs: Mapping[str, Any]) -> dict[str, np.ndarray]:
     return {
-        name: _array(series["sds"], (len(series["times"]),))
+        name: _array(series["sds"], (len(series["times"]),), math.nan)
         if isinstance(series["sds"], list)
         else np.asarray(_real(series["sds"], math.nan))
         for name, series in outputs.items()
     }
 
 
-def _solution(told: Mapping[str, Any]) -> Solution:
+def _solution(told: Mapping[str, Any], unknowns: tuple[Unknown, ...]) -> Solution:
+    parameters = _reals(told["parameters"], math.nan)
     states = {_text(name): _reals(table, math.nan) for name, table in told["initial_states"].items()}
-    inside = _truth(told["inside_bounds"])
-    return Solution(_reals(told["parameters"], math.nan), states, _real(told["cost"], math.inf), inside)
+    for unknown in unknowns:
+        if unknown.name not in (parameters if unknown.experiment is None else states[unknown.experiment]):
+            raise ValueError("an unknown has no value")
+    return Solution(parameters, states, _real(told["cost"], math.inf), _truth(told["inside_bounds"]))
 
 
 def _certificate(told: Mapping[str, Any]) -> Certificate:
@@ -371,7 +383,7 @@ def _verdict(told: Mapping[str, Any] | None) -> Identifiability | None:
 def _candidates(told: Mapping[str, Any] | None, n: int) -> Candidates | None:
     if told is None:
         return None
-    values = _array(told["values"], (-1, n))
+    values = _array(told["values"], (-1, n), math.nan)
     sources = _texts(told["sources"])
     if len(sources) != len(values):
         raise ValueError("not as many sources as candidates")

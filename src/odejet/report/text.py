@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from odejet.result import Fit
+    from odejet.statistics import OutputCheck
 
 MAX_ROWS = 200
 """Unknowns that a table shows."""
@@ -31,7 +32,7 @@ def headline(fit: Fit) -> str:
 
 
 def state(fit: Fit) -> str:
-    if not fit.success:
+    if not fit.found:
         return "no fit"
     return "certified" if fit.certificate.granted else "fitted, not certified"
 
@@ -64,29 +65,46 @@ def remark(fit: Fit, label: str) -> str:
     notes = [fit.kind(label), "at its bound" if fit.at_bound(label) else ""]
     if not notes[0] and label in fit.undetermined:
         notes.append("not determined")
+    elif anywhere(fit, label):
+        notes.append("anywhere in its bounds")
     return ", ".join(note for note in notes if note)
+
+
+def anywhere(fit: Fit, label: str) -> bool:
+    """Whether the data say no more of an unknown than its bounds do."""
+    bounds = fit.bounds.get(label, (-math.inf, math.inf))
+    return fit.found and math.isfinite(sum(map(abs, bounds))) and fit.interval(label) == bounds
 
 
 def notes(fit: Fit) -> dict[str, str]:
     """What stands under the table, by subject."""
-    told = {"certificate": fit.certificate.sentence, "ending": fit.message, "answered by": fit.provenance.sentence}
+    told = {"certificate": fit.certificate.sentence}
+    if fit.message not in state(fit):  # what the first line does not say already
+        told["ending"] = fit.message
+    told["answered by"] = fit.provenance.sentence
     if len(fit.solutions) > 1:
         told["solutions"] = f"{len(fit.solutions)} sets of values explain the data equally well; see fit.solutions"
-    if fit.undetermined:
+    if fit.found and fit.undetermined:
         told["not determined"] = f"{', '.join(fit.undetermined)}; other values of them give the same outputs"
     if fit.verdict is not None and fit.verdict.combinations:
         told["known in combination"] = ", ".join(fit.verdict.combinations)
-    if fit.sds:
+    if fit.found:
         told["noise"] = noise(fit)
     if math.isfinite(fit.chi_square):
         told["chi-square"] = (
-            f"{fit.chi_square:.4g} for {fit.degrees_of_freedom:.4g} degrees of freedom, "
+            f"{fit.chi_square:.4g} for {fit.degrees_of_freedom:.4g} degrees of freedom"
+            f"{' (noise taken from the residuals)' if all(map(from_residuals, fit.certificate.outputs)) else ''}, "
             f"AIC {fit.aic:.5g}, BIC {fit.bic:.5g}"
         )
-    for stage, outcomes in fit.census.items():
-        told[f"candidates {stage}"] = counts(outcomes)
+    if fit.census:
+        told["census"] = "; ".join(f"{stage}: {counts(outcomes)}" for stage, outcomes in fit.census.items())
     told["time"] = f"{duration(fit.seconds)}" + (f" ({stages(fit)})" if len(fit.stages) > 1 else "")
     return told
+
+
+def from_residuals(check: OutputCheck) -> bool:
+    """Whether the noise was taken from the residuals themselves, so that their size says nothing."""
+    return math.isclose(check.chi_square, check.freedom, rel_tol=1e-9)
 
 
 def noise(fit: Fit, most: int = 8) -> str:

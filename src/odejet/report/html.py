@@ -1,0 +1,353 @@
+"""HTML: a fit as one page that needs nothing else, and as a table for notebooks.
+
+The page has its style and pictures inside, no scripts, and forbids itself any request.  Whatever comes from models and
+data is escaped.
+"""
+
+from __future__ import annotations
+
+import html
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from odejet.errors import DataError
+from odejet.report import plots, text
+from odejet.report.svg import inline
+
+if TYPE_CHECKING:
+    from odejet.result import Comparison, Fit
+    from odejet.smooth import Smoothed
+
+MOST_DERIVATIVES = 12
+"""Series whose derivatives a page shows."""
+
+POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
+"""What the page may load: nothing but what is in it."""
+
+STYLE = """
+:root { color-scheme: light dark; --ink:#222; --soft:#5d646b; --paper:#fff; --ground:#f4f5f7; --line:#dcdfe3;
+  --grid:#e5e5e5; --blue:#1f4e79; --grey:#8d8d8d; --rust:#b4531f; --good:#2f6f52; --bad:#a33b2b; --fair:#8b681f }
+@media (prefers-color-scheme: dark) { :root { --ink:#e4e6e8; --soft:#a3abb3; --paper:#1b1e22; --ground:#121417;
+  --line:#343a41; --grid:#343a41; --blue:#82b6e8; --grey:#8f969d; --rust:#e8975f; --good:#74c69d; --bad:#f08a7a;
+  --fair:#dcb65c } }
+* { box-sizing: border-box }
+body { margin:0; background:var(--ground); color:var(--ink);
+  font:15px/1.5 system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", Arial, sans-serif }
+main { max-width:1120px; margin:0 auto; padding:24px 20px 48px }
+h1 { font-size:1.6rem; line-height:1.25; margin:0 0 6px; overflow-wrap:anywhere }
+h2 { font-size:1.1rem; margin:0 0 10px }
+p { margin:6px 0 }
+section, header { background:var(--paper); border:1px solid var(--line); border-radius:10px; padding:18px 22px;
+  margin:0 0 16px }
+.badge { display:inline-block; border:1.5px solid currentColor; border-radius:99px; padding:1px 12px; font-weight:600;
+  font-size:.9rem }
+.good { color:var(--good) } .bad { color:var(--bad) } .fair { color:var(--fair) } .soft { color:var(--soft) }
+.facts { display:grid; grid-template-columns:repeat(auto-fit, minmax(130px, 1fr)); gap:10px 18px; margin:16px 0 0 }
+.facts dt { color:var(--soft); font-size:.8rem; white-space:nowrap }
+.facts dd { margin:0; font-size:1.05rem; overflow-wrap:anywhere }
+.scroll { overflow-x:auto }
+table { border-collapse:collapse; width:100%; font-variant-numeric:tabular-nums }
+th { text-align:left; color:var(--soft); font-weight:600; font-size:.82rem; white-space:nowrap }
+td, th { padding:4px 24px 4px 0; border-bottom:1px solid var(--line); vertical-align:top }
+tr:last-child td { border-bottom:0 }
+td.number, th.number { text-align:right; white-space:nowrap } td.name { overflow-wrap:anywhere }
+code, pre { font-family:ui-monospace, "SF Mono", Menlo, Consolas, "DejaVu Sans Mono", monospace; font-size:.9em }
+pre { margin:0; overflow-x:auto; line-height:1.6 }
+.plots { display:grid; grid-template-columns:repeat(auto-fit, minmax(min(100%, 400px), 1fr)); gap:14px 22px }
+figure { margin:0; min-width:0 } figcaption { color:var(--soft); font-size:.85rem; margin-top:4px }
+svg { display:block; width:100%; height:auto }
+svg text { font-family:system-ui, -apple-system, "Segoe UI", Roboto, Arial, sans-serif }
+.pair { display:grid; grid-template-columns:repeat(auto-fit, minmax(min(100%, 440px), 1fr)); gap:0 16px;
+  align-items:start }
+ul { margin:6px 0; padding-left:20px }
+footer { color:var(--soft); font-size:.85rem }
+@media print { body { background:none } section, header { break-inside:avoid; border-color:#ccc } }
+"""
+
+_KINDS = {"global": "good", "local": "fair", "none": "bad"}
+_VERDICTS = {
+    "global": "one value",
+    "local": "one of several values",
+    "none": "cannot be known",
+    "undecided": "one or several values",
+}
+
+
+def page(fit: Fit) -> str:
+    """The whole report."""
+    from odejet import __version__
+
+    name = html.escape(fit.model.name)
+    body = "\n".join(part for part in _parts(fit) if part)
+    return (
+        "<!DOCTYPE html>\n"
+        f'<html lang="en"><head><meta charset="utf-8"><title>{name}: fit</title>\n'
+        f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        f"<style>{STYLE}</style></head>\n<body><main>\n{body}\n"
+        f"<footer>odejet {html.escape(__version__)}, seed {fit.seed}, effort {html.escape(fit.effort)}, weights "
+        f"{html.escape(fit.weights)}</footer>\n</main></body></html>\n"
+    )
+
+
+def _parts(fit: Fit) -> Iterator[str]:
+    pairs = fit.compare() if fit.found else ()
+    yield _header(fit)
+    yield _section("Estimates", _estimates(fit) + _remarks(fit))
+    yield _solutions(fit)
+    yield _section("Is the fit right?", _certificate(fit))
+    yield _fit_plots(fit, pairs)
+    yield _derivative_plots(fit, pairs)
+    correlation = _figure(fit, "correlation", "correlations of the estimates") if len(fit.labels) > 1 else ""
+    yield f'<div class="pair">{_section("Correlation of the estimates", correlation)}{_story(fit)}</div>'
+    if fit.candidates is not None and len(fit.candidates.costs):
+        yield _section("Candidates", _figure(fit, "cloud", "candidates of every unknown, relative to the answer"))
+    yield _section("Model", f"<pre>{html.escape(_equations(fit))}</pre>")
+
+
+def _section(title: str, content: str) -> str:
+    return f"<section><h2>{html.escape(title)}</h2>\n{content}</section>" if content else ""
+
+
+# --- words ------------------------------------------------------------------------------------------------------------
+
+
+def _header(fit: Fit) -> str:
+    tone = "bad" if not fit.found else "good" if fit.certificate.granted else "fair"
+    facts = {
+        "unknowns": str(len(fit.labels)),
+        "measurements": str(fit.points),
+        "experiments": str(len(fit.data.experiments)),
+        "chi-square / dof": f"{fit.chi_square:.4g} / {fit.degrees_of_freedom:.4g}",
+        "AIC": f"{fit.aic:.5g}",
+        "BIC": f"{fit.bic:.5g}",
+        "agreeing starts": str(fit.certificate.agreeing or ""),
+        "seconds": f"{fit.seconds:.3g}",
+    }
+    shown = "".join(
+        f"<div><dt>{key}</dt><dd>{value}</dd></div>" for key, value in facts.items() if value and "nan" not in value
+    )
+    # What the badge does not say already.
+    message = "" if fit.message in text.state(fit) else f"<p>{html.escape(_sentence(fit.message))}</p>"
+    known = fit.verdict.message if fit.verdict else ""
+    verdict = f'<p class="soft">{html.escape(_sentence(known))}</p>' if known else ""
+    return (
+        f"<header><h1>{html.escape(fit.model.name)}</h1>"
+        f'<p><span class="badge {tone}">{text.state(fit)}</span></p>'
+        f"{message}{verdict}<dl class='facts'>{shown}</dl></header>"
+    )
+
+
+def _sentence(words: str) -> str:
+    return f"{words[:1].upper()}{words[1:]}" + ("" if words.endswith(".") or not words else ".")
+
+
+def _estimates(fit: Fit) -> str:
+    rows = [
+        [_name(label), value, error, interval, _verdict(fit, label)]
+        for label, value, error, interval, _ in (text.row(fit, label) for label in fit.labels)
+    ]
+    return _table(["quantity", "value", "± stderr", "95 % interval", "can it be known?"], rows, right=(1, 2, 3))
+
+
+def _name(label: str) -> str:
+    return f"<code>{html.escape(label)}</code>"
+
+
+def _verdict(fit: Fit, label: str) -> str:
+    kind = fit.kind(label)
+    words = (
+        [f'<span class="{_KINDS.get(kind, "soft")}">{_VERDICTS.get(kind, html.escape(kind))}</span>'] if kind else []
+    )
+    if label in fit.undetermined and kind != "none":
+        words.append('<span class="bad">not determined by the data</span>')
+    if fit.at_bound(label):
+        words.append('<span class="fair">at its bound</span>')
+    if label not in fit.undetermined and text.anywhere(fit, label):
+        words.append('<span class="bad">anywhere in its bounds</span>')
+    return ", ".join(words)
+
+
+def _remarks(fit: Fit) -> str:
+    """What the table cannot say: combinations, and quantities that move together."""
+    remarks = []
+    if fit.verdict and fit.verdict.combinations:
+        remarks.append("Known in combination: " + ", ".join(map(_name, fit.verdict.combinations)) + ".")
+    if fit.verdict and fit.verdict.fix:
+        known = ", ".join(map(_name, fit.verdict.fix))
+        remarks.append(f"Give a value to {known}, and every other quantity can be known.")
+    if fit.found and fit.undetermined:
+        free = ", ".join(map(_name, fit.undetermined))
+        remarks.append(f"Other values of {free} give the same outputs: what the table says of them is one choice.")
+    return "".join(f"<p>{remark}</p>" for remark in remarks)
+
+
+def _solutions(fit: Fit) -> str:
+    """All equally good solutions side by side."""
+    if len(fit.solutions) < 2:
+        return ""
+    shown = fit.solutions[:12]
+    rows = []
+    for unknown, label in zip(fit.unknowns, fit.labels, strict=True):
+        tables = [
+            one.parameters if unknown.experiment is None else one.initial_states[unknown.experiment] for one in shown
+        ]
+        rows.append([_name(label), *(f"{table[unknown.name]:.6g}" for table in tables)])
+    rows.append(["misfit", *(f"{one.cost:.6g}" for one in shown)])
+    rows.append(["within bounds", *("yes" if one.inside_bounds else "no" for one in shown)])
+    heads = ["quantity", *(f"solution {i + 1}" for i in range(len(shown)))]
+    more = f"<p class='soft'>and {len(fit.solutions) - 12} more</p>" if len(fit.solutions) > 12 else ""
+    words = f"<p>{len(fit.solutions)} sets of values explain the data equally well.</p>"
+    table = _table(heads, rows, right=range(1, len(heads)))
+    return _section("All solutions", words + table + more)
+
+
+def _certificate(fit: Fit) -> str:
+    certificate = fit.certificate
+    reasons = "".join(f"<li>{html.escape(_sentence(reason))}</li>" for reason in certificate.reasons)
+    tone, word = ("good", "Certified") if certificate.granted else ("fair", "Not certified")
+    rows = [
+        [
+            _name(check.output),
+            str(check.points),
+            f"{check.level:.3g}",
+            f"{check.chi_square:.4g} / {check.freedom:.4g}",
+            _probability(math.nan if text.from_residuals(check) else check.size_p),
+            _probability(check.white_p),
+        ]
+        for check in certificate.outputs
+    ]
+    heads = ["output", "points", "noise level", "chi-square / freedom", "P of this size", "P of this memory"]
+    told = (
+        '<p class="soft">Residuals of a fit that is right are as large as the noise and have no memory: both '
+        "probabilities are then rarely below 0.01. Where only the residuals tell the noise, their size proves "
+        "nothing (–).</p>"
+    )
+    table = _table(heads, rows, right=range(1, 6)) + told if rows else ""
+    return f'<p><b class="{tone}">{word}</b></p><ul>{reasons}</ul>{table}'
+
+
+def _probability(p: float) -> str:
+    if not math.isfinite(p):
+        return "–"
+    tone = "bad" if p < 1e-3 else "fair" if p < 1e-2 else ""
+    shown = f"{p:.2g}" if p >= 1e-3 else f"{p:.0e}" if p > 1e-300 else "0"
+    return f'<span class="{tone}">{shown}</span>' if tone else shown
+
+
+def _story(fit: Fit) -> str:
+    """Where the answer came from, what was dropped on the way, and how long it took."""
+    found = fit.provenance
+    told = {
+        "rung": found.rung,
+        "start": found.start,
+        "estimator": found.estimator,
+        "shooting times": ", ".join(f"{t:.5g}" for t in found.times),
+    }
+    rows = [[html.escape(key), html.escape(value)] for key, value in told.items() if value]
+    rows += [[html.escape(stage), html.escape(text.counts(outcomes))] for stage, outcomes in fit.census.items()]
+    story = _table(["where it came from", ""], rows) if rows else ""
+    timings = _figure(fit, "timing", "seconds per stage") if fit.stages else ""
+    return _section("How it was found", story + timings)
+
+
+def _equations(fit: Fit) -> str:
+    return repr(fit.model)
+
+
+def _table(heads: Sequence[str], rows: Sequence[Sequence[str]], right: Sequence[int] = ()) -> str:
+    """A table of cells that are HTML already; columns `right` hold numbers, and empty ones are left out."""
+    kept = [i for i in range(len(heads)) if i == 0 or any(row[i] for row in rows)]
+    tags = {i: ' class="number"' if i in right else ' class="name"' for i in kept}
+    head = "".join(f"<th{tags[i]}>{html.escape(heads[i])}</th>" for i in kept)
+    body = "".join("<tr>" + "".join(f"<td{tags[i]}>{row[i]}</td>" for i in kept) + "</tr>\n" for row in rows)
+    return f'<div class="scroll"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'
+
+
+# --- pictures ---------------------------------------------------------------------------------------------------------
+
+_FIGURES = {
+    "correlation": plots.correlation_figure,
+    "cloud": plots.cloud_figure,
+    "timing": plots.timing_figure,
+}
+
+
+def _figure(fit: Fit, kind: str, description: str) -> str:
+    return f"<figure>{inline(_FIGURES[kind](fit), f'{kind}-', description)}</figure>"
+
+
+def _fit_plots(fit: Fit, pairs: Sequence[Comparison]) -> str:
+    shown = pairs[: plots.MOST_PANELS]
+    width = plots.NARROW if len(shown) > 1 else plots.WIDE
+    figures = [
+        f"<figure>{inline(plots.series_figure(fit, pair, width), f'fit{i}-', _described(fit, pair))}</figure>"
+        for i, pair in enumerate(shown)
+    ]
+    more = _left_out(len(pairs) - len(shown), "fit.plot()")
+    words = '<p class="soft">Residuals are in units of the noise; the band is two of them.</p>'
+    return _section("Fit and data", f'{words}<div class="plots">{"".join(figures)}</div>{more}') if figures else ""
+
+
+def _derivative_plots(fit: Fit, pairs: Sequence[Comparison]) -> str:
+    smoothed = _smoothed(fit, pairs[:MOST_DERIVATIVES])
+    width = plots.NARROW if len(smoothed) > 1 else plots.WIDE
+    figures = []
+    for i, ((experiment, output), one) in enumerate(smoothed.items()):
+        drawn = plots.derivative_figure(fit, experiment, output, one, width=width)
+        described = f"derivatives of {output} in {experiment}"
+        figures.append(f"<figure>{inline(drawn, f'jet{i}-', described)}</figure>")
+    if not figures:
+        return ""
+    words = (
+        '<p class="soft">What smoothing finds in the data alone, with the effect of noise on it (two standard '
+        "deviations), beside the derivatives of the fitted model.</p>"
+    )
+    more = _left_out(len(pairs) - MOST_DERIVATIVES, "odejet.smooth")
+    return _section("Derivatives", f'{words}<div class="plots">{"".join(figures)}</div>{more}')
+
+
+def _smoothed(fit: Fit, pairs: Sequence[Comparison]) -> Mapping[tuple[str, str], Smoothed]:
+    """The smoothed series: those of the fit, or, for a fit from a file, found again."""
+    from odejet.smooth import fit_output
+
+    found = {}
+    for pair in pairs:
+        key = pair.experiment, pair.output
+        series = fit.experiment(pair.experiment).outputs[pair.output]
+        try:
+            found[key] = fit.smoothed.get(key) or fit_output(series.times, series.values, series.sds)
+        except DataError:
+            continue  # too few times for derivatives
+    return found
+
+
+def _left_out(count: int, where: str) -> str:
+    return f'<p class="soft">{count} more series are not shown here; see <code>{where}</code>.</p>' if count > 0 else ""
+
+
+def _described(fit: Fit, pair: Comparison) -> str:
+    return f"fit, data and residuals of {plots.title(pair.output, pair.experiment, len(fit.data.experiments) > 1)}"
+
+
+# --- notebooks --------------------------------------------------------------------------------------------------------
+
+
+def fragment(fit: Fit) -> str:
+    """The table of estimates with what is to be known of it, for notebooks."""
+    heads = "".join(f'<th style="text-align:left">{html.escape(head)}</th>' for head in text.HEAD)
+    rows = "".join(
+        "<tr>"
+        + "".join(
+            f'<td style="text-align:{"right" if i in (1, 2) else "left"}">{html.escape(cell)}</td>'
+            for i, cell in enumerate(text.row(fit, label))
+        )
+        + "</tr>"
+        for label in fit.labels[: text.MAX_ROWS]
+    )
+    more = len(fit.labels) - text.MAX_ROWS
+    notes = [f"{key}: {value}" for key, value in text.notes(fit).items()]
+    notes += [f"and {more} more unknowns"] if more > 0 else []
+    under = "<br>".join(map(html.escape, notes))
+    return f"<table><caption>{html.escape(text.headline(fit))}</caption><tr>{heads}</tr>{rows}</table><p>{under}</p>"
