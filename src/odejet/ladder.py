@@ -60,8 +60,11 @@ BOX = "multistart"
 
 SECONDS = {"auto": 10.0, "full": 60.0}
 """What the last rung may take."""
-REFINE_SECONDS = 4.0
+REFINE_SECONDS = 10.0
+"""What the refinements of one rung may take together."""
 STARTS = {"auto": 384, "full": 4096}
+AGREE = 8
+"""Starts in the box that must agree: a broad basin of a poor fit is found by several before a narrow good one."""
 ALTERNATIVE_PLACES = (0.0, 0.3, 1.0)
 """Where along an experiment the derivatives of an optimum are asked for other roots."""
 
@@ -226,8 +229,13 @@ class Ladder:
         if not self.options.refine:
             self.optima = [Optimum(self.unrefined(c), _provenance(c, rung.name)) for c in self.cloud[:1]]
             return
+        deadline = time.perf_counter() + REFINE_SECONDS
         for candidate in self.cloud[: rung.refinements]:
-            self.optima.append(Optimum(self.refined(candidate.z), _provenance(candidate, rung.name)))
+            left = deadline - time.perf_counter()
+            if left <= 0:
+                self.census.add("refinements", "out of time")
+                return
+            self.optima.append(Optimum(self.refined(candidate.z, left), _provenance(candidate, rung.name)))
             if self.enough():
                 return
 
@@ -235,8 +243,8 @@ class Ladder:
         """A candidate as it is, in the form of a refinement."""
         return refine(self.misfit, candidate.z, levels=self.levels, max_evaluations=1, frame=self.frame)
 
-    def refined(self, z: np.ndarray) -> Refined:
-        found = refine(self.misfit, z, levels=self.levels, time_limit=REFINE_SECONDS, frame=self.frame)
+    def refined(self, z: np.ndarray, seconds: float) -> Refined:
+        found = refine(self.misfit, z, levels=self.levels, time_limit=seconds, frame=self.frame)
         self.census.add("refinements", found.ending.name.lower().replace("_", " "))
         return found
 
@@ -257,7 +265,7 @@ class Ladder:
             self.options.seed,
             STARTS[effort],
             SECONDS[effort],
-            candidates=[c.z for c in self.cloud[:8]],
+            agree=AGREE,
         )
         self.census.add("refinements", "of multistart", len(found))
         self.optima += [Optimum(one, Provenance(BOX, start="multistart")) for one in found]
@@ -272,9 +280,12 @@ class Ladder:
         fibre = self.library.fibre(1)
         if fibre is None or len(fibre) < 2 or len(self.data.experiments) > 1 or best.refined.ending is Ending.EXACT:
             return
+        deadline = time.perf_counter() + 0.5 * REFINE_SECONDS
         for z in self.other_roots(fibre, best.refined.z):
-            again = self.refined(z)
-            self.optima.append(Optimum(again, Provenance("other roots", start="algebra")))
+            left = deadline - time.perf_counter()
+            if left > 0:
+                again = self.refined(z, left)
+                self.optima.append(Optimum(again, Provenance("other roots", start="algebra")))
 
     def other_roots(self, fibre: Any, z: np.ndarray) -> list[np.ndarray]:
         """Real roots inside the bounds that share the square system's derivatives with z at a few times."""

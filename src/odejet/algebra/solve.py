@@ -28,7 +28,7 @@ SOLVED = 1e-9
 """Equations that hold to this, relative to their largest terms, are solved."""
 DOUBT = 1e-7
 """Roots whose last correction was larger, relative to the unknowns, are not determined by their equations."""
-BRIEF: dict[str, Any] = {"max_steps": 2000, "stiff_steps": 30}
+BRIEF: dict[str, Any] = {"max_steps": 1000, "stiff_steps": 0}
 """What a trajectory that carries a root may cost: of many that are wrong, none may take long."""
 REAL = 1e-6
 """Roots whose imaginary parts are below this, relative to each unknown, are real."""
