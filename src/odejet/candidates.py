@@ -10,11 +10,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
 from odejet.algebra.monodromy import Fibre
-from odejet.algebra.solve import BRIEF, solve
+from odejet.algebra.solve import solve
 from odejet.algebra.system import Targets
 from odejet.coordinates import Coordinates
 from odejet.flow import Flow, Outcome
@@ -29,6 +30,9 @@ SLACK = 1.5
 
 ALIKE = 0.02
 """Candidates that agree to this, relative to each unknown, are one."""
+
+BRIEF: dict[str, Any] = {"max_steps": 1000, "stiff_steps": 0}
+"""What a trajectory back to the first observation may cost: backward in time, a stiff one leads nowhere."""
 
 MEDIANS = (5, 15)
 """Componentwise medians are taken over so many of the best candidates."""

@@ -26,7 +26,7 @@ import numpy as np
 
 from odejet.algebra.system import SquareSystem, Targets
 from odejet.jets.kernel import TABLES, expand, lay_out, prepare
-from odejet.jets.lanes import entry, kernel, peek, pointer, poke, reciprocal
+from odejet.jets.lanes import entry, inlined, kernel, peek, pointer, poke, reciprocal
 
 _COMPLEX_TABLES = tuple(table.astype(complex) for table in TABLES)
 
@@ -88,6 +88,7 @@ class _Program(NamedTuple):
     columns: np.ndarray
     rows: np.ndarray
     order: int
+    modulus: int = 0  # none; a literal would be a type of its own, for which everything is compiled again
 
 
 class _Work(NamedTuple):
@@ -107,7 +108,7 @@ class _Work(NamedTuple):
     slopes: np.ndarray
 
 
-@kernel
+@inlined
 def evaluate(c, layout, program, parameters, states, z, work, pointers):
     """Phi, its Jacobian and its derivative along the inputs at z, into `work`."""
     lanes, n, rows = layout.lanes, len(states), len(program.rows)
@@ -123,8 +124,8 @@ def evaluate(c, layout, program, parameters, states, z, work, pointers):
             place = layout.inputs[i] + k * lanes
             poke(c, place, work.moving[rows + i * orders + k])
             poke(c, place + lanes - 1, work.motion[rows + i * orders + k])
-    prepare(c, layout, program.constants, parameters, states, pointers, 0)
-    expand(c, layout, 0j, orders, len(layout.code), pointers, 0)
+    prepare(c, layout, program.constants, parameters, states, pointers, program.modulus)
+    expand(c, layout, 0j, orders, len(layout.code), pointers, program.modulus)
     for r in range(rows):
         place = layout.outputs[program.rows[r, 0]] + program.rows[r, 1] * lanes
         work.value[r] = peek(c, place)
@@ -222,7 +223,7 @@ def correction(work):
     return size, backward
 
 
-@kernel
+@inlined
 def correct(c, layout, program, parameters, states, work, pointers, reach, rough, last):
     """Newton's method at the next point: whether it converged, the first and the last correction, evaluations.
 
@@ -304,7 +305,7 @@ def advance(work, times):
         times[k] = times[k + 1]
 
 
-@kernel
+@inlined
 def follow(c, layout, program, parameters, states, path, work, pointers, settings):
     """One path: outcome, last correction, steps, evaluations."""
     times, reach, total, known, largest = np.zeros(NEXT + 1), settings.reach, 0, 0, 0.0
@@ -370,12 +371,14 @@ def follow_all(layout, program, parameters, states, starts, paths, tables, setti
     spent = np.zeros((count, 2), np.int64)
     for p in range(count):
         path = (paths[0][p], paths[1][p], paths[2][p], paths[3][p])
-        work.points[NEXT] = starts[p]
+        for i in range(n):
+            work.points[NEXT, i] = starts[p, i]
         outcome, error, steps, evaluations = follow(
             c, layout, program, parameters, states, path, work, pointers, settings
         )
         outcomes[p], errors[p], spent[p, 0], spent[p, 1] = outcome, error, steps, evaluations
-        roots[p] = work.points[NEXT if outcome == 0 else HERE]
+        for i in range(n):
+            roots[p, i] = work.points[NEXT if outcome == 0 else HERE, i]
     memory[0] = 0  # the pointer above does not keep the memory alive
     return roots, outcomes, errors, spent
 

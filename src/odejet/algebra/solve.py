@@ -1,15 +1,22 @@
 """Solve: all roots of a square system for any number of targets, from its fibre.
 
 The fibre is first moved to a *hub*, generic data of the size that the targets have, and from there to every target: the
-way from the hub is short, and the way to it is gone once.  Paths that fail, or that end where another path has ended,
-are followed again from another hub and with more care.
+way from the hub is short, and the way to it is gone once.  Targets that miss roots are tried again from other hubs and
+with more care.
+
+Targets that are estimates of one trajectory help each other.  Only the first of each time, the *leader*, is reached
+from a hub; its roots are followed to the others of that time over the small difference of their data, and to leaders
+of other times with the flow of the model.
+
+At generic data there are as many roots as the fibre has.  A target can have fewer, where paths end at infinity or
+meet.  And more can be returned where equations are so ill-conditioned that several points solve them to rounding: they
+are told apart by what follows, not here.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -22,14 +29,18 @@ TURNS = (0.25, 1.0)
 """Half circles by which hubs turn the data: far ones are generic, near ones are closer to the targets."""
 HUBS = 4
 """Hubs from which a target is tried before roots are given up as lost."""
-BUDGET = 4000
+PATIENCE = 4000
 """Evaluations per target after which roots that are still missing are not looked for again."""
+ARRIVALS = 4
+"""Roots carried to a target from elsewhere, for each root that it should have."""
+DETOURS = (0.3, 1.0)
+"""Sizes of the complex detour between estimates at the same time."""
+FLOW_STEPS, STIFF_STEPS = 2000, 50
+"""Solutions through a root that need more steps are not worth following."""
 SOLVED = 1e-9
 """Equations that hold to this, relative to their largest terms, are solved."""
 DOUBT = 1e-7
 """Roots whose last correction was larger, relative to the unknowns, are not determined by their equations."""
-BRIEF: dict[str, Any] = {"max_steps": 1000, "stiff_steps": 0}
-"""What a trajectory that carries a root may cost: of many that are wrong, none may take long."""
 REAL = 1e-6
 """Roots whose imaginary parts are below this, relative to each unknown, are real."""
 
@@ -65,33 +76,42 @@ class Solutions(Sequence[Solution]):
         return len(self.each)
 
 
+@dataclass(frozen=True)
+class Guesses:
+    """Points (guesses, unknowns) that may be near roots of their owners, targets by number."""
+
+    points: np.ndarray
+    owners: np.ndarray
+
+
 def solve(
     fibre: Fibre,
     targets: Targets,
     *,
     times: np.ndarray | None = None,
     flow: Flow | None = None,
+    guesses: Guesses | None = None,
     seed: int = 0,
     hubs: int = HUBS,
 ) -> Solutions:
-    """Every root of every target that the paths from the fibre reach.
+    """Every root of every target that the paths reach.
 
-    `times` says that the targets belong to one trajectory of `flow`: estimates at these shooting times, several at each if there
-    are several estimators.  Then only the first of each time is reached from a hub, and roots travel between targets:
-    to others of the same time over the small difference of their data, to other times with the flow of the model.
+    `times` says that the targets are estimates of one trajectory at these times, several at each if there are several
+    estimators; with its `flow`, roots travel between times.  `guesses` are tried before anything else.
     """
     rng = np.random.default_rng([seed, len(targets), len(fibre)])
-    search = _Search(fibre, targets, flow)
-    first = np.unique(times, return_index=True)[1] if times is not None else np.arange(len(targets))
-    for alike in _alike(targets, sorted(int(i) for i in first)):
+    search = _Search(fibre, targets, times, flow)
+    if guesses is not None and len(guesses.points):
+        search.approach(guesses.points, guesses.owners)
+    for alike in _alike(targets, search.missing(search.leaders)):
         search.attempt(alike, rng, DEFAULT, TURNS[0])
-    search.transport(times)
-    search.spread(times, rng)
+    search.transport()
     for attempt in range(1, hubs):
-        for i in search.open:
-            if search.evaluations < BUDGET * len(first) and len(search.found[i]) < len(fibre):
+        for i in search.missing(search.leaders):
+            if search.spent < PATIENCE * len(search.leaders) and search.misses(i):
                 search.attempt([i], rng, CAREFUL, TURNS[attempt % len(TURNS)])
-                search.transport(times)
+                search.transport()
+    search.spread(rng)
     each = tuple(Solution(roots, why) for roots, why in zip(search.found, search.lost, strict=True))
     return Solutions(fibre.system, targets, each, search.census, search.evaluations)
 
@@ -99,32 +119,56 @@ def solve(
 class _Search:
     """Roots found so far, and what became of all paths."""
 
-    def __init__(self, fibre: Fibre, targets: Targets, flow: Flow | None) -> None:
-        self.fibre, self.targets, self.system, self.flow = fibre, targets, fibre.system, flow
+    def __init__(self, fibre: Fibre, targets: Targets, times: np.ndarray | None, flow: Flow | None) -> None:
+        self.fibre, self.targets, self.system = fibre, targets, fibre.system
+        self.times, self.flow = times, flow
+        first = np.arange(len(targets)) if times is None else np.unique(times, return_index=True)[1]
+        self.leaders = sorted(int(i) for i in first)
         self.found = [np.zeros((0, len(fibre.system.unknowns)), dtype=complex)] * len(targets)
         self.lost: list[dict[str, int]] = [{}] * len(targets)
         self.census = {outcome.name.lower(): 0 for outcome in Outcome}
         self.evaluations = 0
         self.doubtful: set[int] = set()
         self.sent: set[tuple[int, int]] = set()
+        self.arrivals = np.zeros(len(targets), dtype=int)
+        self.spent = 0
 
-    @property
-    def open(self) -> list[int]:
-        """Targets that miss roots."""
-        return [i for i, roots in enumerate(self.found) if len(roots) < len(self.fibre)]
+    def misses(self, i: int) -> bool:
+        return len(self.found[i]) < len(self.fibre)
+
+    def missing(self, chosen: Sequence[int]) -> list[int]:
+        """Those that miss roots."""
+        return [i for i in chosen if self.misses(i)]
 
     def attempt(self, chosen: list[int], rng: np.random.Generator, settings: Settings, turn: float) -> None:
         """All paths to some targets from a hub of their size."""
+        before = self.evaluations
         hub, starts, spent = _hub(self.fibre, self.targets[chosen], rng, turn)
         self.evaluations += spent
         if len(starts):
-            count = len(starts)
-            begin = _many(hub, len(chosen) * count)
-            owners = np.repeat(chosen, count)
-            self.follow(np.tile(starts, (len(chosen), 1)), begin, owners, settings)
+            begin = hub.repeated(len(chosen) * len(starts))
+            self.follow(np.tile(starts, (len(chosen), 1)), begin, np.repeat(chosen, len(starts)), settings)
+        self.spent += self.evaluations - before
+
+    def approach(self, points: np.ndarray, owners: np.ndarray) -> None:
+        """Paths from the data that points solve to those of the targets that own them."""
+        inputs = self.targets.inputs[owners]
+        data, _ = self.system.evaluate(points, inputs, self.targets.fixed)
+        # A start that cannot be evaluated leads nowhere.
+        good = np.all(np.isfinite(data), axis=1)
+        points, inputs, data, owners = points[good], inputs[good], data[good], owners[good]
+        if len(points):
+            self.follow(points, Targets(data, inputs, self.targets.fixed), owners, NEAR)
+            self.keep(points, owners)
 
     def follow(
-        self, starts: np.ndarray, begin: Targets, owners: np.ndarray, settings: Settings, bend: float = 0.0, rng=None
+        self,
+        starts: np.ndarray,
+        begin: Targets,
+        owners: np.ndarray,
+        settings: Settings,
+        bend: float = 0.0,
+        rng: np.random.Generator | None = None,
     ) -> None:
         """Paths from known roots to the targets that own them."""
         paths = track(self.system, starts, begin, self.targets[owners], settings=settings, bend=bend, rng=rng)
@@ -145,45 +189,60 @@ class _Search:
         for root, i in zip(carried[residuals < SOLVED], owners[residuals < SOLVED], strict=True):
             self.found[i] = merge(np.concatenate([self.found[i], root[None]]))
 
-    def spread(self, times: np.ndarray | None, rng: np.random.Generator) -> None:
-        """Roots of the first target of each time, followed to the others of that time."""
-        for t in np.unique(times) if times is not None else ():
-            source, *others = np.flatnonzero(times == t)
-            roots = self.found[source]
-            if len(roots) and others:
-                starts = np.tile(roots, (len(others), 1))
-                begin = self.targets[[source] * len(starts)]
-                self.follow(starts, begin, np.repeat(others, len(roots)), DEFAULT, 0.3, rng)
-
-    def transport(self, times: np.ndarray | None) -> None:
-        """Real roots carried by the flow to the times of targets that miss roots, and from there to their data.
+    def transport(self) -> None:
+        """Real roots of leaders carried by the flow to leaders that miss roots, and from there to their data.
 
         So are they to targets so ill-conditioned that equations which hold to rounding do not determine the root.
         """
-        if self.flow is None or times is None:
+        if self.flow is None or self.times is None:
             return
-        for i in range(len(self.found)):
+        limit = ARRIVALS * len(self.fibre)
+        for i in self.leaders:
+            if i in self.doubtful:
+                continue
             for k, root in enumerate(Solution(self.found[i], {}).real()):
-                empty = [j for j in sorted({*self.open, *self.doubtful}) if j != i]
-                if not empty or (i, k) in self.sent or i in self.doubtful:
+                wanted = [j for j in self.leaders if self.misses(j) or j in self.doubtful]
+                wanted = [j for j in wanted if j != i and self.arrivals[j] < limit]
+                if not wanted or (i, k) in self.sent:
                     continue
                 self.sent.add((i, k))
-                reached, starts = _carried(self.system, self.flow, self.targets, root, times[i], times[empty])
+                times = self.times[wanted]
+                reached, starts = carried(self.system, self.flow, root, self.targets.fixed, self.times[i], times)
                 if len(reached):
-                    owners = np.array(empty)[reached]
-                    inputs = self.targets.inputs[owners]
-                    data, _ = self.system.evaluate(starts, inputs, self.targets.fixed)
-                    self.follow(starts, Targets(data, inputs, self.targets.fixed), owners, NEAR)
-                    self.keep(starts, owners)
+                    owners = np.array(wanted)[reached]
+                    self.arrivals[owners] += 1
+                    self.approach(starts, owners)
+
+    def spread(self, rng: np.random.Generator) -> None:
+        """Roots of each leader followed to the other estimates of its time, twice if the first way loses some."""
+        if self.times is None:
+            return
+        for leader in self.leaders:
+            alike = [int(i) for i in np.flatnonzero(self.times == self.times[leader]) if i != leader]
+            for detour in DETOURS:
+                others, roots = self.missing(alike), self.found[leader]
+                if len(roots) and others:
+                    begin = self.targets[[leader] * (len(others) * len(roots))]
+                    owners = np.repeat(others, len(roots))
+                    self.follow(np.tile(roots, (len(others), 1)), begin, owners, DEFAULT, detour, rng)
 
 
-def _carried(
-    system: SquareSystem, flow: Flow, targets: Targets, root: np.ndarray, start: float, times: np.ndarray
+def carried(
+    system: SquareSystem, flow: Flow, root: np.ndarray, fixed: np.ndarray, start: float, times: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Which times the solution through a root reaches, and its unknowns there."""
-    full = system.everything(root[None], targets.fixed)[0]
+    """Which times the solution through a real root of one point reaches, and its unknowns there."""
+    full = system.everything(root[None], fixed)[0]
     n = len(system.joined.model.states)
-    run = flow.run(full[n:], full[:n], times, start=start, sensitivities=False, free_states=True, **BRIEF)
+    run = flow.run(
+        full[n:],
+        full[:n],
+        times,
+        start=start,
+        sensitivities=False,
+        free_states=True,
+        max_steps=FLOW_STEPS,
+        stiff_steps=STIFF_STEPS,
+    )
     states = run.states[:, :, 0]
     everything = np.concatenate([states, np.broadcast_to(full[n:], (len(states), len(full) - n))], axis=1)
     return run.reached, everything[:, system.columns]
@@ -203,10 +262,6 @@ def _alike(targets: Targets, chosen: list[int]) -> list[list[int]]:
     return groups
 
 
-def _many(target: Targets, count: int) -> Targets:
-    return Targets(np.repeat(target.data, count, 0), np.repeat(target.inputs, count, 0), target.fixed)
-
-
 def _hub(
     fibre: Fibre,
     targets: Targets,
@@ -221,7 +276,7 @@ def _hub(
     for _ in range(attempts):
         hub = Targets(_near(targets.data, rng, turn), _near(targets.inputs, rng, turn), targets.fixed)
         count = len(fibre)
-        paths = track(fibre.system, fibre.roots, _many(fibre.at, count), _many(hub, count), settings=settings)
+        paths = track(fibre.system, fibre.roots, fibre.at.repeated(count), hub.repeated(count), settings=settings)
         spent += int(np.sum(paths.evaluations))
         roots = merge(paths.roots[paths.converged])
         if best is None or len(roots) > len(best[1]):

@@ -27,6 +27,12 @@ from numba.extending import intrinsic, models, overload, register_model
 kernel = partial(njit, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)
 """Decorator of what only other kernels call: sparing its wrappers halves the time of the first compilation."""
 
+inlined = partial(kernel, inline="always")
+"""Decorator of what becomes part of its caller before that is compiled.
+
+numba optimises a kernel again with everything it calls for each kernel that calls it, so long chains of large kernels
+take long.  For small ones that are called often, inlining by LLVM, which `kernel` leaves to it, is better."""
+
 
 def entry(function):
     """Decorator of what Python calls: compiled once per installation and kept on disk.
