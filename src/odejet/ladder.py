@@ -55,7 +55,7 @@ class Rung:
 
 
 FEW = Rung("a few shooting times", 7, 0, 1, 4, 1)
-ALL = Rung("all shooting times", 20, 15, shooting.ESTIMATORS, 8, 3)
+ALL = Rung("all shooting times", 20, 15, shooting.ESTIMATORS, 8, 2)
 BOX = "multistart"
 
 SECONDS = {"auto": 10.0, "full": 60.0}
@@ -189,7 +189,14 @@ class Ladder:
             )
             self.census.add("systems", f"{points}-point", len(shots))
             result += proposals.roots(
-                fibre, shots, targets, flow, experiment.start, self.census, self.options.seed, rung.hubs
+                fibre,
+                shots,
+                targets,
+                flow,
+                experiment.start,
+                self.census,
+                self.options.seed,
+                rung.hubs if points == 1 else 1,
             )
         return result
 

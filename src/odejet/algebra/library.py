@@ -17,9 +17,10 @@ from odejet.identify import Verdict, identify
 from odejet.model import Model
 
 IDENTIFY_SECONDS = 10.0
-SECONDS = {1: 20.0, 2: 3.0}
+COUNT_SECONDS = {1: 10.0, 2: 0.5}
+FIBRE_SECONDS = {1: 20.0, 2: 2.0}
 """What counting the roots of a system, and then finding its fibre, may take: a pair is a second opinion only."""
-MOST_PAIR_ROOTS = 12
+MOST_PAIR_ROOTS = 8
 """Two-point systems with more roots cost more than they tell."""
 
 
@@ -46,10 +47,10 @@ class Library:
 
     def _attempt(self, points: int) -> Fibre | None:
         try:
-            system = select(self.model, points, budget=0.5 * SECONDS[points])
+            system = select(self.model, points, budget=COUNT_SECONDS[points])
             if points == 2 and not self._worthwhile(system):
                 return None
-            found = fibre(system, fixed=np.ones(len(system.fixed)), seconds=SECONDS[points])
+            found = fibre(system, fixed=np.ones(len(system.fixed)), seconds=FIBRE_SECONDS[points])
         except ModelError as error:
             self._reasons[points] = str(error)
             return None
