@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,8 +15,9 @@ import numpy as np
 from odejet import candidates as proposals
 from odejet import coordinates, shooting
 from odejet.algebra.library import Library, library
+from odejet.algebra.monodromy import Fibre
 from odejet.candidates import Candidate, Census
-from odejet.certificate import SAME, certify
+from odejet.certificate import DENSE, SAME, certify
 from odejet.coordinates import Bounds
 from odejet.data import Data, Experiment, checked
 from odejet.flow import Outcome
@@ -63,6 +65,10 @@ SECONDS = {"auto": 10.0, "full": 60.0}
 REFINE_SECONDS = 10.0
 """What the refinements of one rung may take together."""
 STARTS = {"auto": 384, "full": 4096}
+EQUAL = 0.05
+"""Solutions whose negative log-likelihoods differ by less are as good as each other."""
+EXACT_STARTS = 3
+"""Refinements down to rounding, of which the best is taken."""
 AGREE = 8
 """Starts in the box that must agree: a broad basin of a poor fit is found by several before a narrow good one."""
 ALTERNATIVE_PLACES = (0.0, 0.3, 1.0)
@@ -96,6 +102,7 @@ class Ladder:
         self.frame = self._frame(np.ones(len(self.misfit.unknowns)))
         self.census, self.stages = Census(), dict[str, float]()
         self.optima: list[Optimum] = []
+        self.elsewhere: list[Refined] = []  # other solutions, wherever they are
         self.cloud: list[Candidate] = []
         self.smoothed: dict[tuple[str, str], Smoothed] = {}
         self.levels = self.misfit.scales
@@ -114,19 +121,23 @@ class Ladder:
             self.library = library(self.model)
         with self.stage("smooth"):
             self.smooth()
-        rungs = {"quick": [FEW], "auto": [FEW, ALL], "full": [ALL]}[self.options.effort]
-        for rung in rungs:
-            self.shoot(rung)
+        for step in self.steps():
+            step()
             with self.stage("alternatives"):
                 self.alternatives()
             if self.certified() and self.options.effort != "full":
                 return
-        if self.options.effort != "quick" and self.options.refine:
-            with self.stage(BOX):
-                self.search_box()
-            with self.stage("alternatives"):
-                self.alternatives()
-            self.certified()
+
+    def steps(self) -> list[Callable[[], None]]:
+        """The rungs in order; where points are few the box comes early, since nothing else can confirm an optimum."""
+        few, every, box = partial(self.shoot, FEW), partial(self.shoot, ALL), self.search_box
+        if not self.options.refine:
+            return [every if self.options.effort == "full" else few]
+        if self.options.effort == "quick":
+            return [few]
+        if self.options.effort == "full":
+            return [every, box]
+        return [few, box, every] if np.min(self.misfit.counts) < DENSE else [few, every, box]
 
     @contextmanager
     def stage(self, name: str) -> Iterator[None]:
@@ -256,7 +267,11 @@ class Ladder:
         return found
 
     def search_box(self) -> None:
-        """The last rung: starts in the whole box, or around the scale of what was found."""
+        """Starts in the whole box, or around the scale of what was found."""
+        with self.stage(BOX):
+            self._search_box()
+
+    def _search_box(self) -> None:
         bounds, positive = self.given
         effort = self.options.effort
         best = self.best
@@ -280,44 +295,52 @@ class Ladder:
         self.confirmed = now is not None and sum(o.cost - now.refined.cost <= SAME for o in found) >= 2
 
     def alternatives(self) -> None:
-        """Other roots at the optimum's own derivatives, as starts: other solutions, or better optima."""
+        """Other roots at the optimum's own derivatives, as starts: other solutions, or better optima.
+
+        Where the model itself has several solutions they are wanted wherever they are, also outside the bounds.
+        """
         best = self.best
-        if best is None or self.library is None or not self.options.refine:
+        if best is None or self.library is None or not self.options.refine or len(self.data.experiments) > 1:
             return
-        fibre = self.library.fibre(1)
-        if fibre is None or len(fibre) < 2 or len(self.data.experiments) > 1 or best.refined.ending is Ending.EXACT:
+        fibre, several = self.library.fibre(1), (self.library.verdict.solutions or 1) > 1
+        if fibre is None or len(fibre) < 2 or (best.refined.ending is Ending.EXACT and not several):
             return
         deadline = time.perf_counter() + 0.5 * REFINE_SECONDS
-        for z in self.other_roots(fibre, best.refined.z):
-            left = deadline - time.perf_counter()
-            if left > 0:
+        inside, outside = self.other_roots(fibre, best.refined.z)
+        for z in inside:
+            if (left := deadline - time.perf_counter()) > 0:
                 again = self.refined(z, left)
                 self.optima.append(Optimum(again, Provenance("other roots", start="algebra")))
+        if several:
+            free = coordinates.choose(self.misfit.unknowns, best.refined.z, None, self.given[1])
+            for z in outside:
+                if (left := deadline - time.perf_counter()) > 0:
+                    self.elsewhere.append(refine(self.misfit, z, levels=self.levels, time_limit=left, frame=free))
 
-    def other_roots(self, fibre: Any, z: np.ndarray) -> list[np.ndarray]:
-        """Real roots inside the bounds that share the square system's derivatives with z at a few times."""
-        experiment = self.data.experiments[0]
+    def other_roots(self, fibre: Fibre, z: np.ndarray) -> tuple[list[np.ndarray], list[np.ndarray]]:
+        """Real roots that share the square system's derivatives with z at a few times: inside the bounds, outside."""
+        experiment, system = self.data.experiments[0], fibre.system
         flow = experiment.flow(self.model)
         states, parameters = self.full(z)
-        span = experiment.end - experiment.start
-        times = np.array([experiment.start + share * span for share in ALTERNATIVE_PLACES])
+        times = experiment.start + np.array(ALTERNATIVE_PLACES) * (experiment.end - experiment.start)
         run = flow.run(parameters, states, times, start=experiment.start, sensitivities=False, free_states=True)
         if run.outcome is not Outcome.COMPLETED:
-            return []
-        system = fibre.system
+            return [], []
         everything = np.concatenate([run.states[:, :, 0], np.tile(parameters, (len(times), 1))], axis=1)
-        inputs = shooting.input_series(system, experiment, times)
-        fixed = fibre.at.fixed
-        own = everything.copy()
-        own[:, system.held] = fixed
-        data, _ = system.evaluate(own[:, system.columns], inputs, fixed)
+        inputs, fixed = shooting.input_series(system, experiment, times), fibre.at.fixed
+        data, _ = system.evaluate(everything[:, system.columns], inputs, fixed)
         shots = [shooting.Shot((float(t),), "optimum") for t in times]
         targets = shooting.Targets(data, inputs, fixed)
         found = proposals.roots(fibre, shots, targets, flow, experiment.start, Census(), self.options.seed, 2)
-        kept, _ = proposals.within(self.combined([found]), self.frame, Census())
-        ranked = proposals.ranked(kept, self.misfit, self.frame, self.levels, Census())
-        far = [c for c in ranked if _far(c.z, z) > 0.02]
-        return [c.z for c in far[: 2 * len(fibre)]]
+        candidates = self.combined([found])
+        inside, _ = proposals.within(candidates, self.frame, Census())
+        near = {candidate.shot for candidate in inside}
+        outside = [c for c in candidates if c.shot not in near or np.any(self.frame.inside(c.z) != c.z)]
+        parts = []
+        for part in (inside, outside):
+            ranked = proposals.ranked(part, self.misfit, self.frame, self.levels, Census())
+            parts.append([c.z for c in ranked if _far(c.z, z) > 0.02][: 2 * len(fibre)])
+        return parts[0], parts[1]
 
     def full(self, z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """All initial states and parameters of the first experiment."""
@@ -346,7 +369,8 @@ class Ladder:
         if best is None:
             return False
         if best.refined.ending is Ending.EXACT:
-            return True
+            # Equations that hold to rounding may still tell values apart where outputs span many decades.
+            return sum(o.refined.ending is Ending.EXACT for o in self.optima) >= EXACT_STARTS
         return sum(o.refined.cost - best.refined.cost <= SAME for o in self.optima) >= 2 and self.certified()
 
     def certified(self) -> bool:
@@ -394,13 +418,13 @@ class Ladder:
     def others(self, best: Refined) -> list[Refined]:
         """Optima as good as the best but elsewhere."""
         kept: list[Refined] = []
-        for optimum in self.optima:
-            one = optimum.refined
-            equal = one.cost - best.cost <= 10 * SAME and one.ending.settled
+        for one in [*(optimum.refined for optimum in self.optima), *self.elsewhere]:
+            equal = abs(one.cost - best.cost) <= EQUAL and one.ending.settled
             if equal and all(_far(one.z, other.z) > 0.02 for other in (best, *kept)):
                 kept.append(one)
-        limit = self.library.verdict.solutions if self.library is not None else None
-        return kept if limit is None or limit > 1 else []
+        known = self.library.verdict.solutions if self.library is not None else None
+        inside = sorted(kept, key=lambda one: bool(np.any(self.frame.inside(one.z) != one.z)))
+        return inside[: known - 1] if known is not None else inside
 
     def _cloud(self) -> Candidates | None:
         if not self.cloud:
