@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 MOST_DERIVATIVES = 12
 """Series whose derivatives a page shows."""
 
+BESIDE = 10
+"""Unknowns whose correlations are readable in half the width of the page."""
+
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
 """What the page may load: nothing but what is in it."""
 
@@ -43,7 +46,7 @@ section, header { background:var(--paper); border:1px solid var(--line); border-
 .badge { display:inline-block; border:1.5px solid currentColor; border-radius:99px; padding:1px 12px; font-weight:600;
   font-size:.9rem }
 .good { color:var(--good) } .bad { color:var(--bad) } .fair { color:var(--fair) } .soft { color:var(--soft) }
-.facts { display:grid; grid-template-columns:repeat(auto-fit, minmax(130px, 1fr)); gap:10px 18px; margin:16px 0 0 }
+.facts { display:grid; grid-template-columns:repeat(auto-fit, minmax(108px, 1fr)); gap:10px 14px; margin:16px 0 0 }
 .facts dt { color:var(--soft); font-size:.8rem; white-space:nowrap }
 .facts dd { margin:0; font-size:1.05rem; overflow-wrap:anywhere }
 .scroll { overflow-x:auto }
@@ -53,13 +56,12 @@ td, th { padding:4px 24px 4px 0; border-bottom:1px solid var(--line); vertical-a
 tr:last-child td { border-bottom:0 }
 td.number, th.number { text-align:right; white-space:nowrap } td.name { overflow-wrap:anywhere }
 code, pre { font-family:ui-monospace, "SF Mono", Menlo, Consolas, "DejaVu Sans Mono", monospace; font-size:.9em }
-pre { margin:0; overflow-x:auto; line-height:1.6 }
+pre { margin:0; line-height:1.6; white-space:pre-wrap; overflow-wrap:anywhere }
 .plots { display:grid; grid-template-columns:repeat(auto-fit, minmax(min(100%, 400px), 1fr)); gap:14px 22px }
 figure { margin:0; min-width:0 } figcaption { color:var(--soft); font-size:.85rem; margin-top:4px }
 svg { display:block; width:100%; height:auto }
 svg text { font-family:system-ui, -apple-system, "Segoe UI", Roboto, Arial, sans-serif }
-.pair { display:grid; grid-template-columns:repeat(auto-fit, minmax(min(100%, 440px), 1fr)); gap:0 16px;
-  align-items:start }
+.pair { display:grid; grid-template-columns:repeat(auto-fit, minmax(min(100%, 440px), 1fr)); gap:0 16px }
 ul { margin:6px 0; padding-left:20px }
 footer { color:var(--soft); font-size:.85rem }
 @media print { body { background:none } section, header { break-inside:avoid; border-color:#ccc } }
@@ -100,7 +102,8 @@ def _parts(fit: Fit) -> Iterator[str]:
     yield _fit_plots(fit, pairs)
     yield _derivative_plots(fit, pairs)
     correlation = _figure(fit, "correlation", "correlations of the estimates") if len(fit.labels) > 1 else ""
-    yield f'<div class="pair">{_section("Correlation of the estimates", correlation)}{_story(fit)}</div>'
+    two = [_section("Correlation of the estimates", correlation), _story(fit)]
+    yield f'<div class="pair">{"".join(two)}</div>' if len(fit.labels) <= BESIDE else "".join(two)
     if fit.candidates is not None and len(fit.candidates.costs):
         yield _section("Candidates", _figure(fit, "cloud", "candidates of every unknown, relative to the answer"))
     yield _section("Model", f"<pre>{html.escape(_equations(fit))}</pre>")

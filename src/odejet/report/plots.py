@@ -62,6 +62,8 @@ NARROW, WIDE = 5.0, 11.0
 
 _DERIVATIVE_PLACES = 200
 _NAMES = ("value", "first derivative", "second derivative", "third derivative")
+_MARGIN = 0.78  # inches for ticks and labels on the left
+_FARTHEST = 100.0  # candidates farther from the answer than so many times its size stand at the edge
 _LINEAR = 2e-2  # deviations below this are drawn on a linear scale
 
 P = ParamSpec("P")
@@ -93,7 +95,7 @@ def _framed(width: float, height: float) -> Figure:
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(width, height))
-    figure.subplots_adjust(0.68 / width, 0.48 / height, 1 - 0.1 / width, 1 - 0.28 / height, hspace=0.12)
+    figure.subplots_adjust(_MARGIN / width, 0.48 / height, 1 - 0.1 / width, 1 - 0.42 / height, hspace=0.16)
     return figure
 
 
@@ -119,7 +121,7 @@ def fit_figure(fit: Fit) -> Figure:
 @_styled
 def series_figure(fit: Fit, pair: Comparison, width: float = NARROW) -> Figure:
     """Data, fit and residuals of one output in one experiment."""
-    figure = _framed(width, 3.6)
+    figure = _framed(width, 3.7)
     _draw_pair(figure, pair, _curves(fit, [pair])[pair.experiment], several=len(fit.data.experiments) > 1)
     return figure
 
@@ -172,7 +174,7 @@ def derivative_figure(
     smoother = smoothed.first()
     means, sds = smoother.derivatives(times, orders), _band(smoothed, times, orders)
     places, fitted = model_derivatives(fit, experiment, output, times, orders)
-    figure = _framed(width, 1.5 * (orders + 1) + 0.5)
+    figure = _framed(width, 1.5 * (orders + 1) + 0.6)
     panels = figure.subplots(orders + 1, 1, sharex=True, squeeze=False)[:, 0]
     dots: dict[str, Any] = {"rasterized": len(data.times) > MANY, "markeredgewidth": 0}
     panels[0].plot(data.times, data.values, "o", markersize=2.2, color=GREY, **dots)
@@ -183,6 +185,8 @@ def derivative_figure(
         panel.plot(times, means[:, order], color=RUST, linewidth=1.2, label=f"smoothed ({smoother.name})")
         panel.plot(places, fitted[:, order], color=BLUE, linewidth=1.2, linestyle=(0, (4, 2)), label="fitted model")
         panel.set_ylabel(_NAMES[order] if order < len(_NAMES) else f"derivative {order}", fontsize=8)
+        # Labels stand in one line, however wide the numbers are.
+        panel.yaxis.set_label_coords(-(_MARGIN - 0.12) / (width - _MARGIN - 0.1), 0.5)
         _focus(panel, np.concatenate([means[10:-10, order], fitted[:, order]]))
     panels[0].set_title(title(output, experiment, len(fit.data.experiments) > 1))
     panels[0].legend(loc="best", fontsize=8, handlelength=1.8)
@@ -241,7 +245,10 @@ def cloud_figure(fit: Fit) -> Figure:
     assert fit.candidates is not None
     labels, cloud = fit.labels, fit.candidates
     scale = np.where(fit.values != 0, np.abs(fit.values), 1.0)
-    deviations = (cloud.values - fit.values) / scale
+    with np.errstate(over="ignore"):
+        deviations = (cloud.values - fit.values) / scale
+    reach = min(max(float(np.nanmax(np.abs(deviations), initial=0.1)), 0.15), _FARTHEST)
+    deviations = np.clip(deviations, -reach, reach)
     order = np.argsort(-cloud.costs, kind="stable")
     good = cloud.costs <= np.median(cloud.costs) if len(cloud.costs) else np.zeros(0, dtype=bool)
     figure = _figure(WIDE, 1.0 + 0.28 * len(labels))
@@ -256,7 +263,6 @@ def cloud_figure(fit: Fit) -> Figure:
             label = name if i == 0 else None
             panel.plot(_compressed(deviations[rows, i]), i + jitter[rows], "o", color=colour, label=label, **dots)
     panel.axvline(0, color=RUST, linewidth=1.0, label="answer")
-    reach = min(max(float(np.nanmax(np.abs(deviations), initial=0.1)), 0.15), 1e4)
     limit = float(_compressed(np.array(1.3 * reach)))
     panel.set_xlim(-limit, limit)
     powers = [0.1 * 10.0**k for k in range(6) if 0.1 * 10.0**k <= reach]
