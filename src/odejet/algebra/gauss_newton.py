@@ -96,9 +96,7 @@ def beyond(system: SquareSystem, roots: np.ndarray, target: Measured, steps: int
     return Improved(estimates, before, after)
 
 
-def _iterate(
-    system: SquareSystem, root: np.ndarray, target: Measured, steps: int
-) -> tuple[np.ndarray, float, float]:
+def _iterate(system: SquareSystem, root: np.ndarray, target: Measured, steps: int) -> tuple[np.ndarray, float, float]:
     """One estimate, and the misfit before and after."""
     residual, jacobian = _residual(system, root, target)
     first = misfit = _square(residual)
