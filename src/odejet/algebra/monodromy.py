@@ -51,7 +51,7 @@ def fibre(system: SquareSystem, *, seed: int = 0, fixed: np.ndarray | None = Non
     best: Fibre | None = None
     for _ in range(STARTS):
         found = _explore(system, held, rng, deadline)
-        if best is None or len(found) > len(best):
+        if best is None or (len(best) < len(found) <= _most(system)) or len(best) > _most(system):
             best = found
         if system.roots is None or best.complete or time.monotonic() > deadline:
             break
@@ -59,12 +59,17 @@ def fibre(system: SquareSystem, *, seed: int = 0, fixed: np.ndarray | None = Non
     return best
 
 
+def _most(system: SquareSystem) -> float:
+    """More roots than there are can appear where the equations hardly tell points apart: a bad place to start from."""
+    return np.inf if system.roots is None else system.roots
+
+
 def _explore(system: SquareSystem, fixed: np.ndarray, rng: np.random.Generator, deadline: float) -> Fibre:
     """Loops from one generic point; where they are slow to find everything, another point may do better."""
     root, begin = _start(system, fixed, rng)
     found = Fibre(system, begin, root, len(root) == system.roots, 0)
     steady = 0
-    while not found.complete and found.loops < LOOPS and time.monotonic() < deadline:
+    while len(found) < _most(system) and found.loops < LOOPS and time.monotonic() < deadline:
         before = len(found)
         found = _seeded(found, rng) if steady % SEED_EVERY == SEED_EVERY - 1 else _loop(found, rng)
         steady = 0 if len(found) > before else steady + 1

@@ -34,7 +34,7 @@ from odejet.identify.quotient import Infinite
 from odejet.jets.modular import Unlucky
 from odejet.model import Model
 
-COUNTS = 16
+COUNTS = 6
 """Root counts of other rows."""
 TOO_COSTLY = 0.1
 """The part of the budget that the first count may take for others to be tried."""
@@ -43,6 +43,8 @@ GROWTH = 3.0
 """By how much noise grows from one Taylor coefficient to the next, relative to the coefficients themselves."""
 BETTER = 0.5
 """Rows are exchanged for a predicted error smaller by this factor."""
+HOPELESS = 1e10
+"""Predicted errors above this are rounding for the most part, and tell nothing about which rows are better."""
 
 
 def select(model: Model, points: int = 1, *, seed: int = 0, budget: float = 10.0) -> SquareSystem:
@@ -104,7 +106,7 @@ class _Choice:
 def _improved(best: _Choice, ranks: Local, counter: _Counter) -> _Choice | None:
     """The first exchange, from the smallest predicted error, that has fewer roots, or as many and a smaller error."""
     assert best.roots is not None
-    limit = BETTER * best.error
+    limit = BETTER * best.error if best.error < HOPELESS else 0.0
     others = sorted(
         ((choice.error, number, choice) for number, choice in enumerate(map(best.exchanged, _exchanges(best, ranks)))),
         key=lambda item: item[:2],

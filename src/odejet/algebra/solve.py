@@ -76,34 +76,23 @@ class Solutions(Sequence[Solution]):
         return len(self.each)
 
 
-@dataclass(frozen=True)
-class Guesses:
-    """Points (guesses, unknowns) that may be near roots of their owners, targets by number."""
-
-    points: np.ndarray
-    owners: np.ndarray
-
-
 def solve(
     fibre: Fibre,
     targets: Targets,
     *,
     times: np.ndarray | None = None,
     flow: Flow | None = None,
-    guesses: Guesses | None = None,
     seed: int = 0,
     hubs: int = HUBS,
 ) -> Solutions:
     """Every root of every target that the paths reach.
 
     `times` says that the targets are estimates of one trajectory at these times, several at each if there are several
-    estimators; with its `flow`, roots travel between times.  `guesses` are tried before anything else.
+    estimators, the most trusted first; with its `flow`, roots of single points travel between times.
     """
     rng = np.random.default_rng([seed, len(targets), len(fibre)])
     search = _Search(fibre, targets, times, flow)
-    if guesses is not None and len(guesses.points):
-        search.approach(guesses.points, guesses.owners)
-    for alike in _alike(targets, search.missing(search.leaders)):
+    for alike in _alike(targets, search.leaders):
         search.attempt(alike, rng, DEFAULT, TURNS[0])
     search.transport()
     for attempt in range(1, hubs):
@@ -207,7 +196,7 @@ class _Search:
                     continue
                 self.sent.add((i, k))
                 times = self.times[wanted]
-                reached, starts = carried(self.system, self.flow, root, self.targets.fixed, self.times[i], times)
+                reached, starts = _carried(self.system, self.flow, root, self.targets.fixed, self.times[i], times)
                 if len(reached):
                     owners = np.array(wanted)[reached]
                     self.arrivals[owners] += 1
@@ -227,7 +216,7 @@ class _Search:
                     self.follow(np.tile(roots, (len(others), 1)), begin, owners, DEFAULT, detour, rng)
 
 
-def carried(
+def _carried(
     system: SquareSystem, flow: Flow, root: np.ndarray, fixed: np.ndarray, start: float, times: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """Which times the solution through a real root of one point reaches, and its unknowns there."""

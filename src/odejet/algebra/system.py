@@ -197,7 +197,7 @@ class SquareSystem:
         return np.max(difference / np.where(scale > 0, scale, 1.0), axis=1)
 
     def targets(self, jets: np.ndarray, inputs: np.ndarray | None = None, fixed: Sequence[float] = ()) -> Targets:
-        """Targets from derivatives: outputs (targets, points, outputs, orders), inputs (targets, points, inputs, orders).
+        """Targets from jets of shape (targets, points, outputs, orders), inputs (targets, points, inputs, orders).
 
         Derivatives, y^(k), not Taylor coefficients, of the model's own outputs and inputs; the jet of the time is
         counted among the inputs where the equations contain it.
