@@ -1,8 +1,8 @@
-"""The command line: `odejet identify`, `odejet simulate` and `odejet show`.
+"""The command line: `odejet fit`, `odejet report`, `odejet identify`, `odejet simulate` and `odejet show`.
 
 A command is a pair of functions: one describes its arguments, the other runs it and returns an exit status.  Results go
-to files or to stdout, words to stderr.  Bad input gets one sentence and exit status 2, a model that cannot be solved
-exit status 3, and then nothing is written.
+to files or to stdout, words to stderr.  Bad input gets one sentence and exit status 2, a model that cannot be solved or
+fitted exit status 3, and then nothing is written.  A fit without a certificate is written, with exit status 1.
 
 What takes long to import is imported by the command that needs it.
 """
@@ -39,6 +39,7 @@ class Status(IntEnum):
     """Exit statuses; those of interruptions are what shells use."""
 
     DONE = 0
+    UNCERTIFIED = 1
     BAD_INPUT = 2
     UNSOLVED = 3
     INTERRUPTED = 130
@@ -81,12 +82,12 @@ def _parser() -> argparse.ArgumentParser:
     parser = _Parser(
         prog="odejet",
         description="Ordinary differential equations, their outputs and what data say about them.",
-        epilog="Exit status: 0 done, 2 bad input, 3 the model could not be solved.",
+        epilog="Exit status: 0 done, 1 fitted without a certificate, 2 bad input, 3 the model could not be solved or fitted.",
         allow_abbrev=False,
     )
     parser.add_argument("--version", action="version", version=f"odejet {_version()}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    for describe in (_describe_identify, _describe_simulate, _describe_show):
+    for describe in (_describe_fit, _describe_report, _describe_identify, _describe_simulate, _describe_show):
         describe(commands)
     return parser
 
@@ -136,6 +137,149 @@ def _show(arguments: argparse.Namespace) -> int:
 
     model = Model.from_toml(arguments.model)
     _put(f"{model.latex() if arguments.latex else model!r}\n".encode())
+    return Status.DONE
+
+
+# --- fit --------------------------------------------------------------------------------------------------------------
+
+
+def _describe_fit(commands: Any) -> None:
+    details = "Exit status: 0 certified, 1 fitted without a certificate, 2 bad input, 3 no fit."
+    summary = "find all parameters and initial states from data"
+    parser = _describe(commands, _fit, "fit", summary, details)
+    add = parser.add_argument
+    add("data", metavar="DATA", help="measurements (CSV): a column time and one per output, or PEtab's columns")
+    add("--bounds", metavar=("LO", "HI"), nargs=2, help="where to look for every unknown; not needed")
+    add("--positive", action="store_true", help="all unknowns are positive")
+    add(
+        "--noise",
+        metavar="NOISE",
+        nargs="+",
+        action="extend",
+        default=[],
+        help="a known sd such as 0.1, a relative one such as 2%%, or relative; for one output, such as y1=0.1",
+    )
+    add("--inputs", metavar="FILE", help="samples of inputs (CSV): a column time and one per input")
+    add("--effort", choices=("quick", "auto", "full"), default="auto", help="how much to try (default %(default)s)")
+    add("--seed", metavar="S", type=int, default=0, help="seed of random starts (default %(default)s)")
+    add(
+        "--jobs",
+        metavar="N",
+        type=int,
+        default=1,
+        help="cores it may use; one fit needs one, and answers never depend on it",
+    )
+    add("--json", metavar="FILE", help="write the whole fit into a file")
+    add("--report", metavar="FILE", help="write a page with all plots (HTML)")
+    add("-q", "--quiet", action="store_true", help="no table on stdout")
+
+
+def _fit(arguments: argparse.Namespace) -> int:
+    from odejet.data import Data
+    from odejet.io import csv
+    from odejet.io.files import write_all
+    from odejet.model import Model
+
+    model = Model.from_toml(arguments.model)
+    _check_files(arguments)
+    bounds = _box(arguments.bounds)
+    noise = _noise(arguments.noise, model)
+    data = Data.from_csv(arguments.data)
+    if arguments.inputs:
+        data = data.driven(csv.read_inputs(arguments.inputs))
+
+    from odejet.data import checked
+    from odejet.fitting import fit
+    from odejet.io.fits import dumps
+    from odejet.report.html import page
+
+    try:
+        checked(data, model)
+    except DataError as error:
+        raise DataError(f"{arguments.data}: {error}") from None
+    found = fit(
+        model,
+        data,
+        bounds,
+        arguments.positive,
+        noise,
+        arguments.seed,
+        arguments.jobs,
+        arguments.effort,
+        progress=not arguments.quiet,
+    )
+    if not found.found:
+        return _complain(f"{arguments.data}: {found.message}", Status.UNSOLVED)
+    contents: dict[str, Writer] = {}
+    if arguments.json:
+        contents[arguments.json] = lambda file: file.write(dumps(found).encode())
+    if arguments.report:
+        contents[arguments.report] = lambda file: file.write(page(found).encode())
+    write_all(contents)
+    if not arguments.quiet:
+        _put(f"{found}\n".encode())
+        for file in contents:
+            print(f"written: {file}", file=sys.stderr)
+    return Status.DONE if found.certificate.granted else Status.UNCERTIFIED
+
+
+def _box(ends: Sequence[str] | None) -> tuple[float, float] | None:
+    if ends is None:
+        return None
+    low, high = (_number(end, f"--bounds {clipped(' '.join(ends))}") for end in ends)
+    if not low < high:
+        raise ModelError(f"--bounds {low:g} {high:g}: the first must be below the second; exchange them")
+    return low, high
+
+
+def _noise(given: Sequence[str], model: Model) -> Any:
+    """What is known of the noise: of all outputs, or by output."""
+    if len(given) == 1 and "=" not in given[0]:
+        return _noise_of(given[0])
+    table: dict[str, float | str] = {}
+    for pair in given:
+        name, equals, text = pair.partition("=")
+        if not equals:
+            raise ModelError(f"--noise {clipped(pair)}: with several outputs expected OUTPUT=NOISE, such as y1=0.1")
+        if name not in model.outputs:
+            raise ModelError(f"--noise {clipped(pair)}: the model has no output '{name}'{nearest(name, model.outputs)}")
+        if name in table:
+            raise ModelError(f"--noise {clipped(pair)}: the noise of {name} is already given; give it once")
+        table[name] = _noise_of(text)
+    return table or None
+
+
+def _noise_of(text: str) -> float | str:
+    try:
+        return float(text)
+    except ValueError:
+        return text
+
+
+# --- report -----------------------------------------------------------------------------------------------------------
+
+
+def _describe_report(commands: Any) -> None:
+    parser = commands.add_parser(
+        "report",
+        help="a saved fit as a page with all plots",
+        description="Write a fit that `odejet fit --json` saved as one HTML page.",
+        allow_abbrev=False,
+    )
+    parser.add_argument("fit", metavar="FIT", help="fit file (JSON)")
+    parser.add_argument("output", metavar="OUT", help="file to write to (HTML)")
+    parser.set_defaults(run=_report)
+
+
+def _report(arguments: argparse.Namespace) -> int:
+    if os.path.realpath(arguments.fit) == os.path.realpath(arguments.output) or _is_same(
+        arguments.fit, arguments.output
+    ):
+        raise ModelError(f"{arguments.output}: this is the fit file; name another file to write to")
+
+    from odejet.result import Fit
+
+    Fit.load(arguments.fit).report(arguments.output)
     return Status.DONE
 
 
@@ -276,8 +420,11 @@ def _check(arguments: argparse.Namespace, model: Model) -> None:
 
 def _check_files(arguments: argparse.Namespace) -> None:
     """Refuse to write what is read, or two things into one file."""
-    taken = {"the model file": arguments.model, "the file of the inputs": arguments.inputs}
-    for what, path in (("what --plot writes too", arguments.plot), ("what -o writes too", arguments.output)):
+    given = vars(arguments)
+    reads = {"model": "the model file", "data": "the file of the data", "inputs": "the file of the inputs"}
+    writes = {"plot": "--plot", "output": "-o", "json": "--json", "report": "--report"}
+    taken = {what: given.get(key) for key, what in reads.items()}
+    for what, path in ((f"what {option} writes too", given.get(key)) for key, option in writes.items()):
         if path and path != "-":
             for use, other in taken.items():
                 if other and (os.path.realpath(path) == os.path.realpath(other) or _is_same(path, other)):

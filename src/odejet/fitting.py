@@ -50,7 +50,8 @@ def fit(
     `bounds` is one pair for all unknowns or one per name, `positive` a truth value or names; neither is needed.
     `noise` per output, or one for all: a number is a known sd, "2%" a known relative sd, "relative" an unknown one;
     without it sds come from the data or are estimated.  `effort` moves how much is tried: "quick" ends after a few
-    shooting times, "auto" when the answer is certified, "full" tries all of it.  `weights="none"`, `refine=False` and
+    shooting times, "auto" when the answer is certified, "full" tries all of it.  A fit runs on one core whatever `jobs`
+    allows; many data sets use many cores through `fit_many`.  `weights="none"`, `refine=False` and
     `estimators` are for comparisons with other methods.
     """
     options = _checked(seed, jobs, effort, refine, weights, estimators)

@@ -1,0 +1,54 @@
+"""Data of the examples: simulated, with noise from a fixed seed.  Run it to write the CSV files again."""
+
+from pathlib import Path
+
+import numpy as np
+
+import odejet as oj
+
+HERE = Path(__file__).parent
+
+
+def measured(name, parameters, initial_state, times, sd, seed, experiment=None):
+    """A table of noisy outputs; `sd` is relative to the mean of each output."""
+    model = oj.Model.from_toml(HERE / f"{name}.toml")
+    frame = oj.simulate(model, parameters, initial_state, times).to_dataframe()
+    rng = np.random.default_rng(seed)
+    for output in model.outputs:
+        noise = sd * abs(frame[output].mean()) * rng.standard_normal(len(frame))
+        frame[output] = (frame[output] + noise).round(7)
+    frame["time"] = frame["time"].round(7)
+    if experiment is not None:
+        frame.insert(0, "experimentId", experiment)
+    return frame
+
+
+def write(name, *frames):
+    import pandas
+
+    pandas.concat(frames).to_csv(HERE / f"{name}.csv", index=False)
+
+
+def main():
+    rates = {"k1": 0.6, "k2": 0.5, "k3": 0.3}
+    write("lotka_volterra", measured("lotka_volterra", rates, {"r": 1.5, "w": 0.5}, np.linspace(0, 30, 151), 0.02, 1))
+    write(
+        "two_experiments",
+        measured("two_experiments", rates, {"r": 1.5, "w": 0.5}, np.linspace(0, 20, 121), 0.01, 2, "spring"),
+        measured("two_experiments", rates, {"r": 0.6, "w": 1.2}, np.linspace(0, 20, 121), 0.01, 3, "autumn"),
+    )
+    binding = {"kon1": 0.8, "kon2": 0.3, "koff1": 0.2, "koff2": 0.5, "R1": 0.6, "R2": 0.9}
+    write(
+        "receptor_binding",
+        measured("receptor_binding", binding, {"L": 0.8, "Ca": 0.2, "Cb": 0.5}, np.linspace(0, 8, 401), 1e-4, 4),
+    )
+    write("decay", measured("decay", {"k": 0.4, "s": 2.0}, {"x": 1.5}, np.linspace(0, 8, 121), 0.01, 5))
+    tank = {"tau": 0.5, "Tin": 0.6, "heat": 0.7, "cooling": 0.4}
+    write("cstr", measured("cstr", tank, {"C": 0.6, "T": 0.5, "rate": 0.4}, np.linspace(0, 10, 401), 1e-5, 6))
+    epidemic = {"a": 0.1, "b": 0.9, "d": 0.3, "g": 0.3, "nu": 0.2}
+    start = {"In": 0.05, "N": 1.0, "S": 0.9, "Tr": 0.02}
+    write("sirt", measured("sirt", epidemic, start, np.linspace(0, 20, 201), 1e-3, 7))
+
+
+if __name__ == "__main__":
+    main()
