@@ -119,7 +119,8 @@ def within(
     # A lower bound near zero stands for a sign: noise may carry a small quantity across it.
     small = (frame.low >= 0) & (frame.low <= 1e-3 * np.minimum(frame.high, 1.0))
     low = np.where(small, -0.05 * np.minimum(frame.high, 1.0), low)
-    inside, outside = [], []
+    inside: list[Candidate] = []
+    outside: list[Candidate] = []
     for candidate in candidates:
         fits = bool(np.all((candidate.z >= low) & (candidate.z <= high)))
         moved = Candidate(frame.inside(candidate.z), candidate.shot, candidate.start)

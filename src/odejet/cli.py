@@ -82,7 +82,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = _Parser(
         prog="odejet",
         description="Ordinary differential equations, their outputs and what data say about them.",
-        epilog="Exit status: 0 done, 1 fitted without a certificate, 2 bad input, 3 the model could not be solved or fitted.",
+        epilog="Exit status: 0 done, 1 fitted without a certificate, 2 bad input, 3 could not be solved or fitted.",
         allow_abbrev=False,
     )
     parser.add_argument("--version", action="version", version=f"odejet {_version()}")
