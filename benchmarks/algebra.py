@@ -73,7 +73,7 @@ class Draw:
     def fixed(self, square: SquareSystem) -> np.ndarray:
         known = dict(zip(self.system.model.parameters, self.parameters, strict=True))
         known |= dict(zip(self.system.model.states, self.states, strict=True))
-        return np.array([known[name] for name in square.fixed])
+        return np.array([known[name.removesuffix("_at_2")] for name in square.fixed])
 
     def noisy(self, noise: float, rng: np.random.Generator) -> np.ndarray:
         """Data of the benchmark's protocol: noise relative to the mean of each output."""
