@@ -162,7 +162,7 @@ def record_exact(path: Path, names: Sequence[str], seed: int, draws: int) -> Non
                 good = int(np.sum(it.errors < FOUND))
                 cells = [name, number, len(it.errors), good, f"{it.errors.max():.2g}", f"{it.residual:.2g}"]
                 cells += [len(found), it.returned, f"{it.seconds:.4g}"]
-                writer.writerow(cells + [f"{e:.2g}" for e in np.quantile(it.errors, QUANTILES)])
+                writer.writerow(cells + [f"{e:.2g}" for e in np.quantile(it.errors, QUANTILES, method="higher")])
                 file.flush()
 
 

@@ -11,8 +11,8 @@ Steps are predicted by the polynomial of degree seven through the last four poin
 Newton's method, in coordinates where every unknown is measured by its own size and every equation by its largest term.
 The first correction measures the error of the prediction, which goes like h^8 and gives the next step; a second
 correction that is not much smaller than the first says that the prediction was outside Newton's reach, which is then
-taken to be smaller for the steps that follow.  A root is accepted by backward error too: where the Jacobian is so ill-conditioned
-that corrections are rounding, equations that hold to rounding are all that can be asked for.
+taken to be smaller for the steps that follow.  A root is accepted by backward error too: where the Jacobian is
+so ill-conditioned that corrections are rounding, equations that hold to rounding are all that can be asked for.
 """
 
 from __future__ import annotations

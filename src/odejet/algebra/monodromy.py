@@ -49,7 +49,7 @@ def fibre(system: SquareSystem, *, seed: int = 0, fixed: np.ndarray | None = Non
     Complete fibres are kept in memory: the second fit of a model pays nothing for them.
     """
     held = np.ones(len(system.fixed)) if fixed is None else np.asarray(fixed, dtype=float)
-    key = (system.joined.model.to_toml(), system.points, system.rows, system.fixed, held.tobytes(), seed)
+    key = (system.joined.model.to_toml(), system.points, system.rows, system.roots, held.tobytes(), seed)
     if key in _KEPT:
         return replace(_KEPT[key], system=system)
     found = _search(system, held, seed, seconds)
