@@ -73,7 +73,7 @@ class Draw:
     def fixed(self, square: SquareSystem) -> np.ndarray:
         known = dict(zip(self.system.model.parameters, self.parameters, strict=True))
         known |= dict(zip(self.system.model.states, self.states, strict=True))
-        return np.array([known[name] for name in square.fixed])
+        return np.array([known[name.removesuffix("_at_2")] for name in square.fixed])
 
     def noisy(self, noise: float, rng: np.random.Generator) -> np.ndarray:
         """Data of the benchmark's protocol: noise relative to the mean of each output."""
@@ -162,7 +162,7 @@ def record_exact(path: Path, names: Sequence[str], seed: int, draws: int) -> Non
                 good = int(np.sum(it.errors < FOUND))
                 cells = [name, number, len(it.errors), good, f"{it.errors.max():.2g}", f"{it.residual:.2g}"]
                 cells += [len(found), it.returned, f"{it.seconds:.4g}"]
-                writer.writerow(cells + [f"{e:.2g}" for e in np.quantile(it.errors, QUANTILES)])
+                writer.writerow(cells + [f"{e:.2g}" for e in np.quantile(it.errors, QUANTILES, method="higher")])
                 file.flush()
 
 

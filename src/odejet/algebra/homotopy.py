@@ -10,10 +10,9 @@ so that for generic m0, or a generic complex bend, no two roots meet on the way 
 Steps are predicted by the polynomial of degree seven through the last four points and their slopes and corrected by
 Newton's method, in coordinates where every unknown is measured by its own size and every equation by its largest term.
 The first correction measures the error of the prediction, which goes like h^8 and gives the next step; a second
-correction that
-is not much smaller than the first says that the prediction was outside Newton's reach, which is then taken to be
-smaller for the steps that follow.  A root is accepted by backward error too: where the Jacobian is so ill-conditioned
-that corrections are rounding, equations that hold to rounding are all that can be asked for.
+correction that is not much smaller than the first says that the prediction was outside Newton's reach, which is then
+taken to be smaller for the steps that follow.  A root is accepted by backward error too: where the Jacobian is
+so ill-conditioned that corrections are rounding, equations that hold to rounding are all that can be asked for.
 """
 
 from __future__ import annotations
@@ -427,7 +426,7 @@ def _flat(targets: Targets) -> np.ndarray:
 def _paths(begin: np.ndarray, end: np.ndarray, bend: float, rng: np.random.Generator | None) -> tuple:
     """Start, shift, bend and kind of every datum on every path."""
     near = np.abs(end - begin) < 0.5 * np.abs(begin)
-    geometric = ~near & (np.abs(end) > 1e-12 * np.abs(begin)) & (begin != 0)
+    geometric = ~near & (np.abs(end) > 1e-12 * np.abs(begin)) & (np.abs(begin) > 1e-12 * np.abs(end))
     shift = end - begin
     shift[geometric] = np.log(end[geometric] / begin[geometric])
     turns = np.zeros_like(shift)

@@ -44,9 +44,29 @@ class Fibre:
 
 
 def fibre(system: SquareSystem, *, seed: int = 0, fixed: np.ndarray | None = None, seconds: float = 60.0) -> Fibre:
-    """The fibre of a system at a generic point; with values for what is fixed, one by default."""
-    rng = np.random.default_rng([seed, len(system.unknowns)])
+    """The fibre of a system at a generic point; with values for what is fixed, one by default.
+
+    Complete fibres are kept in memory: the second fit of a model pays nothing for them.
+    """
     held = np.ones(len(system.fixed)) if fixed is None else np.asarray(fixed, dtype=float)
+    key = (system.joined.model.to_toml(), system.points, system.rows, system.roots, held.tobytes(), seed)
+    if key in _KEPT:
+        return replace(_KEPT[key], system=system)
+    found = _search(system, held, seed, seconds)
+    if found.complete:
+        while len(_KEPT) >= KEPT:
+            del _KEPT[next(iter(_KEPT))]
+        _KEPT[key] = found
+    return found
+
+
+KEPT = 64
+_KEPT: dict[tuple, Fibre] = {}
+
+
+def _search(system: SquareSystem, held: np.ndarray, seed: int, seconds: float) -> Fibre:
+    """Explorations from several starts until one is complete."""
+    rng = np.random.default_rng([seed, len(system.unknowns)])
     deadline = time.monotonic() + seconds
     best: Fibre | None = None
     for _ in range(STARTS):

@@ -22,6 +22,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import lru_cache
 
 import numpy as np
 from flint import nmod_mat
@@ -34,6 +35,8 @@ from odejet.identify.quotient import Infinite
 from odejet.jets.modular import Unlucky
 from odejet.model import Model
 
+KEPT = 64
+"""Systems kept in memory."""
 COUNTS = 6
 """Root counts of other rows."""
 TOO_COSTLY = 0.1
@@ -48,7 +51,16 @@ HOPELESS = 1e10
 
 
 def select(model: Model, points: int = 1, *, seed: int = 0, budget: float = 10.0) -> SquareSystem:
-    """The square system of a model at one point or two, with its number of roots where `budget` seconds tell it."""
+    """The square system of a model at one point or two, with its number of roots where `budget` seconds tell it.
+
+    Models are compared by their text, so that the second fit of a model finds the system of the first.
+    """
+    return _selected(model.to_toml(), points, seed, budget)
+
+
+@lru_cache(maxsize=KEPT)
+def _selected(text: str, points: int, seed: int, budget: float) -> SquareSystem:
+    model = Model.from_toml_text(text)
     joined = join(model, points)
     ranks = local.analyse(local.problem(joined.together), seed)
     greedy = orders.choose(ranks)

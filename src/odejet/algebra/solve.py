@@ -31,6 +31,8 @@ HUBS = 4
 """Hubs from which a target is tried before roots are given up as lost."""
 PATIENCE = 4000
 """Evaluations per target after which roots that are still missing are not looked for again."""
+LEAST = 40_000
+"""The same for all targets together, where they are few."""
 ARRIVALS = 4
 """Roots carried to a target from elsewhere, for each root that it should have."""
 DETOURS = (0.3, 1.0)
@@ -41,6 +43,10 @@ SOLVED = 1e-9
 """Equations that hold to this, relative to their largest terms, are solved."""
 DOUBT = 1e-7
 """Roots whose last correction was larger, relative to the unknowns, are not determined by their equations."""
+TINY = 1e-100
+"""Data below this are zero."""
+ZERO = 1e-8
+"""Unknowns below this, relative to their median over the roots, are zero up to rounding."""
 REAL = 1e-6
 """Roots whose imaginary parts are below this, relative to each unknown, are real."""
 
@@ -54,7 +60,9 @@ class Solution:
 
     def real(self, tolerance: float = REAL) -> np.ndarray:
         """The real roots, as real numbers."""
-        size = np.maximum(np.abs(self.roots), 1e-300)
+        # Zeros come out as rounding of what the unknown usually is.
+        usual = np.median(np.abs(self.roots), axis=0) if len(self.roots) else 0.0
+        size = np.maximum(np.abs(self.roots), ZERO * usual)
         chosen = np.all(np.abs(self.roots.imag) <= tolerance * size, axis=1)
         return self.roots[chosen].real
 
@@ -97,7 +105,7 @@ def solve(
     search.transport()
     for attempt in range(1, hubs):
         for i in search.missing(search.leaders):
-            if search.spent < PATIENCE * len(search.leaders) and search.misses(i):
+            if search.spent < max(PATIENCE * len(search.leaders), LEAST) and search.misses(i):
                 search.attempt([i], rng, CAREFUL, TURNS[attempt % len(TURNS)])
                 search.transport()
     search.spread(rng)
@@ -280,5 +288,5 @@ def _near(values: np.ndarray, rng: np.random.Generator, turn: float) -> np.ndarr
     """Generic numbers of the targets' typical size and sign, turned; where they are mostly zero, something small."""
     middle = np.median(values, axis=0)
     small = 1e-3 * np.max(np.abs(values), axis=0, initial=0.0)
-    middle = np.where(np.abs(middle) > small, middle, np.where(small > 0, small, 1e-3))
+    middle = np.where(np.abs(middle) > np.maximum(small, TINY), middle, np.where(small > TINY, small, 1e-3))
     return turned(middle[None], rng, turn)

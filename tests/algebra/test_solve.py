@@ -1,0 +1,162 @@
+"""Solving: known roots by hand, exact data, censuses, determinism, PHCpack as an independent program."""
+
+import functools
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from benchmarks import algebra as bench
+from benchmarks import explicit, phcpack, systems
+from odejet import Model
+from odejet.algebra.homotopy import Outcome, track
+from odejet.algebra.monodromy import Fibre, distance, fibre, merge
+from odejet.algebra.solve import Solution, solve
+from odejet.algebra.system import SquareSystem, Targets, join
+
+needs_phc = pytest.mark.skipif(phcpack.executable() is None, reason="phc is not installed (Debian: phcpack)")
+
+SQUARE = SquareSystem(join(Model(states={"x": "0"}, outputs={"y": "x**2"})), ((0, 0),), (), 2)
+"""x^2 = d: two roots."""
+CUBE = SquareSystem(join(Model(states={"x": "0"}, outputs={"y": "x**3 - 3*x"})), ((0, 0),), (), 3)
+
+
+def target(*values: complex) -> Targets:
+    return Targets(np.array(values, dtype=complex)[:, None], np.zeros((len(values), 0, 1)), np.zeros(0))
+
+
+@functools.cache
+def found(name: str) -> Fibre:
+    return fibre(bench.square(name))
+
+
+# --- fibres -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("system", [SQUARE, CUBE], ids=["square", "cube"])
+@pytest.mark.parametrize("seed", range(3))
+def test_fibres_are_complete(system, seed):
+    known = fibre(system, seed=seed)
+    assert known.complete and len(known) == system.roots
+    assert np.max(system.residuals(known.roots, known.at.repeated(len(known)))) < 1e-10
+
+
+def test_without_a_known_count_all_roots_are_found_but_not_claimed():
+    unknown = SquareSystem(CUBE.joined, CUBE.rows)
+    known = fibre(unknown)
+    assert len(known) == 3 and not known.complete
+
+
+@pytest.mark.parametrize("name", ["lotka_volterra", "fitzhugh_nagumo", "repressilator", "sirt_treatment"])
+def test_fibres_of_benchmark_systems(name):
+    known = found(name)
+    assert known.complete and len(known) == known.system.roots
+    assert np.max(known.system.residuals(known.roots, known.at.repeated(len(known)))) < 1e-8
+
+
+def test_a_fibre_is_found_once():
+    assert fibre(SQUARE, seed=77).roots is fibre(SQUARE, seed=77).roots
+
+
+def test_merge_keeps_what_differs():
+    roots = np.array([[1.0, 2.0], [1.0, 2.0 + 1e-9], [1.0, 2.1]], dtype=complex)
+    np.testing.assert_array_equal(merge(roots), roots[[0, 2]])
+    assert distance(roots[0], roots[2]) == pytest.approx(0.1 / 2.1)
+
+
+# --- paths ------------------------------------------------------------------------------------------------------------
+
+
+@given(st.complex_numbers(min_magnitude=0.1, max_magnitude=10.0), st.floats(-2.5, 2.5))
+@settings(max_examples=40)
+def test_a_root_of_the_square_is_followed_by_continuity(end, phase):
+    begin = np.exp(1j * (np.angle(end) - phase))
+    start = np.exp(0.5j * np.angle(begin))
+    paths = track(SQUARE, np.array([[start]]), target(begin), target(end))
+    assert paths.converged.all()
+    assert abs(paths.roots[0, 0] ** 2 - end) < 1e-10 * abs(end)
+
+
+def test_a_path_into_a_double_root_does_not_pretend():
+    paths = track(CUBE, np.array([[1.5 + 0j]]), target(1.5**3 - 4.5), target(-2.0))
+    assert sum(paths.census().values()) == 1
+    if paths.converged[0]:
+        assert abs(paths.roots[0, 0] - 1) < 1e-4
+    assert set(paths.census()) == {outcome.name.lower() for outcome in Outcome}
+
+
+# --- targets ----------------------------------------------------------------------------------------------------------
+
+
+@given(st.lists(st.floats(-1.8, 1.8), min_size=1, max_size=4))
+@settings(max_examples=25)
+def test_all_roots_of_a_cubic(values):
+    solutions = solve(fibre(CUBE), target(*values))
+    for value, solution in zip(values, solutions, strict=True):
+        expected = np.sort(np.roots([1, 0, -3, -value]).real)
+        np.testing.assert_allclose(np.sort(solution.real()[:, 0]), expected, rtol=1e-8, atol=1e-8)
+
+
+def test_roots_at_zero_are_real():
+    solution = solve(fibre(CUBE), target(0.0))[0]
+    np.testing.assert_allclose(np.sort(solution.real()[:, 0]), [-(3**0.5), 0, 3**0.5], atol=1e-12)
+
+
+def test_complex_roots_are_not_real():
+    solution = solve(fibre(SQUARE), target(-4.0))[0]
+    assert len(solution.roots) == 2 and not len(solution.real())
+    np.testing.assert_allclose(np.sort(solution.roots[:, 0].imag), [-2, 2])
+
+
+def test_the_tolerance_of_real_roots_is_relative():
+    solution = Solution(np.array([[1e6 + 0.1j], [1e-6 + 1e-7j]]), {})
+    assert solution.real().tolist() == [[1e6]]
+
+
+def test_the_same_seed_gives_the_same_roots():
+    known, at = found("lotka_volterra"), bench.draw(systems.load("lotka_volterra"), np.random.default_rng(1))
+    times = bench.warped(*at.system.time, 4)
+    data, _ = known.system.evaluate(
+        at.at(times)[:, known.system.columns], bench.inputs_at(known.system, times), np.ones(0)
+    )
+    targets = Targets(data, bench.inputs_at(known.system, times), np.ones(0))
+    one, other = (solve(known, targets, times=times, flow=at.flow, seed=5) for _ in range(2))
+    assert one.census == other.census and sum(one.census.values()) > 0
+    for mine, theirs in zip(one, other, strict=True):
+        np.testing.assert_array_equal(mine.roots, theirs.roots)
+
+
+@pytest.mark.parametrize("name", ["lotka_volterra", "sirt_treatment", "repressilator", "receptor_binding", "dc_motor"])
+def test_the_truth_is_among_the_roots_of_exact_data(name):
+    truth = bench.draw(systems.load(name), np.random.default_rng(99))
+    system = bench.square(name)
+    result = bench.exact(fibre(system, fixed=truth.fixed(system)), truth)
+    assert np.mean(result.errors < 1e-4) >= 0.95
+    assert result.residual < 1e-8
+
+
+# --- an independent program -------------------------------------------------------------------------------------------
+
+PHC = [
+    "lotka_volterra",
+    "fitzhugh_nagumo",
+    "repressilator",
+    "sirt_treatment",
+    pytest.param("hiv", marks=pytest.mark.slow),
+    pytest.param("cstr", marks=pytest.mark.slow),
+]
+
+
+@needs_phc
+@pytest.mark.parametrize("name", PHC)
+def test_the_roots_at_random_data_are_those_of_phcpack(name):
+    lean = explicit.square(name, beyond=0)
+    _, data = explicit.generic(lean, seed=1)
+    theirs = phcpack.roots(lean, data, functools.partial(phcpack.black_box, seconds=900))
+    known = found(name)
+    ours = solve(known, bench.complex_targets(known.system, data))[0].roots
+    columns = [[variable.name for variable in lean.unknowns].index(name) for name in known.system.unknowns]
+    assert len(ours) == len(theirs) == known.system.roots
+    for root in ours:
+        assert min(distance(root, other) for other in theirs[:, columns]) < 1e-6
