@@ -11,7 +11,7 @@ BENCH := $(VENV)/installed-bench
 .PHONY: help install demo test test-all lint format bench clean
 
 help:
-	@echo "make demo      set up and run the example"
+	@echo "make demo      set up, fit the example and write its report"
 	@echo "make test      set up and run the tests; make test-all runs the slow ones too"
 	@echo "make install   set up .venv with odejet in it"
 	@echo "make lint      check style and types; make format writes the style"

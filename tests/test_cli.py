@@ -561,3 +561,76 @@ def test_damaged_models_are_shown_or_refused(tmp_path, monkeypatch, capsys):
         assert status == 0 or err.startswith("odejet: model.toml"), bytes(content)
         assert len(err.splitlines()) in (0, 1, 3), bytes(content)
     assert statuses == {0, 2}
+
+
+# --- fit and report ---
+
+
+@pytest.fixture
+def measured(decay) -> list[str]:
+    """The arguments that fit a decay to 2 * 3 * exp(-t/2) with a little noise."""
+    times = np.linspace(0, 5, 121)
+    values = 6 * np.exp(-0.5 * times) + 0.01 * np.random.default_rng(1).standard_normal(len(times))
+    np.savetxt("data.csv", np.column_stack([times, values]), delimiter=",", header="time,y", comments="")
+    return ["fit", decay, "data.csv"]
+
+
+def test_fit_prints_and_writes_the_same_fit(measured, capsys):
+    files = ["--json", "fit.json", "--report", "fit.html"]
+    assert main([*measured, "--bounds", "1e-5", "10", "--noise", "y=0.01", "--seed", "3", *files]) == 0
+    out, err = capsys.readouterr()
+    assert out.startswith("decay: certified, 2 unknowns from 121 measurements")
+    assert err == "written: fit.json\nwritten: fit.html\n"
+    fit = odejet.Fit.load("fit.json")
+    assert str(fit) + "\n" == out
+    assert (fit.seed, fit.effort) == (3, "auto")
+    assert fit.parameters["k"] == pytest.approx(0.5, abs=5 * fit.stderr["k"])
+    assert Path("fit.html").read_text().startswith("<!")
+    assert main(["report", "fit.json", "again.html"]) == 0
+    assert "decay" in Path("again.html").read_text()
+
+
+def test_a_fit_without_certificate_is_told_by_the_status(measured, capsys):
+    assert main([*measured, "--bounds", "0.9", "10", "--effort", "quick", "-q", "--json", "fit.json"]) == 1
+    assert capsys.readouterr() == ("", "")
+    assert not odejet.Fit.load("fit.json").certificate.granted
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--bounds", "2", "1"], "--bounds 2 1: the first must be below"),
+        (["--bounds", "a", "1"], "'a' is not a finite number"),
+        (["--noise", "z=1"], "the model has no output 'z'"),
+        (["--noise", "y=1", "y=2"], "the noise of y is already given"),
+        (["--noise", "1", "2"], "expected OUTPUT=NOISE"),
+        (["--noise", "loud"], "must be a positive number"),
+        (["--seed", "-1"], "seed must be a whole number of at least 0"),
+        (["--jobs", "0"], "jobs must be a whole number of at least 1"),
+        (["--effort", "most"], "invalid choice"),
+        (["--json", "data.csv"], "data.csv: this is the file of the data"),
+        (["--json", "a", "--report", "a"], "a: this is what --json writes too"),
+        (["--inputs", "nothing.csv"], "nothing.csv"),
+    ],
+)
+def test_a_fit_is_refused(measured, capsys, options, said):
+    assert said in refused(capsys, [*measured, *options])
+
+
+def test_nothing_is_written_if_one_file_cannot_be(measured, capsys):
+    said = refused(capsys, [*measured, "--json", "fit.json", "--report", "nowhere/fit.html"])
+    assert said == "nowhere/fit.html: there is no such directory to write to"
+
+
+def test_data_that_do_not_belong_to_the_model(measured, capsys):
+    Path("data.csv").write_text("time,yy\n0,1\n1,2\n2,3\n")
+    assert refused(capsys, measured).startswith("data.csv: experiment1: the model has no output 'yy'")
+    Path("data.csv").unlink()
+    assert "data.csv" in refused(capsys, measured)
+
+
+def test_reports_need_a_fit(decay, capsys):
+    assert "there is no such file" in refused(capsys, ["report", "fit.json", "fit.html"])
+    Path("fit.json").write_text("{}")
+    assert "not a fit that odejet saved" in refused(capsys, ["report", "fit.json", "fit.html"])
+    assert "this is the fit file" in refused(capsys, ["report", "fit.json", "fit.json"])

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import matplotlib
 import numpy as np
+import pandas
 import pytest
 
 from odejet import Model
@@ -16,6 +17,7 @@ from odejet.cli import main
 
 ROOT = Path(__file__).parents[1]
 PAGES = {"README": ROOT / "README.md", "model language": ROOT / "docs" / "model-language.md"}
+FIT = ROOT / "docs" / "fit.md"
 
 
 def blocks(page: str, language: str) -> list[str]:
@@ -43,22 +45,24 @@ def test_python_runs(page):
         exec(compile(code, page, "exec"), {})
 
 
-def test_readme_python_is_ten_lines(elsewhere):
-    lines = [line for line in blocks("README", "python")[0].splitlines() if line.strip()]
-    assert len(lines) <= 12
-    exec(compile("\n".join(lines), "README", "exec"), {})
-    assert (elsewhere / "lotka_volterra.png").stat().st_size > 1000
+def test_readme_python_is_short(elsewhere):
+    for block in blocks("README", "python"):
+        assert len([line for line in block.splitlines() if line.strip()]) <= 12
+    exec(compile(blocks("README", "python")[0], "README", "exec"), {})
+    assert (elsewhere / "fit.html").stat().st_size > 1000
 
 
 def test_readme_commands_run(elsewhere, capsys):
-    assert len(commands("README")) == 4
+    assert len(commands("README")) == 6
     for line in commands("README"):
         assert main(shlex.split(line)[1:]) == 0
     out = capsys.readouterr().out
-    assert out.startswith("Model lotka_volterra\n")
+    assert out.startswith("lotka_volterra: certified")
+    assert "\nModel lotka_volterra\n" in out
     assert "\ntime,y1\n0.0,1.5\n" in out
     assert np.loadtxt(elsewhere / "data.csv", delimiter=",", skiprows=1).shape == (101, 2)
-    assert (elsewhere / "data.png").exists()
+    for name in ("data.png", "fit.json", "again.html"):
+        assert (elsewhere / name).exists()
 
 
 def test_readme_model_is_that_of_the_example():
@@ -89,11 +93,27 @@ def test_the_example_runs(elsewhere, capsys):
     code = (elsewhere / "examples" / "lotka_volterra.py").read_text(encoding="utf-8")
     exec(compile(code, "example", "exec"), {"__file__": str(elsewhere / "examples" / "lotka_volterra.py")})
     output = elsewhere / "examples" / "output"
-    assert sorted(path.name for path in output.iterdir()) == ["lotka_volterra.csv", "lotka_volterra.png"]
-    assert str(output / "lotka_volterra.csv") in capsys.readouterr().out
+    assert [path.name for path in output.iterdir()] == ["lotka_volterra.html"]
+    assert str(output / "lotka_volterra.html") in capsys.readouterr().out
+
+
+def test_example_data_come_from_their_script(elsewhere):
+    before = {path: pandas.read_csv(path) for path in (elsewhere / "examples").glob("*.csv")}
+    assert len(before) == 6
+    script = elsewhere / "examples" / "make_data.py"
+    code = compile(script.read_text(encoding="utf-8"), "make_data", "exec")
+    exec(code, {"__file__": str(script), "__name__": "__main__"})
+    for path, table in before.items():
+        pandas.testing.assert_frame_equal(pandas.read_csv(path), table, rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize("name", ["decay", "sirt", "two_experiments"])
+def test_more_examples_fit(name, elsewhere, capsys):
+    assert main(["fit", f"examples/{name}.toml", f"examples/{name}.csv"]) == 0
+    assert ("known in combination" in capsys.readouterr().out) == (name == "decay")
 
 
 def test_links_lead_somewhere():
-    for page in PAGES.values():
+    for page in (*PAGES.values(), FIT):
         for link in re.findall(r"\]\(([^)#:]+)\)", page.read_text(encoding="utf-8")):
             assert (page.parent / link).exists(), link

@@ -82,7 +82,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = _Parser(
         prog="odejet",
         description="Ordinary differential equations, their outputs and what data say about them.",
-        epilog="Exit status: 0 done, 1 fitted without a certificate, 2 bad input, 3 could not be solved or fitted.",
+        epilog="Exit status: 0 done, 1 fitted without a certificate, 2 bad input, 3 not solved or not fitted.",
         allow_abbrev=False,
     )
     parser.add_argument("--version", action="version", version=f"odejet {_version()}")
@@ -167,7 +167,7 @@ def _describe_fit(commands: Any) -> None:
         metavar="N",
         type=int,
         default=1,
-        help="cores it may use; one fit needs one, and answers never depend on it",
+        help="cores it may use; one fit needs one (default 1)",
     )
     add("--json", metavar="FILE", help="write the whole fit into a file")
     add("--report", metavar="FILE", help="write a page with all plots (HTML)")

@@ -1,0 +1,41 @@
+"""Candidates: those outside the bounds are told apart, alike ones count once, medians join them."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from odejet import Data, Model, coordinates
+from odejet.candidates import Candidate, Census, ranked, within
+from odejet.misfit import Misfit
+from odejet.shooting import Shot
+
+TIMES = np.linspace(0, 4, 21)
+MISFIT = Misfit(Model({"x": "-k*x"}, {"y": "x"}), Data(TIMES, {"y": 2 * np.exp(-0.5 * TIMES)}))
+FRAME = coordinates.choose(MISFIT.unknowns, np.ones(2), (0.1, 10.0))
+
+
+def candidates(*points: tuple[float, float]) -> list[Candidate]:
+    return [Candidate(np.array(point), Shot((0.0,), "exact")) for point in points]
+
+
+def test_bounds_tell_candidates_apart():
+    census = Census()
+    inside, outside = within(candidates((2.0, 0.5), (12.0, 0.5), (100.0, 0.5)), FRAME, census)
+    assert [c.z.tolist() for c in inside] == [[2.0, 0.5], [10.0, 0.5]]
+    assert [c.z.tolist() for c in outside] == [[10.0, 0.5]]
+    assert census.table() == {"candidates": {"outside the bounds": 1}}
+
+
+def test_the_best_comes_first_and_twins_count_once():
+    census = Census()
+    kept = ranked(candidates((1.0, 0.9), (2.0, 0.5), (2.001, 0.5)), MISFIT, FRAME, np.array([0.1]), census)
+    assert [c.z.tolist() for c in kept] == [[2.0, 0.5], [1.0, 0.9]]
+    assert kept[0].cost < kept[1].cost
+    assert census.table()["candidates"]["like a better one"] == 1
+
+
+def test_the_median_of_the_best_joins():
+    points = [(1.6, 0.4), (1.8, 0.5), (2.0, 0.8), (2.2, 0.45), (2.4, 0.6)]
+    best = ranked(candidates(*points), MISFIT, FRAME, np.array([0.1]), Census())[0]
+    assert best.start == "median"
+    np.testing.assert_allclose(best.z, [2.0, 0.5])

@@ -1,0 +1,187 @@
+"""Fitting: known answers without a guess, the same numbers on every executor, and refusals in one sentence."""
+
+from __future__ import annotations
+
+import multiprocessing
+from concurrent.futures import ProcessPoolExecutor
+
+import numpy as np
+import pytest
+
+from odejet import Data, DataError, Failure, Fit, Model, ModelError, fit, fit_many, simulate
+from odejet.fitting import is_failure
+from odejet.ladder import Ladder
+
+DECAY = Model({"x": "-k*x"}, {"y": "2*x"}, name="decay")
+CHAIN = Model({"a": "-k*a", "b": "k*a - m*b"}, {"y": "b", "z": "a + b"}, name="chain")
+TIMES = np.linspace(0, 5, 121)
+CHAIN_TRUTH = {"k": 0.8, "m": 0.3, "a": 1.5, "b": 0.2}
+
+
+def decay(k: float = 0.5, x: float = 3.0, sd: float = 0.0, seed: int = 0, times: np.ndarray = TIMES) -> Data:
+    noise = sd * np.random.default_rng(seed).standard_normal(len(times))
+    return Data(times, {"y": 2 * x * np.exp(-k * times) + noise})
+
+
+def chain(sd: float = 0.0, seed: int = 0, model: Model = CHAIN) -> dict[str, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    sim = simulate(model, {"k": 0.8, "m": 0.3}, {"a": 1.5, "b": 0.2}, TIMES)
+    return {name: values + sd * rng.standard_normal(len(TIMES)) for name, values in sim.outputs.items()}
+
+
+def found(answer: Fit) -> dict[str, float]:
+    return {**answer.parameters, **answer.initial_state}
+
+
+def numbers(answer: Fit) -> dict:
+    """Everything that is saved but for the clock."""
+    return {name: value for name, value in answer.to_dict().items() if name not in ("seconds", "stages")}
+
+
+# --- known answers ---
+
+
+def test_exact_data_give_exact_values():
+    for model, data, truth in (
+        (DECAY, decay(), {"k": 0.5, "x": 3.0}),
+        (CHAIN, Data(TIMES, chain()), CHAIN_TRUTH),
+    ):
+        answer = fit(model, data)
+        assert answer.success and answer.certificate.granted
+        assert found(answer) == pytest.approx(truth, rel=1e-6)
+
+
+def test_noisy_data_give_values_within_their_errors():
+    answer = fit(CHAIN, Data(TIMES, chain(sd=0.01, seed=3)))
+    assert answer.certificate.granted
+    for name, truth in CHAIN_TRUTH.items():
+        assert abs(found(answer)[name] - truth) < 5 * answer.stderr[name] < 1
+    assert answer.noise == pytest.approx({"y": 0.01, "z": 0.01}, rel=0.3)
+
+
+def test_bounds_are_respected():
+    answer = fit(DECAY, decay(sd=0.01), bounds={"k": (0.6, 2.0)})
+    assert 0.6 <= answer.parameters["k"] <= 2.0
+    assert answer.at_bound("k")
+    assert not answer.certificate.granted
+
+
+def test_known_initial_states_and_fixed_parameters_are_no_unknowns():
+    answer = fit(CHAIN.replace(initial={"b": 0.2}, fixed={"m": 0.3}), Data(TIMES, chain()))
+    assert found(answer) == pytest.approx({"k": 0.8, "a": 1.5}, rel=1e-6)
+
+
+def test_sampled_inputs():
+    model = Model({"x": "-k*x + u"}, {"y": "x"}, {"u": None})
+    exact = simulate(model.replace(inputs={"u": "1"}), {"k": 0.5}, {"x": 0.0}, TIMES)["y"]
+    answer = fit(model, Data(TIMES, {"y": exact}, inputs={"u": np.ones(len(TIMES))}))
+    assert answer.parameters["k"] == pytest.approx(0.5, rel=1e-6)
+    assert answer.initial_state["x"] == pytest.approx(0, abs=1e-6)
+
+
+def test_two_experiments_share_parameters():
+    answer = fit(DECAY, Data.join([decay(x=3.0, sd=0.01, seed=1), decay(x=1.0, sd=0.01, seed=2)]))
+    assert abs(answer.parameters["k"] - 0.5) < 5 * answer.stderr["k"]
+    begins = [table["x"] for table in answer.initial_states.values()]
+    assert begins == pytest.approx([3.0, 1.0], abs=0.05)
+
+
+def test_missing_values_outputs_and_replicates():
+    values = chain(sd=0.01, seed=5)
+    values["y"][::4] = np.nan
+    twice = {name: (np.repeat(TIMES, 2), np.repeat(series, 2)) for name, series in chain(sd=0.01, seed=6).items()}
+    for data in (Data(TIMES, values), Data(None, twice)):
+        assert fit(CHAIN, data).parameters == pytest.approx({"k": 0.8, "m": 0.3}, rel=0.1)
+    # One output is a sum of two exponentials, which do not tell whose rates they are.
+    rates = sorted(fit(CHAIN, Data(TIMES, {"y": values["y"]})).parameters.values())
+    assert rates == pytest.approx([0.3, 0.8], rel=0.2)
+
+
+def test_what_cannot_be_known_is_told():
+    answer = fit(Model({"x": "-k*x"}, {"y": "s*x"}), decay(sd=0.01))
+    assert set(answer.undetermined) == {"x(0)", "s"}
+    assert answer.parameters["s"] * answer.initial_state["x"] == pytest.approx(6, rel=0.02)
+
+
+# --- refusals ---
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"effort": "most"}, "effort must be one of quick, auto, full"),
+        ({"seed": -1}, "seed must be a whole number of at least 0"),
+        ({"seed": True}, "seed must be"),
+        ({"jobs": 0}, "jobs must be a whole number of at least 1"),
+        ({"estimators": "aaa"}, "estimators must be a list"),
+        ({"bounds": (2, 1)}, "leave nothing"),
+        ({"bounds": {"q": (0, 1)}}, "'q', which is no unknown"),
+        ({"noise": "loud"}, "must be a positive number"),
+    ],
+)
+def test_options_are_checked(options, said):
+    with pytest.raises(ModelError, match=said):
+        fit(DECAY, decay(), **options)
+
+
+def test_too_few_points_are_refused():
+    with pytest.raises(DataError, match="1 measurements for 2 unknowns"):
+        fit(DECAY, Data([0.0], {"y": [1.0]}))
+
+
+# --- the same answer, always ---
+
+
+def test_same_seed_same_fit_whatever_jobs():
+    data = Data(TIMES, chain(sd=0.01, seed=3))
+    assert numbers(fit(CHAIN, data, seed=4)) == numbers(fit(CHAIN, data, seed=4, jobs=2))
+
+
+def sets() -> list[Data]:
+    return [decay(sd=0.01, seed=1), Data(TIMES, {"other": TIMES}), decay(k=0.9, sd=0.01, seed=2)]
+
+
+def compare(outcomes: list[Fit | Failure]) -> None:
+    """The answers of an executor are those without one, and the bad data set stops none."""
+    alone = fit_many(DECAY, sets())
+    assert [is_failure(outcome) for outcome in outcomes] == [False, True, False]
+    assert "no output 'other'" in outcomes[1].message
+    for outcome, reference in zip(outcomes[::2], alone[::2], strict=True):
+        assert numbers(outcome) == numbers(reference)
+
+
+def test_many_in_processes():
+    with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as executor:
+        compare(fit_many(DECAY, sets(), executor))
+
+
+def test_many_on_dask(tmp_path):
+    distributed = pytest.importorskip("distributed")
+    with (
+        distributed.LocalCluster(
+            n_workers=1, threads_per_worker=1, dashboard_address=None, local_directory=str(tmp_path)
+        ) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        compare(fit_many(DECAY, sets(), client.get_executor()))
+
+
+# --- interruption ---
+
+
+def interrupt(*_: object) -> None:
+    raise KeyboardInterrupt
+
+
+def test_interruption_leaves_the_best_so_far(monkeypatch):
+    monkeypatch.setattr(Ladder, "alternatives", interrupt)
+    answer = fit(DECAY, decay(sd=0.01))
+    assert not answer.success and not answer.certificate.granted
+    assert "interrupted" in answer.certificate.sentence
+    assert answer.parameters["k"] == pytest.approx(0.5, rel=0.05)
+
+
+def test_interruption_before_any_answer(monkeypatch):
+    monkeypatch.setattr(Ladder, "smooth", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        fit(DECAY, decay())
