@@ -102,9 +102,7 @@ def _back(fibre: Fibre, everything: np.ndarray, shot: Shot, flow: Flow, start: f
     n = len(fibre.system.joined.model.states)
     states, parameters = everything[:n], everything[len(fibre.system.joined.together.states) :]
     if shot.times[0] != start:
-        run = flow.run(
-            parameters, states, [start], start=shot.times[0], sensitivities=False, free_states=True, **BRIEF
-        )
+        run = flow.run(parameters, states, [start], start=shot.times[0], sensitivities=False, free_states=True, **BRIEF)
         if run.outcome is not Outcome.COMPLETED or not len(run.states):
             return None
         states = run.states[0, :, 0]
