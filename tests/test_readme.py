@@ -109,7 +109,7 @@ def test_example_data_come_from_their_script(elsewhere):
 
 @pytest.mark.parametrize("name", ["decay", "sirt", "two_experiments"])
 def test_more_examples_fit(name, elsewhere, capsys):
-    assert main(["fit", f"examples/{name}.toml", f"examples/{name}.csv"]) == 0
+    assert main(["fit", f"examples/{name}.toml", f"examples/{name}.csv", "--positive"]) == 0
     assert ("known in combination" in capsys.readouterr().out) == (name == "decay")
 
 
