@@ -6,7 +6,7 @@ import math
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -58,6 +58,8 @@ class Rung:
 
 FEW = Rung("a few shooting times", 7, 0, 1, 4, 1)
 ALL = Rung("all shooting times", 20, 15, shooting.ESTIMATORS, 8, 2)
+MANY_ROOTS = 8
+"""Systems with more roots are solved at a few shooting times only, whatever the rung."""
 BOX = "multistart"
 
 SECONDS = {"auto": 10.0, "full": 60.0}
@@ -118,7 +120,7 @@ class Ladder:
 
     def climb(self) -> None:
         with self.stage("identify"):
-            self.library = library(self.model)
+            self.library = library(self.observed())
         with self.stage("smooth"):
             self.smooth()
         for step in self.steps():
@@ -127,6 +129,13 @@ class Ladder:
                 self.alternatives()
             if self.certified() and self.options.effort != "full":
                 return
+
+    def observed(self) -> Model:
+        """The model with the outputs that were measured: what the others would tell is not known."""
+        outputs = {name: self.model.outputs[name] for name in self.misfit.outputs}
+        observed = self.model.replace(outputs=outputs) if len(outputs) < len(self.model.outputs) else self.model
+        # A parameter of an output that nobody measured stays an unknown of the fit, if not one of the algebra.
+        return observed if observed.parameters == self.model.parameters else self.model
 
     def steps(self) -> list[Callable[[], None]]:
         """The rungs in order; where points are few the box comes early, since nothing else can confirm an optimum."""
@@ -184,6 +193,8 @@ class Ladder:
             if fibre is None:
                 self.census.add("algebra", self.library.reason(points))
                 continue
+            if len(fibre) > MANY_ROOTS:
+                rung = replace(FEW, pairs=rung.pairs)
             needed = shooting.orders_of(fibre.system)
             missing = [name for name in needed if (experiment.name, name) not in self.smoothed]
             if missing:

@@ -190,11 +190,12 @@ class SquareSystem:
         ).outputs
 
     def residuals(self, roots: np.ndarray, targets: Targets) -> np.ndarray:
-        """The largest |Phi - d| of each root, relative to the terms that Phi is made of."""
+        """The largest |Phi - d| of each root, relative to the terms that Phi is made of; infinite without a value."""
         values, jacobian = self.evaluate(roots, targets.inputs, targets.fixed)
-        scale = np.maximum(np.abs(targets.data), np.max(np.abs(jacobian * roots[:, None, :]), axis=2))
-        difference = np.abs(values - targets.data)
-        return np.max(difference / np.where(scale > 0, scale, 1.0), axis=1)
+        with np.errstate(over="ignore", invalid="ignore"):
+            scale = np.maximum(np.abs(targets.data), np.max(np.abs(jacobian * roots[:, None, :]), axis=2))
+            worst = np.max(np.abs(values - targets.data) / np.where(scale > 0, scale, 1.0), axis=1)
+        return np.where(np.isfinite(worst), worst, np.inf)
 
     def targets(self, jets: np.ndarray, inputs: np.ndarray | None = None, fixed: Sequence[float] = ()) -> Targets:
         """Targets from jets of shape (targets, points, outputs, orders), inputs (targets, points, inputs, orders).
