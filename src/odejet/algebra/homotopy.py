@@ -243,7 +243,7 @@ def correct(c, layout, program, parameters, states, work, pointers, reach, rough
                 return False, first, size, 1
         elif size > 0.25 * before:
             # No longer contracting: out of reach, unless what is left is rounding.
-            return holds or (backward < 1e-10 and size < rough), first, size, iteration + 1
+            return holds or (backward < (1e-12 if last else 1e-10) and size < rough), first, size, iteration + 1
         if size < reach:
             for i in range(len(z)):
                 z[i] += work.sizes[i] * work.step[i]

@@ -27,6 +27,8 @@ ATTEMPTS = 10
 BALANCE_ROUNDS, SHAKES = 20, 10
 SAME = 1e-6
 """Roots that agree to this, relative to each unknown, are one."""
+GENERIC = 1e-4
+"""Roots at generic data that agree to this are one, badly known: a false one would hide that a true one is missing."""
 
 
 @dataclass(frozen=True)
@@ -127,7 +129,7 @@ def _loop(found: Fibre, rng: np.random.Generator, settings: Settings = CAREFUL) 
         roots = paths.roots[paths.converged]
         if not len(roots):
             return replace(found, loops=found.loops + 1)
-    known = merge(np.concatenate([found.roots, roots]))
+    known = merge(np.concatenate([found.roots, roots]), GENERIC)
     return replace(found, roots=known, complete=len(known) == found.system.roots, loops=found.loops + 1)
 
 
@@ -137,7 +139,7 @@ def _seeded(found: Fibre, rng: np.random.Generator) -> Fibre:
     root, inputs = balanced(found.system, fixed, rng)
     data, _ = found.system.evaluate(root, inputs, fixed)
     paths = track(found.system, root, Targets(data, inputs, fixed), found.at, settings=CAREFUL)
-    known = merge(np.concatenate([found.roots, paths.roots[paths.converged]]))
+    known = merge(np.concatenate([found.roots, paths.roots[paths.converged]]), GENERIC)
     return replace(found, roots=known, complete=len(known) == found.system.roots, loops=found.loops + 1)
 
 

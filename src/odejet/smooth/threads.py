@@ -7,6 +7,7 @@ sums in the same order, so that answers do not depend on the number of cores.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
@@ -20,9 +21,14 @@ _limits: list[Any] = []
 """One entry per user; only the first of them holds a limit, which the last one lifts."""
 
 
+def libraries() -> ThreadpoolController:
+    """The linear algebra libraries that this package uses: NumPy's and, once it is loaded, SciPy's."""
+    return _libraries("scipy.linalg" in sys.modules)
+
+
 @cache
-def _libraries() -> ThreadpoolController:
-    """The linear algebra libraries of this process; found once, because looking for them takes a millisecond."""
+def _libraries(_: bool) -> ThreadpoolController:
+    """Found once in either case, because looking for them takes a millisecond."""
     return ThreadpoolController().select(user_api="blas")
 
 
@@ -33,7 +39,7 @@ def one_thread() -> Iterator[None]:
     The number of threads belongs to the whole process, so that users in different threads of Python share one limit.
     """
     with _lock:
-        _limits.append(_limits[0] if _limits else _libraries().limit(limits=1))
+        _limits.append(_limits[0] if _limits else libraries().limit(limits=1))
     try:
         yield
     finally:
