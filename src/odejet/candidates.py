@@ -143,7 +143,7 @@ def ranked(
     everything = sorted([*scored, *_scored(medians, misfit, levels, census)], key=lambda c: c.cost)
     kept: list[Candidate] = []
     for candidate in everything:
-        if any(_alike(candidate.z, other.z) for other in kept):
+        if any(distance(candidate.z, other.z) <= ALIKE for other in kept):
             census.add("candidates", "like a better one")
         else:
             kept.append(candidate)
@@ -159,6 +159,7 @@ def _scored(candidates: Sequence[Candidate], misfit: Misfit, levels: np.ndarray,
     return [Candidate(candidates[i].z, candidates[i].shot, candidates[i].start, float(costs[i])) for i in order]
 
 
-def _alike(one: np.ndarray, other: np.ndarray) -> bool:
-    size = np.maximum(np.abs(one), np.abs(other))
-    return bool(np.all(np.abs(one - other) <= ALIKE * np.maximum(size, 1e-12)))
+def distance(one: np.ndarray, other: np.ndarray) -> float:
+    """The largest difference of two candidates, relative to each unknown."""
+    size = np.maximum(np.maximum(np.abs(one), np.abs(other)), 1e-12)
+    return float(np.max(np.abs(one - other) / size, initial=0.0))

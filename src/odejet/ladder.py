@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,17 +16,19 @@ from odejet import candidates as proposals
 from odejet import coordinates, shooting
 from odejet.algebra.library import Library, library
 from odejet.algebra.monodromy import Fibre
-from odejet.candidates import Candidate, Census
+from odejet.algebra.system import Targets
+from odejet.candidates import ALIKE, Candidate, Census, distance
 from odejet.certificate import DENSE, SAME, certify
 from odejet.coordinates import Bounds
 from odejet.data import Data, Experiment, checked
-from odejet.flow import Outcome
+from odejet.flow import Flow, Outcome
 from odejet.misfit import Misfit
 from odejet.model import Model
 from odejet.multistart import multistart
 from odejet.refine import Ending, Refined, refine
 from odejet.result import Candidates, Certificate, Fit, Identifiability, Provenance
 from odejet.smooth import Smoothed, fit_output
+from odejet.smooth.series import MIN_TIMES
 from odejet.statistics import FitCheck, check
 
 if TYPE_CHECKING:
@@ -112,6 +114,10 @@ class Ladder:
         self.confirmed = self.interrupted = False
         self.certificate = Certificate()
 
+    @cached_property
+    def flows(self) -> dict[str, Flow]:
+        return {experiment.name: experiment.flow(self.model) for experiment in self.data.experiments}
+
     def _frame(self, scale: np.ndarray) -> coordinates.Coordinates:
         bounds, positive = self.given
         return coordinates.choose(self.misfit.unknowns, scale, bounds, positive, self.model.bounds)
@@ -161,7 +167,7 @@ class Ladder:
         """All outputs of all experiments, and the noise levels that this suggests."""
         for experiment in self.data.experiments:
             for name, series in experiment.outputs.items():
-                if series.distinct >= 4:
+                if series.distinct >= MIN_TIMES:
                     self.smoothed[experiment.name, name] = fit_output(series.times, series.values, series.sds)
         levels = []
         for number, name in enumerate(self.misfit.outputs):
@@ -186,7 +192,7 @@ class Ladder:
     def propose(self, experiment: Experiment, rung: Rung) -> list[Candidate]:
         """Candidates of one experiment by itself."""
         assert self.library is not None
-        flow = experiment.flow(self.model)
+        flow = self.flows[experiment.name]
         result: list[Candidate] = []
         for points in (1, 2) if rung.pairs else (1,):
             fibre = self.library.fibre(points)
@@ -238,7 +244,7 @@ class Ladder:
                     if other == number:
                         begins[experiment] = candidate.z[:n]
                     elif theirs:
-                        nearest = min(theirs, key=lambda c: _far(c.z[n:], candidate.z[n:]))
+                        nearest = min(theirs, key=lambda c: distance(c.z[n:], candidate.z[n:]))
                         begins[experiment] = nearest.z[:n]
                 if len(begins) == len(found):
                     z = [
@@ -331,37 +337,27 @@ class Ladder:
     def other_roots(self, fibre: Fibre, z: np.ndarray) -> tuple[list[np.ndarray], list[np.ndarray]]:
         """Real roots that share the square system's derivatives with z at a few times: inside the bounds, outside."""
         experiment, system = self.data.experiments[0], fibre.system
-        flow = experiment.flow(self.model)
-        states, parameters = self.full(z)
+        flow, parameters = self.flows[experiment.name], z[len(z) - len(self.model.parameters) :]
+        own = {unknown.name: z[i] for i, unknown in enumerate(self.misfit.unknowns) if unknown.experiment is not None}
+        states = [own.get(name, 0.0) for name in self.model.states]  # what is known, the flow puts in
         times = experiment.start + np.array(ALTERNATIVE_PLACES) * (experiment.end - experiment.start)
-        run = flow.run(parameters, states, times, start=experiment.start, sensitivities=False, free_states=True)
+        run = flow.run(parameters, states, times, start=experiment.start, sensitivities=False)
         if run.outcome is not Outcome.COMPLETED:
             return [], []
         everything = np.concatenate([run.states[:, :, 0], np.tile(parameters, (len(times), 1))], axis=1)
         inputs, fixed = shooting.input_series(system, experiment, times), fibre.at.fixed
         data, _ = system.evaluate(everything[:, system.columns], inputs, fixed)
         shots = [shooting.Shot((float(t),), "optimum") for t in times]
-        targets = shooting.Targets(data, inputs, fixed)
+        targets = Targets(data, inputs, fixed)
         found = proposals.roots(fibre, shots, targets, flow, experiment.start, Census(), self.options.seed, 2)
         candidates = self.combined([found])
         inside, _ = proposals.within(candidates, self.frame, Census())
-        near = {candidate.shot for candidate in inside}
-        outside = [c for c in candidates if c.shot not in near or np.any(self.frame.inside(c.z) != c.z)]
+        outside = [c for c in candidates if np.any(self.frame.inside(c.z) != c.z)]
         parts = []
         for part in (inside, outside):
             ranked = proposals.ranked(part, self.misfit, self.frame, self.levels, Census())
-            parts.append([c.z for c in ranked if _far(c.z, z) > 0.02][: 2 * len(fibre)])
+            parts.append([c.z for c in ranked if distance(c.z, z) > ALIKE][: 2 * len(fibre)])
         return parts[0], parts[1]
-
-    def full(self, z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """All initial states and parameters of the first experiment."""
-        experiment = self.data.experiments[0]
-        parameters = np.array(z[len(z) - len(self.model.parameters) :])
-        own = {u.name: z[i] for i, u in enumerate(self.misfit.unknowns) if u.experiment == experiment.name}
-        flow = experiment.flow(self.model)
-        states = np.array([own.get(name, 0.0) for name in self.model.states])
-        run = flow.run(parameters, states, [experiment.start], start=experiment.start, sensitivities=False)
-        return (run.states[0, :, 0] if len(run.states) else states), parameters
 
     # --- the end ---
 
@@ -431,7 +427,7 @@ class Ladder:
         kept: list[Refined] = []
         for one in [*(optimum.refined for optimum in self.optima), *self.elsewhere]:
             equal = abs(one.cost - best.cost) <= EQUAL and one.ending.settled
-            if equal and all(_far(one.z, other.z) > 0.02 for other in (best, *kept)):
+            if equal and all(distance(one.z, other.z) > ALIKE for other in (best, *kept)):
                 kept.append(one)
         known = self.library.verdict.solutions if self.library is not None else None
         inside = sorted(kept, key=lambda one: bool(np.any(self.frame.inside(one.z) != one.z)))
@@ -442,11 +438,6 @@ class Ladder:
             return None
         sources = tuple(c.shot.estimator or c.start for c in self.cloud)
         return Candidates(np.array([c.z for c in self.cloud]), np.array([c.cost for c in self.cloud]), sources)
-
-
-def _far(one: np.ndarray, other: np.ndarray) -> float:
-    """The largest difference of two vectors, relative to each entry."""
-    return float(np.max(np.abs(one - other) / np.maximum(np.maximum(np.abs(one), np.abs(other)), 1e-12), initial=0.0))
 
 
 def _provenance(candidate: Candidate, rung: str) -> Provenance:
