@@ -29,7 +29,7 @@ from typing import NamedTuple
 import numpy as np
 
 from odejet.algebra.system import SquareSystem, Targets
-from odejet.jets.kernel import TABLES, Layout, expand, lay_out, prepare, run
+from odejet.jets.kernel import TABLES, Layout, lay_out, prepare, run
 from odejet.jets.lanes import entry, inlined, kernel, peek, pointer, poke, reciprocal
 
 _COMPLEX_TABLES = tuple(table.astype(complex) for table in TABLES)
@@ -119,9 +119,13 @@ class _Work(NamedTuple):
     slopes: np.ndarray
 
 
-@kernel
-def load_point(c, layout, program, parameters, states, z, work, pointers):
-    """Order zero of everything at z, and the series of the inputs."""
+@inlined
+def evaluate(c, layout, program, parameters, states, z, work, pointers):
+    """The series of right-hand sides and outputs where those of the states are given in z.
+
+    Coefficients of states beyond order zero get no tangents: what those would be follows from the tangents of order
+    zero, since the derivative of coefficient k by coefficient j depends on k - j alone.
+    """
     lanes, orders, rows = layout.lanes, program.order + 1, len(program.rows)
     for i in range(len(states)):
         if program.places[i, 0] >= 0:
@@ -135,32 +139,16 @@ def load_point(c, layout, program, parameters, states, z, work, pointers):
             poke(c, place, work.moving[rows + i * orders + k])
             poke(c, place + lanes - 1, work.motion[rows + i * orders + k])
     prepare(c, layout, program.constants, parameters, states, pointers, program.modulus)
-    expand(c, layout, 0j, np.int64(0), len(layout.code), pointers, program.modulus)
-
-
-@kernel
-def raise_orders(c, layout, program, z, work, pointers, given):
-    """The series of right-hand sides and outputs, where coefficients of states are `given` in z or else are computed.
-
-    Coefficients that are given have no tangents beyond order zero: what their tangents would be follows from those of
-    order zero, since the derivative of coefficient k by coefficient j depends on k - j alone.
-    """
-    lanes = layout.lanes
     code, terms = pointer(layout.code), pointer(layout.terms)
-    for k in range(program.order + 1):
+    for k in range(orders):
         run(c, code, terms, layout.split[0], len(layout.code), k, layout.dynamic, lanes, pointers, program.modulus)
-        if k < program.order:
-            for i in range(len(layout.states)):
-                place = program.places[i, k + 1]
-                if place >= 0:
-                    row = layout.states[i] + (k + 1) * lanes
-                    if given:
-                        for lane in range(lanes):
-                            work.rates[i, k, lane] = peek(c, row + lane)
-                            poke(c, row + lane, 0j)
-                        poke(c, row, z[place])
-                    else:
-                        z[place] = peek(c, row)
+        for i in range(len(states)):
+            if k < program.order and program.places[i, k + 1] >= 0:
+                row = layout.states[i] + (k + 1) * lanes
+                for lane in range(lanes):
+                    work.rates[i, k, lane] = peek(c, row + lane)
+                    poke(c, row + lane, 0j)
+                poke(c, row, z[program.places[i, k + 1]])
 
 
 @kernel
@@ -321,8 +309,7 @@ def correct(c, layout, program, parameters, states, work, pointers, reach, rough
     enough = 1e-13 if last else 1e-9
     first, before = 0.0, 0.0
     for iteration in range(12 if last else 4):
-        load_point(c, layout, program, parameters, states, z, work, pointers)
-        raise_orders(c, layout, program, z, work, pointers, True)
+        evaluate(c, layout, program, parameters, states, z, work, pointers)
         fill(c, layout, program, z, work)
         size, backward = correction(work, len(program.rows))
         holds = backward < _ROUNDING
@@ -399,9 +386,6 @@ def advance(work, times):
 def follow(c, layout, program, parameters, states, path, work, pointers, settings):
     """One path: outcome, last correction, steps, evaluations."""
     times, reach, total, known, largest = np.zeros(NEXT + 1), settings.reach, 0, 0, 0.0
-    move(path, 0.0, work)
-    load_point(c, layout, program, parameters, states, work.points[NEXT], work, pointers)
-    raise_orders(c, layout, program, work.points[NEXT], work, pointers, False)
     for i in range(len(work.step)):
         work.sizes[i] = max(abs(work.points[NEXT, i]), 1e-100)
         largest = max(largest, work.sizes[i])
@@ -442,9 +426,8 @@ def follow(c, layout, program, parameters, states, path, work, pointers, setting
 @entry
 def follow_all(layout, program, parameters, states, starts, paths, tables, settings):
     """Every path from its start; all arrays lead with the path."""
-    count, unknowns = starts.shape
-    n, moving = unknowns + np.sum(program.places[:, 1:] >= 0), paths[0].shape[1]
-    lifted = n - unknowns
+    count, n = starts.shape
+    moving = paths[0].shape[1]
     work = _Work(
         np.zeros(n, np.complex128),
         np.zeros(n, np.complex128),
@@ -463,18 +446,18 @@ def follow_all(layout, program, parameters, states, starts, paths, tables, setti
     )
     memory = np.zeros(layout.size, np.complex128)
     c, pointers = pointer(memory), (pointer(tables[0]), pointer(tables[1]), pointer(tables[1]))
-    roots, outcomes, errors = np.zeros((count, unknowns), np.complex128), np.zeros(count, np.int64), np.zeros(count)
+    roots, outcomes, errors = np.zeros((count, n), np.complex128), np.zeros(count, np.int64), np.zeros(count)
     spent = np.zeros((count, 2), np.int64)
     for p in range(count):
         path = (paths[0][p], paths[1][p], paths[2][p], paths[3][p])
-        for i in range(unknowns):
-            work.points[NEXT, lifted + i] = starts[p, i]
+        for i in range(n):
+            work.points[NEXT, i] = starts[p, i]
         outcome, error, steps, evaluations = follow(
             c, layout, program, parameters, states, path, work, pointers, settings
         )
         outcomes[p], errors[p], spent[p, 0], spent[p, 1] = outcome, error, steps, evaluations
-        for i in range(unknowns):
-            roots[p, i] = work.points[NEXT if outcome == 0 else HERE, lifted + i]
+        for i in range(n):
+            roots[p, i] = work.points[NEXT if outcome == 0 else HERE, i]
     memory[0] = 0  # the pointer above does not keep the memory alive
     return roots, outcomes, errors, spent
 
@@ -507,11 +490,12 @@ def track(
         program,
         everything[n:].copy(),
         everything[:n].copy(),
-        np.ascontiguousarray(starts, dtype=complex),
+        _lifted(system, program, starts, begin),
         paths,
         _COMPLEX_TABLES,
         settings,
     )
+    roots = np.ascontiguousarray(roots[:, -len(system.columns) :])
     return Paths(roots, outcomes, errors, spent[:, 0], spent[:, 1])
 
 
@@ -526,6 +510,16 @@ def _program(system: SquareSystem, layout: Layout) -> _Program:
     own[system.columns] = order * len(moving) + np.arange(len(system.columns))
     places[:, 0] = own[:n]
     return _Program(system.tape.constant_values.astype(complex), system.row_array, places, own[n:].copy(), order)
+
+
+def _lifted(system: SquareSystem, program: _Program, starts: np.ndarray, begin: Targets) -> np.ndarray:
+    """All unknowns at the start of each path: coefficients of the states as they follow from those of the system."""
+    series = system.series(starts.astype(complex), begin.inputs, begin.fixed)
+    lifted = program.places[:, 1:] >= 0
+    everything = np.empty((len(starts), np.sum(lifted) + starts.shape[1]), dtype=complex)
+    everything[:, program.places[:, 1:][lifted]] = series[:, :, 1:][:, lifted]
+    everything[:, np.sum(lifted) :] = starts
+    return everything
 
 
 def _flat(targets: Targets) -> np.ndarray:
