@@ -34,7 +34,7 @@ PATIENCE = 4000
 LEAST = 40_000
 """The same for all targets together, where they are few."""
 ARRIVALS = 4
-"""Roots carried to a target from elsewhere, for each root that it should have."""
+"""Roots carried to a target from elsewhere that are followed to its data, for each root that it should have."""
 DETOURS = (0.3, 1.0)
 """Sizes of the complex detour between estimates at the same time."""
 NEARBY, FAR = (2000, 50), (20_000, 2000)
@@ -150,6 +150,8 @@ class _Search:
 
     def approach(self, points: np.ndarray, owners: np.ndarray) -> None:
         """Paths from the data that points solve to those of the targets that own them."""
+        if not len(points):
+            return
         inputs = self.targets.inputs[owners]
         data, _ = self.system.evaluate(points, inputs, self.targets.fixed)
         # A start that cannot be evaluated leads nowhere.
@@ -157,7 +159,6 @@ class _Search:
         points, inputs, data, owners = points[good], inputs[good], data[good], owners[good]
         if len(points):
             self.follow(points, Targets(data, inputs, self.targets.fixed), owners, NEAR)
-            self.keep(points, owners)
 
     def follow(
         self,
@@ -183,6 +184,8 @@ class _Search:
 
     def keep(self, carried: np.ndarray, owners: np.ndarray) -> None:
         """Carried roots that solve their equations as they are, though Newton's method may not have stayed there."""
+        if not len(owners):
+            return
         residuals = self.system.residuals(carried, self.targets[owners])
         for root, i in zip(carried[residuals < SOLVED], owners[residuals < SOLVED], strict=True):
             self.found[i] = merge(np.concatenate([self.found[i], root[None]]))
@@ -198,22 +201,21 @@ class _Search:
         """Real roots of leaders carried by the flow to leaders that want them, and from there to their data."""
         if self.flow is None or self.times is None:
             return
-        limit = ARRIVALS * len(self.fibre)
         for i in self.leaders:
             if i in self.doubtful:
                 continue
             for k, root in enumerate(Solution(self.found[i], {}).real()):
-                wanted = [j for j in self.leaders if self.wants(j, limits)]
-                wanted = [j for j in wanted if j != i and self.arrivals[j] < limit]
-                if not wanted or (i, k, limits) in self.sent:
+                wanted = np.array([j for j in self.leaders if j != i and self.wants(j, limits)], dtype=np.int64)
+                if not len(wanted) or (i, k, limits) in self.sent:
                     continue
                 self.sent.add((i, k, limits))
-                times = self.times[wanted]
-                reached, starts = self.carried(root, self.times[i], times, limits)
-                if len(reached):
-                    owners = np.array(wanted)[reached]
-                    self.arrivals[owners] += 1
-                    self.approach(starts, owners)
+                reached, starts = self.carried(root, self.times[i], self.times[wanted], limits)
+                owners = wanted[reached]
+                self.keep(starts, owners)
+                # The many false roots of ill-conditioned targets must not keep true ones from being looked at.
+                early = self.arrivals[owners] < ARRIVALS * len(self.fibre)
+                self.arrivals[owners] += 1
+                self.approach(starts[early], owners[early])
 
     def carried(
         self, root: np.ndarray, start: float, times: np.ndarray, limits: tuple[int, int]
