@@ -21,13 +21,13 @@ from odejet.coordinates import Bounds
 from odejet.data import Data
 from odejet.errors import DataError
 from odejet.expressions import ModelError
-from odejet.ladder import Ladder, Options
+from odejet.ladder import LIMITS, Ladder, Options
 from odejet.model import Model
 from odejet.progress import Progress
 from odejet.result import Fit
 from odejet.smooth.threads import one_thread
 
-EFFORTS = ("quick", "auto", "full")
+EFFORTS = tuple(LIMITS)
 
 
 def fit(
@@ -44,17 +44,19 @@ def fit(
     weights: str = "likelihood",
     refine: bool = True,
     estimators: Sequence[str] | None = None,
+    time_limit: float | None = None,
 ) -> Fit:
     """Every parameter and initial condition of a model, from data alone.
 
     `bounds` is one pair for all unknowns or one per name, `positive` a truth value or names; neither is needed.
     `noise` per output, or one for all: a number is a known sd, "2%" a known relative sd, "relative" an unknown one;
     without it sds come from the data or are estimated.  `effort` moves how much is tried: "quick" ends after a few
-    shooting times, "auto" when the answer is certified, "full" tries all of it.  A fit runs on one core whatever `jobs`
-    allows; many data sets use many cores through `fit_many`.  `weights="none"`, `refine=False` and
-    `estimators` are for comparisons with other methods.
+    shooting times, "auto" when the answer is certified, "full" tries all of it.  What is tried is counted, so that the
+    answer does not depend on the speed of the machine unless it takes longer than `time_limit` seconds.  A fit runs on
+    one core whatever `jobs` allows; many data sets use many cores through `fit_many`.  `weights="none"`,
+    `refine=False` and `estimators` are for comparisons with other methods.
     """
-    options = _checked(seed, jobs, effort, refine, weights, estimators)
+    options = _checked(seed, jobs, effort, refine, weights, estimators, time_limit)
     with Progress(progress) as told:
         ladder = Ladder(model, data, bounds, positive or False, noise, options, told)
         try:
@@ -68,7 +70,13 @@ def fit(
 
 
 def _checked(
-    seed: int, jobs: int, effort: str, refine: bool, weights: str, estimators: Sequence[str] | None
+    seed: int,
+    jobs: int,
+    effort: str,
+    refine: bool,
+    weights: str,
+    estimators: Sequence[str] | None,
+    time_limit: float | None,
 ) -> Options:
     if effort not in EFFORTS:
         raise ModelError(f"effort must be one of {', '.join(EFFORTS)}, not {effort!r}")
@@ -77,7 +85,10 @@ def _checked(
             raise ModelError(f"{name} must be a whole number of at least {least}, not {value!r}")
     if isinstance(estimators, str):
         raise ModelError("estimators must be a list of names, such as ['aaa']")
-    return Options(seed, jobs, effort, bool(refine), weights, None if estimators is None else tuple(estimators))
+    limit = LIMITS[effort] if time_limit is None else time_limit
+    if isinstance(limit, bool) or not isinstance(limit, int | float) or not limit > 0:
+        raise ModelError(f"time_limit must be a positive number of seconds, not {time_limit!r}")
+    return Options(seed, effort, bool(refine), weights, None if estimators is None else tuple(estimators), float(limit))
 
 
 @dataclass(frozen=True)

@@ -57,6 +57,8 @@ ROUGH_POINTS = 30
 """Measurements per series that are compared at a glance."""
 
 _FLOOR = 16 * float(np.finfo(float).eps)  # of the largest value: what rounding leaves in a simulated output
+_DECADES = 1e3  # the largest value beside the median of an output that spans decades
+_NEARBY, _DIP = 50, 0.1  # rounding is relative to the largest values of such a part of a series, times this
 _RELATIVE_FLOOR = 1e-3  # of the largest value: relative noise does not vanish where the signal crosses zero
 
 
@@ -331,6 +333,16 @@ class Misfit:
                 chosen = np.unique(np.linspace(0, size - 1, points).round().astype(int))
             parts = {name: getattr(block, name)[chosen] for name in ("times", "values", "shapes")}
             blocks.append(replace(block, **parts))
+        return self._of(blocks, levels, effort)
+
+    def by_rounding(self) -> Misfit | None:
+        """The misfit with residuals relative to the output at the time, as rounding is; None where this is no other."""
+        if not self._plain or not self.weighted or not any(_spans_decades(self.values[rows]) for rows in self.groups):
+            return None
+        unknown = np.full(len(self.outputs), math.nan)
+        return self._of([replace(block, shapes=_sizes_nearby(block.values)) for block in self._blocks], unknown, None)
+
+    def _of(self, blocks: list[_Block], levels: np.ndarray | None, effort: Effort | None) -> Misfit:
         part = object.__new__(Misfit)
         part.__dict__.update(self.__dict__)
         if effort is not None:
@@ -339,6 +351,19 @@ class Misfit:
             part.known = np.array(levels, dtype=float)
         part._assemble(blocks)
         return part
+
+
+def _spans_decades(values: np.ndarray) -> bool:
+    sizes = np.abs(values)
+    return bool(len(sizes) and sizes.max() > _DECADES * np.median(sizes))
+
+
+def _sizes_nearby(values: np.ndarray) -> np.ndarray:
+    """How large an output is around each of its measurements: what crosses zero there is rounded like the rest."""
+    sizes, reach = np.abs(values), max(len(values) // _NEARBY, 1)
+    padded = np.pad(sizes, reach, mode="edge")
+    nearby = np.lib.stride_tricks.sliding_window_view(padded, 2 * reach + 1).max(axis=1)
+    return np.where(nearby > 0, np.maximum(sizes, _DIP * nearby), sizes.max(initial=0.0) or 1.0)
 
 
 def _unknowns(model: Model, experiments: Sequence[Experiment]) -> tuple[Unknown, ...]:
