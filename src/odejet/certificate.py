@@ -108,8 +108,7 @@ def _rivals(best: Refined, optima: Sequence[Refined]) -> tuple[int, int]:
 
 def vague(refined: Refined, frame: Coordinates) -> bool:
     """Whether some direction that the data determine at all is determined to no better than a factor."""
-    free = ~refined.held
-    jacobian = refined.jacobian[:, free] * frame.slopes(refined.z)[free]
+    jacobian = refined.jacobian * frame.slopes(refined.z)
     if not jacobian.size:
         return False
     sizes = np.linalg.svd(jacobian, compute_uv=False)

@@ -22,10 +22,10 @@ from odejet.data import Data, checked
 from odejet.flow import Flow
 from odejet.misfit import Misfit
 from odejet.model import Model
-from odejet.multistart import multistart
+from odejet.multistart import CONFIRMING, multistart
 from odejet.optima import Optima
 from odejet.proposals import ALL, FEW, Proposer, Rung, combined
-from odejet.refine import Ending, Refined, refine
+from odejet.refine import MAX_EVALUATIONS, Ending, Refined, refine
 from odejet.result import Candidates, Certificate, Fit, Identifiability, Provenance
 from odejet.smooth import Smoothed, fit_output
 from odejet.smooth.series import MIN_TIMES
@@ -37,6 +37,8 @@ if TYPE_CHECKING:
 BOX = "multistart"
 STARTS = {"auto": 384, "full": 4096}
 """Starts in the box."""
+FIRST_EVALUATIONS, BEHIND = 150, 10.0
+"""A refinement that is behind the best by so much after so many evaluations is given up."""
 AGREE = 8
 """Starts in the box that must agree: a broad basin of a poor fit is found by several before a narrow good one."""
 LIMITS = {"quick": 60.0, "auto": 120.0, "full": 1200.0}
@@ -79,7 +81,7 @@ class Ladder:
         self.smoothed: dict[tuple[str, str], Smoothed] = {}
         self.levels = self.misfit.scales
         self.library: Library | None = None
-        self.confirmed = self.interrupted = False
+        self.searched = self.confirmed = self.interrupted = False
         self.certificate = Certificate()
 
     @cached_property
@@ -109,6 +111,8 @@ class Ladder:
                     self.alternatives()
             if (self.certified() and self.options.effort != "full") or not self.left:
                 return
+            if self.searched and self.doubtful():
+                return  # too many valleys to be sure of the best, which other starts would not change
 
     @property
     def several(self) -> bool:
@@ -189,8 +193,14 @@ class Ladder:
                 return
 
     def refined(self, z: np.ndarray) -> Refined:
+        """Where a start leads; one that is far behind the best after a while is not followed to the end."""
         self.tried.append(z)
-        found = refine(self.misfit, z, levels=self.levels, time_limit=self.left, frame=self.frame)
+        best = self.optima.best
+        goal = math.inf if best is None else best.refined.cost + BEHIND
+        further = partial(refine, self.misfit, levels=self.levels, frame=self.frame)
+        found = further(z, time_limit=self.left, max_evaluations=FIRST_EVALUATIONS)
+        if found.ending is Ending.EVALUATION_LIMIT and found.cost <= goal:
+            found = further(found.z, time_limit=self.left, max_evaluations=MAX_EVALUATIONS - FIRST_EVALUATIONS)
         self.census.add("refinements", found.ending.name.lower().replace("_", " "))
         return found
 
@@ -206,13 +216,24 @@ class Ladder:
             unbounded = bounds is None and not self.model.bounds
             scale = np.abs(best.refined.z) if best is not None and unbounded else None
             starts, seed = STARTS[effort], self.options.seed
-            found = multistart(self.misfit, bounds, positive, scale, None, seed, starts, self.left, agree=AGREE)
+            found = multistart(
+                self.misfit,
+                bounds,
+                positive,
+                scale,
+                None,
+                seed,
+                starts,
+                self.left,
+                agree=AGREE,
+                before=self.optima.refined,
+            )
             self.census.add("refinements", "of multistart", len(found))
             for one in found:
                 self.optima.add(one, Provenance(BOX, start="multistart"))
             self.sharpen()
-        now = self.optima.best
-        self.confirmed = now is not None and sum(o.cost - now.refined.cost <= SAME for o in found) >= 2
+        self.searched, now = True, self.optima.best
+        self.confirmed = now is not None and sum(o.cost - now.refined.cost <= SAME for o in found) >= CONFIRMING
 
     def alternatives(self) -> None:
         """Other roots at the optimum's own derivatives, as starts: other solutions, or better optima.

@@ -56,6 +56,7 @@ FEWEST = 10
 ROUGH_POINTS = 30
 """Measurements per series that are compared at a glance."""
 
+_ORDINARY_STEPS, _STIFF_WORK = 250, 4  # steps beyond which a simulation counts as more, and what stiffness adds
 _FLOOR = 16 * float(np.finfo(float).eps)  # of the largest value: what rounding leaves in a simulated output
 _DECADES = 1e3  # the largest value beside the median of an output that spans decades
 _NEARBY, _DIP = 50, 0.1  # rounding is relative to the largest values of such a part of a series, times this
@@ -80,6 +81,7 @@ class Evaluation:
     outcome: Outcome
     message: str
     reached: float  # the fraction of the time span that was simulated, the least of all experiments
+    work: int = 1  # in units of an ordinary simulation
 
     @property
     def complete(self) -> bool:
@@ -238,7 +240,7 @@ class Misfit:
         """Residuals at z and, unless it is not wanted, their derivative."""
         residuals, size = np.empty(len(self.values)), len(z)
         derivative = np.zeros((len(self.values), size)) if jacobian else None
-        first = size - len(self.model.parameters)
+        first, work = size - len(self.model.parameters), 1
         for course in self._courses:
             states = course.states.copy()
             states[course.places] = z[course.entries]
@@ -252,9 +254,10 @@ class Misfit:
                 max_steps=self.effort.max_steps,
                 stiff_steps=self.effort.stiff_steps,
             )
+            work += run.steps // _ORDINARY_STEPS + (_STIFF_WORK if run.method != "taylor" else 0)
             if run.outcome is not Outcome.COMPLETED:
                 reached = (run.time - course.start) / max(course.end - course.start, 1e-300)
-                return Evaluation(None, None, run.outcome, run.message, float(min(max(reached, 0.0), 1.0)))
+                return Evaluation(None, None, run.outcome, run.message, float(min(max(reached, 0.0), 1.0)), work)
             for rows, output, positions in course.rows:
                 residuals[rows] = run.outputs[positions, output, 0]
                 if derivative is not None:
@@ -264,7 +267,7 @@ class Misfit:
             residuals /= self.shapes
             if derivative is not None:
                 derivative /= self.shapes[:, None]
-        return Evaluation(residuals, derivative, Outcome.COMPLETED, Outcome.COMPLETED.value, 1.0)
+        return Evaluation(residuals, derivative, Outcome.COMPLETED, Outcome.COMPLETED.value, 1.0, work)
 
     # --- noise and likelihood ---
 
@@ -307,10 +310,16 @@ class Misfit:
             return math.inf
         return self.cost(evaluation.residuals, levels)
 
-    def screen(self, candidates: Sequence[np.ndarray] | np.ndarray, levels: np.ndarray | None = None) -> np.ndarray:
-        """The costs of many candidates on a few of the times, simulated roughly: for ranking, at 0.1 ms each."""
-        rough = self.window(1.0, ROUGH_POINTS, effort=GLANCE)
-        return np.array([rough.score(z, levels) for z in candidates])
+    def screen(self, candidates: Sequence[np.ndarray], levels: np.ndarray | None = None) -> np.ndarray:
+        """The costs of many candidates on a few of the times, simulated roughly: for ranking, at 0.1 ms each.
+
+        A stiff one may need a second look, which finds out that it is stiff.
+        """
+        glance, rough = (self.window(1.0, ROUGH_POINTS, effort=effort) for effort in (GLANCE, ROUGH))
+        costs = np.array([glance.score(z, levels) for z in candidates])
+        for i in np.flatnonzero(~np.isfinite(costs)):
+            costs[i] = rough.score(candidates[i], levels)
+        return costs
 
     # --- parts ---
 

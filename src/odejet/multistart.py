@@ -37,6 +37,9 @@ POINTS = 30
 AGREEMENT = 1e-3
 """Two optima are the same if their negative log-likelihoods differ by less."""
 
+CONFIRMING = 2
+"""Starts of a search that must lead to an optimum which another search has found."""
+
 _PART_EVALUATIONS = (15, 20, 50)
 _PART_PRECISION = 1e-3
 _PROMISING = 1.5  # a followed start is refined if its rms on the coarse data is below the best so far times this
@@ -68,18 +71,20 @@ def multistart(
     goal: float = -math.inf,
     agree: int = 3,
     candidates: Sequence[np.ndarray] = (),
+    before: Sequence[Refined] = (),
 ) -> list[Refined]:
     """The optima that were found, best first; the same for the same seed, as far as time allows.
 
     The search ends when an optimum's cost is at most `goal` or its residuals are down to rounding, when the best one
     was reached from `agree` starts and its residuals have no memory, when `starts` are used up or when the time is
     over.  `scale` is the size of each unknown, known or guessed: where there are no bounds starts lie around it.
-    `levels` are noise levels to begin the refinements with; `candidates` are starts that go before those drawn.
+    `levels` are noise levels to begin the refinements with; `candidates` are starts that go before those drawn;
+    `before` are optima of other searches, which count towards `agree` once two starts of this one lead there too.
     """
     deadline = time.perf_counter() + time_limit
     sizes = np.ones(len(misfit.unknowns)) if scale is None else np.asarray(scale, dtype=float)
     frame = coordinates.choose(misfit.unknowns, sizes, bounds, positive, misfit.model.bounds)
-    search = _Search(misfit, frame, levels, deadline)
+    search = _Search(misfit, frame, levels, deadline, before)
     given = [frame.inside(np.array(candidates, dtype=float))] if len(candidates) else []
     for batch in itertools.chain(given, _batches(frame, sizes, starts, np.random.default_rng(seed))):
         for followed in search.best(batch):
@@ -92,8 +97,16 @@ def multistart(
 class _Search:
     """The optima so far, and the parts of the data on which starts are followed."""
 
-    def __init__(self, misfit: Misfit, frame: Coordinates, levels: np.ndarray | None, deadline: float) -> None:
+    def __init__(
+        self,
+        misfit: Misfit,
+        frame: Coordinates,
+        levels: np.ndarray | None,
+        deadline: float,
+        before: Sequence[Refined],
+    ) -> None:
         self.misfit, self.frame, self.levels, self.deadline = misfit, frame, levels, deadline
+        self.before = before
         self.parts = [misfit.window(horizon, POINTS, misfit.scales, ROUGH) for horizon in HORIZONS]
         self.early = self.parts[1].window(1.0, effort=GLANCE)
         self.found: list[Refined] = []
@@ -107,8 +120,12 @@ class _Search:
         best = self.found[0]
         if best.cost <= goal or best.ending is Ending.EXACT:
             return True
-        same = sum(other.cost - best.cost <= AGREEMENT and other.ending.settled for other in self.found)
-        return same >= agree and self.plausible(best)
+        own, others = (
+            sum(abs(other.cost - best.cost) <= AGREEMENT and other.ending.settled for other in optima)
+            for optima in (self.found, self.before)
+        )
+        better = any(other.cost < best.cost - AGREEMENT for other in self.before)
+        return own >= min(CONFIRMING, agree) and own + others >= agree and not better and self.plausible(best)
 
     def plausible(self, refined: Refined) -> bool:
         """Whether what is left may be noise: several starts may agree on a wrong optimum."""
@@ -166,7 +183,7 @@ class _Search:
 
     @property
     def best_cost(self) -> float:
-        return self.found[0].cost if self.found else math.inf
+        return min((one.cost for one in (*self.found[:1], *self.before)), default=math.inf)
 
     def refined(self, z: np.ndarray, evaluations: int) -> Refined:
         left = self.deadline - time.perf_counter()
