@@ -67,5 +67,5 @@ def alternatives(
     parts = []
     for part in (inside, outside):
         ranked = candidates.ranked(part, misfit, frame, levels, Census())
-        parts.append([c.z for c in ranked if distance(c.z, z) > ALIKE][: 2 * len(fibre)])
+        parts.append([c.z for c in ranked if distance(c.z, z) > ALIKE])
     return Alternatives(*parts)

@@ -14,7 +14,7 @@ import numpy as np
 
 from odejet import candidates, coordinates
 from odejet.algebra.library import Library, library
-from odejet.alternatives import alternatives
+from odejet.alternatives import Alternatives, alternatives
 from odejet.candidates import Candidate, Census
 from odejet.certificate import SAME, Evidence, certify, like_noise, vague
 from odejet.coordinates import Bounds
@@ -24,7 +24,7 @@ from odejet.misfit import Misfit
 from odejet.model import Model
 from odejet.multistart import CONFIRMING, multistart
 from odejet.optima import Optima
-from odejet.proposals import ALL, FEW, Proposer, Rung, combined
+from odejet.proposals import ALL, FEW, MANY_ROOTS, Proposer, Rung, combined
 from odejet.refine import MAX_EVALUATIONS, Ending, Refined, refine
 from odejet.result import Candidates, Certificate, Fit, Identifiability, Provenance
 from odejet.smooth import Smoothed, fit_output
@@ -41,6 +41,8 @@ FIRST_EVALUATIONS, BEHIND = 150, 10.0
 """A refinement that is behind the best by so much after so many evaluations is given up."""
 AGREE = 8
 """Starts in the box that must agree: a broad basin of a poor fit is found by several before a narrow good one."""
+ALTERNATIVES, SPARE = 4, 3
+"""Other roots that are refined in search of a better optimum, and for each solution that is still to be found."""
 LIMITS = {"quick": 60.0, "auto": 120.0, "full": 1200.0}
 """Seconds after which a fit gives up, unless told otherwise; what it tries is counted and mostly ends long before."""
 
@@ -106,18 +108,23 @@ class Ladder:
             self.smooth()
         for step in self.steps():
             step()
-            if not self.certified() or self.several or self.options.effort == "full":
-                with self.stage("alternatives"):
-                    self.alternatives()
-            if (self.certified() and self.options.effort != "full") or not self.left:
-                return
-            if self.searched and self.doubtful():
-                return  # too many valleys to be sure of the best, which other starts would not change
+            if self.over():
+                break
+        if self.several > 1 and self.options.refine:
+            with self.stage("alternatives"):
+                self.find_others()
+
+    def over(self) -> bool:
+        """Whether further rungs would change nothing."""
+        if not self.left or (self.certified() and self.options.effort != "full"):
+            return True
+        # Where there are too many valleys to be sure of the best, other starts would not change it.
+        return self.searched and self.doubtful()
 
     @property
-    def several(self) -> bool:
-        """Whether the model has several solutions, all of which are wanted."""
-        return self.library is not None and (self.library.verdict.solutions or 1) > 1
+    def several(self) -> int:
+        """How many solutions the model has, as far as that is known."""
+        return (self.library.verdict.solutions or 1) if self.library is not None else 1
 
     def observed(self) -> Model:
         """The model with the outputs that were measured: what the others would tell is not known."""
@@ -172,6 +179,11 @@ class Ladder:
                 self.cloud += candidates.ranked(outside, self.misfit, self.frame, self.levels, self.census)
         with self.stage("refine"):
             self.refine_best(rung)
+        if self.options.refine and not self.certified() and self.doubtful():
+            with self.stage("alternatives"):
+                for start in self.other_roots(MANY_ROOTS).inside[:ALTERNATIVES]:
+                    if self.left and not self.enough():
+                        self.optima.add(self.refined(start), Provenance("other roots", start="algebra"))
 
     def refine_best(self, rung: Rung) -> None:
         """Refine ranked candidates until no more are needed."""
@@ -235,27 +247,38 @@ class Ladder:
         self.searched, now = True, self.optima.best
         self.confirmed = now is not None and sum(o.cost - now.refined.cost <= SAME for o in found) >= CONFIRMING
 
-    def alternatives(self) -> None:
-        """Other roots at the optimum's own derivatives, as starts: other solutions, or better optima.
-
-        Where the model itself has several solutions they are wanted wherever they are, also outside the bounds.
-        """
+    def other_roots(self, most: int | None = None) -> Alternatives:
+        """Other roots at the optimum's own derivatives, unless the system has more than `most`."""
         best = self.optima.best
-        if best is None or self.library is None or not self.options.refine or len(self.data.experiments) > 1:
+        if best is None or self.library is None or len(self.data.experiments) > 1:
+            return Alternatives([], [])
+        fibre, z = self.library.fibre(1), best.refined.z
+        if fibre is None or len(fibre) < 2 or (most is not None and len(fibre) > most):
+            return Alternatives([], [])
+        return alternatives(fibre, self.data, self.misfit, self.flows, z, self.frame, self.levels, self.options.seed)
+
+    def find_others(self) -> None:
+        """The other solutions of a model that has several, wherever they are, also outside the bounds."""
+        best, found = self.optima.best, self.other_roots()
+        if best is None:
             return
-        fibre = self.library.fibre(1)
-        if fibre is None or len(fibre) < 2 or not (self.several or self.doubtful()):
-            return
-        z, levels = best.refined.z, self.levels
-        found = alternatives(fibre, self.data, self.misfit, self.flows, z, self.frame, levels, self.options.seed)
-        for start in found.inside:
-            if self.left:
-                self.optima.add(self.refined(start), Provenance("other roots", start="algebra"))
-        if self.several:
-            free = coordinates.choose(self.misfit.unknowns, z, None, self.given[1])
-            for start in found.outside:
-                one = refine(self.misfit, start, levels=levels, time_limit=self.left, frame=free)
-                self.optima.elsewhere.append(one)
+        free = coordinates.choose(self.misfit.unknowns, best.refined.z, None, self.given[1])
+        for starts, frame in ((found.inside, self.frame), (found.outside, free)):
+            for start in starts[: SPARE * (self.several - 1)]:
+                if len(self.optima.others(self.frame, None)) >= self.several - 1 or not self.left:
+                    return
+                one = self.as_good(start, best.refined, frame)
+                if frame is self.frame:
+                    self.optima.add(one, Provenance("other roots", start="algebra"))
+                else:
+                    self.optima.elsewhere.append(one)
+
+    def as_good(self, z: np.ndarray, best: Refined, frame: coordinates.Coordinates) -> Refined:
+        """A root at the optimum's derivatives, refined unless it has the optimum's trajectory already."""
+        as_it_is = refine(self.misfit, z, max_evaluations=1, frame=frame)
+        if abs(as_it_is.cost - best.cost) <= SAME:
+            return replace(as_it_is, ending=best.ending)
+        return refine(self.misfit, z, levels=self.levels, time_limit=self.left, frame=frame)
 
     # --- the end ---
 

@@ -317,7 +317,7 @@ class Misfit:
         """
         glance, rough = (self.window(1.0, ROUGH_POINTS, effort=effort) for effort in (GLANCE, ROUGH))
         costs = np.array([glance.score(z, levels) for z in candidates])
-        for i in np.flatnonzero(~np.isfinite(costs)):
+        for i in np.flatnonzero(~np.isfinite(costs)).tolist():
             costs[i] = rough.score(candidates[i], levels)
         return costs
 

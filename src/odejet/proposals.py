@@ -20,8 +20,8 @@ from odejet.misfit import Misfit
 from odejet.model import Model
 from odejet.smooth import Smoothed
 
-MANY_ROOTS = 8
-"""Systems with more roots are solved at a few shooting times only, whatever the rung."""
+MANY_ROOTS, MANY_ROOTS_POINTS = 8, 4
+"""Systems with more roots are solved at very few shooting times only, whatever the rung."""
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ class Proposer:
             self.census.add("algebra", self.library.reason(points))
             return []
         if len(fibre) > MANY_ROOTS:
-            rung = replace(FEW, pairs=rung.pairs)
+            rung = replace(FEW, points=MANY_ROOTS_POINTS, pairs=rung.pairs)
         needed = shooting.orders_of(fibre.system)
         missing = [name for name in needed if (experiment.name, name) not in self.smoothed]
         if missing:

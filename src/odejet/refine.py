@@ -42,6 +42,7 @@ _BEND = 0.75  # a correction longer than this, relative to its step, comes from 
 _CORRECTIONS, _SETTLING = 6, 0.5  # how many, and by how much each must shorten the distance to the prediction
 _BETTER = 0.7  # how much closer a prediction must be before the curvature is used
 _CREEP, _CREEP_EVALUATIONS = 1e-4, 30  # a decrease that matters to nobody if it takes so many evaluations
+_LONG = 4  # times the work of an ordinary simulation that an evaluation may take without counting as more
 _APPROACH = 40  # evaluations to fit what can be simulated of a start that does not reach the end
 _WINDOW = 0.8  # of the time that a start reaches: what is fitted first, if it does not reach the end
 
@@ -136,6 +137,11 @@ class _Descent:
         self.tall = np.empty((0, 0))  # derivatives by theta, and a right-hand side
         self.blocks: list[np.ndarray] = []
 
+    @property
+    def used(self) -> int:
+        """What of the limit is used up: evaluations, or what they cost where simulations are long."""
+        return max(self.evaluations, self.work // _LONG)
+
     # --- the way ---
 
     def run(self, start: np.ndarray) -> Ending:
@@ -153,9 +159,9 @@ class _Descent:
         """Fit what can be simulated first: its optimum mostly reaches farther."""
         part = self.misfit.window(_WINDOW * reached, levels=self.levels)
         distinct = len(np.unique(part.times))
-        if part.points < len(self.theta) or distinct < 3 or self.work >= self.limit:
+        if part.points < len(self.theta) or distinct < 3 or self.used >= self.limit:
             return Ending.NO_START
-        budget = min(self.limit - self.work, _APPROACH)
+        budget = min(self.limit - self.used, _APPROACH)
         before = _Descent(part, self.frame, self.levels, self.deadline, budget, self.precision)
         ending = before.run(self.frame.back(self.theta))
         self.evaluations, self.work = self.evaluations + before.evaluations, self.work + before.work
@@ -280,7 +286,7 @@ class _Descent:
     def over(self) -> Ending | None:
         if time.perf_counter() > self.deadline:
             return Ending.TIME_LIMIT
-        return Ending.EVALUATION_LIMIT if self.work >= self.limit else None
+        return Ending.EVALUATION_LIMIT if self.used >= self.limit else None
 
     def end(self, stalled: bool = False) -> Ending:
         assert self.here is not None and self.here.residuals is not None
