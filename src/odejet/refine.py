@@ -42,7 +42,7 @@ _BEND = 0.75  # a correction longer than this, relative to its step, comes from 
 _CORRECTIONS, _SETTLING = 6, 0.5  # how many, and by how much each must shorten the distance to the prediction
 _BETTER = 0.7  # how much closer a prediction must be before the curvature is used
 _CREEP, _CREEP_EVALUATIONS = 1e-4, 30  # a decrease that matters to nobody if it takes so many evaluations
-_LONG = 4  # times the work of an ordinary simulation that an evaluation may take without counting as more
+_LONG = 3  # times the work of an ordinary simulation that an evaluation may take without counting as more
 _APPROACH = 40  # evaluations to fit what can be simulated of a start that does not reach the end
 _WINDOW = 0.8  # of the time that a start reaches: what is fitted first, if it does not reach the end
 
