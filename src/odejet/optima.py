@@ -31,6 +31,10 @@ SHARP = 8.0
 BLUNT = "the residuals are down to the rounding of the largest measurements, but not to that of the small ones"
 
 
+FLAT = 0.1
+"""A move that changes the residuals by less, in units of the noise, goes along a flat valley."""
+
+
 @dataclass(frozen=True)
 class Optimum:
     refined: Refined
@@ -95,7 +99,13 @@ class Optima:
         for one in [*self.refined, *self.elsewhere]:
             exact = one.ending is best.refined.ending is Ending.EXACT
             equal = exact or (one.ending.settled and abs(one.cost - best.refined.cost) <= EQUAL)
-            if equal and all(distance(one.z, other.z) > ALIKE for other in (best.refined, *kept)):
+            if equal and all(_apart(one, other) for other in (best.refined, *kept)):
                 kept.append(one)
         inside = sorted(kept, key=lambda one: bool(np.any(frame.inside(one.z) != one.z)))
         return inside[: known - 1] if known is not None else inside
+
+
+def _apart(one: Refined, other: Refined) -> bool:
+    """Whether two optima are different solutions, and not two ends of a valley that the data leave flat."""
+    move = one.jacobian @ (other.z - one.z)
+    return distance(one.z, other.z) > ALIKE and float(np.sqrt(move @ move)) > FLAT
