@@ -619,7 +619,9 @@ def test_a_fit_is_refused(measured, capsys, options, said):
 
 
 def test_a_fit_with_inputs_from_a_file(decay, capsys):
-    Path(decay).write_text(DECAY.replace("-k*x", "-k*x + u").replace("[outputs]", "[inputs]\nu = \"sampled\"\n\n[outputs]"))
+    Path(decay).write_text(
+        DECAY.replace("-k*x", "-k*x + u").replace("[outputs]", '[inputs]\nu = "sampled"\n\n[outputs]')
+    )
     times = np.linspace(0, 5, 121)
     exact = 2 * (0.4 + 2.6 * np.exp(-0.5 * times))  # of x' = 0.2 - x/2 from x = 3
     np.savetxt("data.csv", np.column_stack([times, exact]), delimiter=",", header="time,y", comments="")

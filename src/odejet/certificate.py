@@ -45,8 +45,6 @@ AGREEING = 2
 DENSE = 100
 """Measurements of every output that let a smoother tell noise from signal."""
 
-_RANK = 1e-12  # singular values of the Jacobian below this fraction of the largest are zero
-
 
 @dataclass(frozen=True)
 class Evidence:
@@ -106,13 +104,13 @@ def _rivals(best: Refined, optima: Sequence[Refined]) -> tuple[int, int]:
     return len(costs), 1 + int(np.count_nonzero(np.diff(costs) > SAME))
 
 
-def vague(refined: Refined, frame: Coordinates) -> bool:
-    """Whether some direction that the data determine at all is determined to no better than a factor."""
+def vague(refined: Refined, frame: Coordinates, unknowable: int = 0) -> bool:
+    """Whether some direction is determined to no better than a factor, beside those that no data can determine."""
     jacobian = refined.jacobian * frame.slopes(refined.z)
     if not jacobian.size:
         return False
     sizes = np.linalg.svd(jacobian, compute_uv=False)
-    return bool(np.any((sizes > _RANK * sizes[0]) & (sizes < 1 / VAGUE)))
+    return bool(np.any(sizes[: max(len(sizes) - unknowable, 0)] < 1 / VAGUE))
 
 
 def like_noise(misfit: Misfit, checks: FitCheck, smoothed: np.ndarray) -> list[str]:

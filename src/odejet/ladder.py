@@ -307,7 +307,7 @@ class Ladder:
             optima=self.optima.refined,
             smoothed=self.levels,
             confirmed=self.confirmed,
-            vague=vague(best.refined, self.frame),
+            vague=vague(best.refined, self.frame, len(verdict.fix) * len(self.data.experiments) if verdict else 0),
             blunt=self.optima.blunt,
             unknowable=tuple(u.label for u in self.misfit.unknowns if verdict and verdict[u.name].kind == "none"),
         )
