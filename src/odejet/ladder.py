@@ -268,9 +268,9 @@ class Ladder:
                 if len(self.optima.others(self.frame, None)) >= self.several - 1 or not self.left:
                     return
                 one = self.as_good(start, best.refined, frame)
-                if frame is self.frame:
+                if frame is self.frame and one.cost < best.refined.cost - SAME:
                     self.optima.add(one, Provenance("other roots", start="algebra"))
-                else:
+                else:  # not an independent start, so no witness of the optimum
                     self.optima.elsewhere.append(one)
 
     def as_good(self, z: np.ndarray, best: Refined, frame: coordinates.Coordinates) -> Refined:

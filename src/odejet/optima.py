@@ -71,10 +71,12 @@ class Optima:
         if self.sharp is not None or best is None or fine is None or best.refined.ending is not Ending.EXACT:
             return
         order = sorted(self.found, key=lambda o: (o.refined.ending is not Ending.EXACT, o.refined.cost))
-        starts = [(o.refined.z, o.provenance) for o in order[:SHARPENED] if math.isfinite(o.refined.cost)]
-        for z, provenance in starts:
-            if self._keep(misfit, fine, frame, refine(fine, z, frame=frame, time_limit=time_limit), provenance):
+        for optimum in self.found[-1:] if self.blunt else order[:SHARPENED]:
+            one = refine(fine, optimum.refined.z, frame=frame, time_limit=time_limit)
+            if self._keep(misfit, fine, frame, one, optimum.provenance):
                 return
+        if self.blunt:
+            return
         box = {u.label: (float(a), float(b)) for u, a, b in zip(misfit.unknowns, frame.low, frame.high, strict=True)}
         for one in multistart(fine, box, starts=SHARP_STARTS, time_limit=time_limit)[:1]:
             if self._keep(misfit, fine, frame, one, Provenance("multistart", start="multistart")):
