@@ -19,7 +19,8 @@ import numpy as np
 import odejet as oj
 from benchmarks import systems
 
-ALIKE = 1e-3
+ALIKE, SHARE = 1e-3, 0.1
+"""Values differ by less than this, or than this share of their standard errors, if they are the same."""
 
 
 @dataclass(frozen=True)
@@ -33,6 +34,13 @@ class Exchangeable:
     @property
     def model(self) -> oj.Model:
         return systems.load(self.system).model.replace(outputs=dict(self.outputs))
+
+    def partners(self, name: str) -> tuple[str, ...]:
+        """What an exchange may put in the place of a name."""
+        for group in zip(*self.parts, strict=True):
+            if name in group:
+                return group
+        return (name,)
 
     def exchanged(self, values: Mapping[str, float]) -> Iterator[dict[str, float]]:
         """Every other solution."""
@@ -73,11 +81,13 @@ def missing(case: Exchangeable, fit: oj.Fit) -> int:
     """How many exchanges of the first solution are not among the others."""
     found = [{**one.parameters, **one.initial_state} for one in fit.solutions]
     others = list(case.exchanged(found[0]))
-    return sum(not any(_alike(other, one) for one in found[1:]) for other in others)
+    errors = {name: max(fit.stderr[partner] for partner in case.partners(name)) for name in found[0]}
+    return sum(not any(_alike(other, one, errors) for one in found[1:]) for other in others)
 
 
-def _alike(one: Mapping[str, float], other: Mapping[str, float]) -> bool:
-    return all(abs(one[name] - other[name]) <= ALIKE * max(abs(one[name]), 1e-6) for name in one)
+def _alike(one: Mapping[str, float], other: Mapping[str, float], errors: Mapping[str, float]) -> bool:
+    """Whether two sets of values are the same beside how well the data determine them."""
+    return all(abs(one[name] - other[name]) <= ALIKE * abs(one[name]) + SHARE * errors[name] for name in one)
 
 
 def main(argv: list[str]) -> int:

@@ -108,6 +108,8 @@ class Ladder:
             self.smooth()
         for step in self.steps():
             step()
+            if self.options.refine:
+                self.settle()
             if self.over():
                 break
         if self.several > 1 and self.options.refine:
@@ -215,6 +217,15 @@ class Ladder:
             found = further(found.z, time_limit=self.left, max_evaluations=MAX_EVALUATIONS - FIRST_EVALUATIONS)
         self.census.add("refinements", found.ending.name.lower().replace("_", " "))
         return found
+
+    def settle(self) -> None:
+        """Follow the best to its end, if it was only given up."""
+        best = self.optima.best
+        if best is not None and best.refined.ending is Ending.EVALUATION_LIMIT:
+            with self.stage("refine"):
+                found = refine(self.misfit, best.refined.z, frame=self.frame, time_limit=self.left)
+                self.optima.found = [optimum for optimum in self.optima.found if optimum is not best]
+                self.optima.add(found, best.provenance)
 
     def sharpen(self) -> None:
         self.optima.sharpen(self.misfit, self.frame, self.left)

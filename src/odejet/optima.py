@@ -100,7 +100,8 @@ class Optima:
             return kept
         for one in [*self.refined, *self.elsewhere]:
             exact = one.ending is best.refined.ending is Ending.EXACT
-            equal = exact or (one.ending.settled and abs(one.cost - best.refined.cost) <= EQUAL)
+            settled = one.ending.settled or not best.refined.ending.settled
+            equal = exact or (settled and abs(one.cost - best.refined.cost) <= EQUAL)
             if equal and all(_apart(one, other) for other in (best.refined, *kept)):
                 kept.append(one)
         inside = sorted(kept, key=lambda one: bool(np.any(frame.inside(one.z) != one.z)))
