@@ -9,14 +9,14 @@ import odejet as oj
 HERE = Path(__file__).parent
 
 
-def measured(name, parameters, initial_state, times, sd, seed, experiment=None):
+def measured(name, parameters, initial_state, times, sd, seed, experiment=None, digits=7):
     """A table of noisy outputs; `sd` is relative to the mean of each output."""
     model = oj.Model.from_toml(HERE / f"{name}.toml")
     frame = oj.simulate(model, parameters, initial_state, times).to_dataframe()
     rng = np.random.default_rng(seed)
     for output in model.outputs:
         noise = sd * abs(frame[output].mean()) * rng.standard_normal(len(frame))
-        frame[output] = (frame[output] + noise).round(7)
+        frame[output] = (frame[output] + noise).round(digits)
     frame["time"] = frame["time"].round(7)
     if experiment is not None:
         frame.insert(0, "experimentId", experiment)
@@ -37,10 +37,11 @@ def main():
         measured("two_experiments", rates, {"r": 1.5, "w": 0.5}, np.linspace(0, 20, 121), 0.01, 2, "spring"),
         measured("two_experiments", rates, {"r": 0.6, "w": 1.2}, np.linspace(0, 20, 121), 0.01, 3, "autumn"),
     )
-    binding = {"kon1": 0.8, "kon2": 0.3, "koff1": 0.2, "koff2": 0.5, "R1": 0.6, "R2": 0.9}
+    binding = {"kon1": 5.0, "kon2": 0.3, "koff1": 2.0, "koff2": 0.1, "R1": 0.5, "R2": 0.9}
+    bound = {"L": 2.0, "Ca": 0.05, "Cb": 0.4}
     write(
         "receptor_binding",
-        measured("receptor_binding", binding, {"L": 0.8, "Ca": 0.2, "Cb": 0.5}, np.linspace(0, 8, 401), 1e-4, 4),
+        measured("receptor_binding", binding, bound, np.linspace(0, 20, 401), 1e-6, 4, digits=9),
     )
     write("decay", measured("decay", {"k": 0.4, "s": 2.0}, {"x": 1.5}, np.linspace(0, 8, 121), 0.01, 5))
     tank = {"tau": 0.5, "Tin": 0.6, "heat": 0.7, "cooling": 0.4}

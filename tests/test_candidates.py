@@ -34,6 +34,14 @@ def test_the_best_comes_first_and_twins_count_once():
     assert census.table()["candidates"]["like a better one"] == 1
 
 
+def test_one_like_the_best_from_another_time_is_kept_beside_it():
+    here, there = Shot((0.0,), "exact"), Shot((1.0,), "exact")
+    points = {(2.0, 0.5): here, (2.001, 0.5): here, (2.002, 0.5): there, (2.003, 0.5): there}
+    proposed = [Candidate(np.array(point), shot) for point, shot in points.items()]
+    kept = ranked(proposed, MISFIT, FRAME, np.array([0.1]), Census())
+    assert [c.z.tolist() for c in kept] == [[2.0, 0.5], [2.002, 0.5]]
+
+
 def test_the_median_of_the_best_joins():
     points = [(1.6, 0.4), (1.8, 0.5), (2.0, 0.8), (2.2, 0.45), (2.4, 0.6)]
     best = ranked(candidates(*points), MISFIT, FRAME, np.array([0.1]), Census())[0]

@@ -2,26 +2,38 @@
 
 from __future__ import annotations
 
-import numpy as np
+from collections.abc import Sequence
+from dataclasses import replace
 
-from odejet import Data, Model
-from odejet.certificate import certify
+import numpy as np
+import pytest
+
+from odejet import Data, Model, coordinates
+from odejet.certificate import Evidence, certify, vague
 from odejet.misfit import Misfit
-from odejet.refine import refine
+from odejet.refine import Refined, refine
 from odejet.result import Certificate
 from odejet.statistics import check
 
 LINE = Model({"x": "-k*x"}, {"y": "x"})
 
 
-def judged(wrong: float = 0.0, points: int = 201, starts: int = 2, confirmed: bool = False) -> Certificate:
-    """The certificate of a fit to a decay with noise 0.01 and a wave that the model does not explain."""
+def refined(wrong: float = 0.0, points: int = 201) -> tuple[Misfit, Refined]:
+    """A fit to a decay with noise 0.01 and a wave that the model does not explain."""
     times = np.linspace(0, 5, points)
     noise = 0.01 * np.random.default_rng(0).standard_normal(points)
     data = Data(times, {"y": 2 * np.exp(-0.5 * times) + wrong * np.sin(4 * times) + noise})
     misfit = Misfit(LINE, data)
-    best = refine(misfit, np.array([1.8, 0.6]))
-    return certify(misfit, best, [best] * starts, check(misfit, best), np.array([0.01]), confirmed)
+    return misfit, refine(misfit, np.array([1.8, 0.6]))
+
+
+def judged(
+    wrong: float = 0.0, points: int = 201, starts: int = 2, behind: Sequence[float] = (), **known: object
+) -> Certificate:
+    """Its certificate, if so many starts ended there and others so far behind."""
+    misfit, best = refined(wrong, points)
+    optima = [best] * starts + [replace(best, cost=best.cost + more) for more in behind]
+    return certify(misfit, best, check(misfit, best), Evidence(optima, np.array([0.01]), **known))
 
 
 def test_noise_is_certified():
@@ -41,3 +53,39 @@ def test_one_start_is_not_enough():
 def test_few_points_need_a_search_without_smoothing():
     assert "with so few points" in judged(points=40).sentence
     assert judged(points=40, confirmed=True).granted
+
+
+def test_other_valleys_ask_for_more_starts():
+    """Boender and Rinnooy Kan: w(w+1)/(n(n-1)) of all starts are expected to lead elsewhere."""
+    certificate = judged(behind=[3.0])
+    assert certificate.reasons == (
+        "3 starts ended at 2 optima of nearly the same likelihood, and there may be a better",
+    )
+    assert judged(starts=8, behind=[3.0]).granted  # 6/72 of all starts may lead elsewhere
+    assert not judged(starts=8, behind=[1.0, 3.0]).granted  # 12/90 of them
+    assert judged(behind=[50.0]).granted  # an optimum that the data rule out is no rival
+
+
+def test_vague_values_ask_for_more_starts():
+    assert "so vague that 4 starts" in judged(starts=4, vague=True).sentence
+    assert judged(starts=5, vague=True).granted
+
+
+@pytest.mark.parametrize(("sd", "expected"), [(0.001, False), (2.0, True)])
+def test_data_that_tell_no_rate_leave_it_vague(sd, expected):
+    times = np.linspace(0, 5, 51)
+    data = Data(times, {"y": 2 * np.exp(-0.05 * times) + sd * np.random.default_rng(1).standard_normal(51)})
+    misfit = Misfit(LINE, data)
+    frame = coordinates.choose(misfit.unknowns, np.ones(2), (1e-5, 10.0))
+    assert vague(refine(misfit, np.array([2.0, 0.05]), frame=frame), frame) is expected
+
+
+def test_what_no_data_determine_is_named():
+    certificate = judged(unknowable=("a", "b"))
+    assert certificate.granted and "many values of a, b do as well" in certificate.message
+
+
+def test_the_noise_is_corrected_for_what_the_fit_took():
+    misfit, best = refined(points=12)
+    certificate = certify(misfit, best, check(misfit, best), Evidence([best, best], np.array([0.01]), True))
+    assert certificate.noise["y"] == pytest.approx(float(best.levels[0]) * np.sqrt(12 / 10))

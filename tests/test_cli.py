@@ -608,6 +608,7 @@ def test_a_fit_without_certificate_is_told_by_the_status(measured, capsys):
         (["--seed", "-1"], "seed must be a whole number of at least 0"),
         (["--jobs", "0"], "jobs must be a whole number of at least 1"),
         (["--effort", "most"], "invalid choice"),
+        (["--time-limit", "0"], "time_limit must be a positive number of seconds"),
         (["--json", "data.csv"], "data.csv: this is the file of the data"),
         (["--json", "a", "--report", "a"], "a: this is what --json writes too"),
         (["--inputs", "nothing.csv"], "nothing.csv"),
@@ -615,6 +616,25 @@ def test_a_fit_without_certificate_is_told_by_the_status(measured, capsys):
 )
 def test_a_fit_is_refused(measured, capsys, options, said):
     assert said in refused(capsys, [*measured, *options])
+
+
+def test_a_fit_with_inputs_from_a_file(decay, capsys):
+    Path(decay).write_text(
+        DECAY.replace("-k*x", "-k*x + u").replace("[outputs]", '[inputs]\nu = "sampled"\n\n[outputs]')
+    )
+    times = np.linspace(0, 5, 121)
+    exact = 2 * (0.4 + 2.6 * np.exp(-0.5 * times))  # of x' = 0.2 - x/2 from x = 3
+    np.savetxt("data.csv", np.column_stack([times, exact]), delimiter=",", header="time,y", comments="")
+    Path("inputs.csv").write_text("time,u\n0,0.2\n5,0.2\n")
+    assert main(["fit", decay, "data.csv", "--inputs", "inputs.csv", "-q", "--json", "fit.json"]) == 0
+    fit = odejet.Fit.load("fit.json")
+    assert {**fit.parameters, **fit.initial_state} == pytest.approx({"k": 0.5, "x": 3.0}, rel=1e-9)
+
+
+def test_a_model_that_cannot_reach_the_data_has_no_fit(measured, capsys):
+    Path("decay.toml").write_text(DECAY.replace("-k*x", "1 + x**2"))  # tan(t + c) lives no longer than pi
+    assert "no trajectory of the model reaches" in refused(capsys, [*measured, "--json", "fit.json"], status=3)
+    assert not Path("fit.json").exists()
 
 
 def test_nothing_is_written_if_one_file_cannot_be(measured, capsys):

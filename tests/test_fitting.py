@@ -103,6 +103,34 @@ def test_what_cannot_be_known_is_told():
     assert answer.parameters["s"] * answer.initial_state["x"] == pytest.approx(6, rel=0.02)
 
 
+def test_a_constant_output_fits():
+    model = Model({"x": "-k*x", "c": "0*c"}, {"y": "2*x", "z": "c"})
+    values = {"y": decay(sd=0.01, seed=1).experiments[0].outputs["y"].values, "z": np.full(len(TIMES), 0.7)}
+    answer = fit(model, Data(TIMES, values))
+    assert found(answer) == pytest.approx({"k": 0.5, "x": 3.0, "c": 0.7}, rel=0.01)
+    assert answer.initial_state["c"] == pytest.approx(0.7, rel=1e-12)
+
+
+def test_growth_over_many_decades_is_fitted_down_to_its_first_digits():
+    """The small beginning tells x(0) and m; beside the end, both are less than rounding."""
+    model = Model({"x": "k*x", "w": "-m*w"}, {"y": "x + w"})
+    exact = simulate(model, {"k": 3.0, "m": 0.5}, {"x": 1e-3, "w": 0.4}, np.linspace(0, 14, 300))["y"]
+    answer = fit(model, Data(np.linspace(0, 14, 300), {"y": exact}), bounds=(1e-5, 10.0))
+    assert exact.max() > 1e14 * np.median(exact[:20]) and answer.certificate.granted
+    assert found(answer) == pytest.approx({"k": 3.0, "m": 0.5, "x": 1e-3, "w": 0.4}, rel=1e-9)
+
+
+def test_the_message_says_why():
+    assert fit(DECAY, decay(sd=0.01)).message.startswith("certified: the residuals look like noise and")
+    kept_out = fit(DECAY, decay(sd=0.01), bounds={"k": (0.6, 2.0)})
+    assert kept_out.message.startswith("not certified: the residuals of y")
+
+
+def test_no_time_leaves_the_best_so_far():
+    answer = fit(CHAIN, Data(TIMES, chain(sd=0.01, seed=3)), time_limit=1e-9)
+    assert not answer.success and "time limit" in answer.message
+
+
 # --- refusals ---
 
 
@@ -113,6 +141,7 @@ def test_what_cannot_be_known_is_told():
         ({"seed": -1}, "seed must be a whole number of at least 0"),
         ({"seed": True}, "seed must be"),
         ({"jobs": 0}, "jobs must be a whole number of at least 1"),
+        ({"time_limit": 0}, "time_limit must be a positive number of seconds"),
         ({"estimators": "aaa"}, "estimators must be a list"),
         ({"bounds": (2, 1)}, "leave nothing"),
         ({"bounds": {"q": (0, 1)}}, "'q', which is no unknown"),
@@ -150,6 +179,12 @@ def compare(outcomes: list[Fit | Failure]) -> None:
         assert numbers(outcome) == numbers(reference)
 
 
+def test_many_on_jobs():
+    compare(fit_many(DECAY, sets(), jobs=2))
+    with pytest.raises(ModelError, match="jobs must be"):
+        fit_many(DECAY, sets(), jobs=0)
+
+
 def test_many_in_processes():
     with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as executor:
         compare(fit_many(DECAY, sets(), executor))
@@ -174,7 +209,7 @@ def interrupt(*_: object) -> None:
 
 
 def test_interruption_leaves_the_best_so_far(monkeypatch):
-    monkeypatch.setattr(Ladder, "alternatives", interrupt)
+    monkeypatch.setattr(Ladder, "over", interrupt)
     answer = fit(DECAY, decay(sd=0.01))
     assert not answer.success and not answer.certificate.granted
     assert "interrupted" in answer.certificate.sentence

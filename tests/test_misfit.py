@@ -216,3 +216,19 @@ def test_every_experiment_has_its_own_input():
     # x' = -k x + 1 + t has the solution t/k + (k - 1)/k^2 and what decays
     settled = times / k + (k - 1) / k**2
     np.testing.assert_allclose(found[2], settled + (0.3 - settled[0]) * decay, rtol=1e-8)
+
+
+def test_outputs_that_span_decades_have_residuals_relative_to_their_size():
+    times = np.linspace(0, 40, 200)
+    model = Model({"x": "k*x"}, {"y": "x"})
+    growing = Misfit(model, Data(times, {"y": np.exp(times)})).by_rounding()
+    assert growing is not None
+    np.testing.assert_allclose(growing.evaluate(np.array([1.001, 1.0])).residuals, 1e-3, rtol=0.8)
+    assert Misfit(model, Data(times, {"y": np.cosh(times / 20)})).by_rounding() is None
+
+
+def test_long_and_stiff_simulations_are_more_work():
+    times = np.linspace(0, 20, 50)
+    relaxation = Misfit(Model({"x": "w", "w": "m*(1 - x**2)*w - x"}, {"y": "x"}), Data(times, {"y": np.cos(times)}))
+    easy, stiff = (relaxation.evaluate(np.array([2.0, 0.0, m])).work for m in (1.0, 500.0))
+    assert easy == 1 < stiff

@@ -132,7 +132,10 @@ def within(
 def ranked(
     candidates: Sequence[Candidate], misfit: Misfit, frame: Coordinates, levels: np.ndarray, census: Census
 ) -> list[Candidate]:
-    """One of each kind by rising misfit, with medians of the best among them."""
+    """One of each kind by rising misfit, with medians of the best among them.
+
+    The best is followed by one like it from another time, if there is one: to see that both lead to the same end.
+    """
     scored = _scored(candidates, misfit, levels, census)
     medians = []
     for count in MEDIANS:
@@ -142,13 +145,22 @@ def ranked(
     census.add("candidates", "median", len(medians))
     everything = sorted([*scored, *_scored(medians, misfit, levels, census)], key=lambda c: c.cost)
     kept: list[Candidate] = []
+    twin: list[Candidate] = []
     for candidate in everything:
-        if any(distance(candidate.z, other.z) <= ALIKE for other in kept):
-            census.add("candidates", "like a better one")
-        else:
+        if not any(distance(candidate.z, other.z) <= ALIKE for other in kept):
             kept.append(candidate)
+        elif not twin and distance(candidate.z, kept[0].z) <= ALIKE and _independent(candidate, kept[0]):
+            twin.append(candidate)
+        else:
+            census.add("candidates", "like a better one")
     census.add("candidates", "ranked", len(kept))
-    return kept
+    census.add("candidates", "from elsewhere like the best", len(twin))
+    return [*kept[:1], *twin, *kept[1:]]
+
+
+def _independent(one: Candidate, other: Candidate) -> bool:
+    """Whether two candidates come from different times; only then is it news that they agree."""
+    return bool(one.shot.times and other.shot.times) and one.shot.times != other.shot.times
 
 
 def _scored(candidates: Sequence[Candidate], misfit: Misfit, levels: np.ndarray, census: Census) -> list[Candidate]:

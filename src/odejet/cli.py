@@ -169,6 +169,7 @@ def _describe_fit(commands: Any) -> None:
         default=1,
         help="cores it may use; one fit needs one (default 1)",
     )
+    add("--time-limit", metavar="SECONDS", type=float, help="give up after so long (default 120; 1200 for full)")
     add("--json", metavar="FILE", help="write the whole fit into a file")
     add("--report", metavar="FILE", help="write a page with all plots (HTML)")
     add("-q", "--quiet", action="store_true", help="no table on stdout")
@@ -207,6 +208,7 @@ def _fit(arguments: argparse.Namespace) -> int:
         arguments.jobs,
         arguments.effort,
         progress=not arguments.quiet,
+        time_limit=arguments.time_limit,
     )
     if not found.found:
         return _complain(f"{arguments.data}: {found.message}", Status.UNSOLVED)

@@ -12,8 +12,9 @@ The ladder of effort ends with the first rung that earns a certificate.
 from __future__ import annotations
 
 import math
+import multiprocessing
 from collections.abc import Collection, Mapping, Sequence
-from concurrent.futures import Executor
+from concurrent.futures import Executor, ProcessPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,13 +22,13 @@ from odejet.coordinates import Bounds
 from odejet.data import Data
 from odejet.errors import DataError
 from odejet.expressions import ModelError
-from odejet.ladder import Ladder, Options
+from odejet.ladder import LIMITS, Ladder, Options
 from odejet.model import Model
 from odejet.progress import Progress
 from odejet.result import Fit
 from odejet.smooth.threads import one_thread
 
-EFFORTS = ("quick", "auto", "full")
+EFFORTS = tuple(LIMITS)
 
 
 def fit(
@@ -44,17 +45,20 @@ def fit(
     weights: str = "likelihood",
     refine: bool = True,
     estimators: Sequence[str] | None = None,
+    time_limit: float | None = None,
 ) -> Fit:
     """Every parameter and initial condition of a model, from data alone.
 
     `bounds` is one pair for all unknowns or one per name, `positive` a truth value or names; neither is needed.
     `noise` per output, or one for all: a number is a known sd, "2%" a known relative sd, "relative" an unknown one;
     without it sds come from the data or are estimated.  `effort` moves how much is tried: "quick" ends after a few
-    shooting times, "auto" when the answer is certified, "full" tries all of it.  A fit runs on one core whatever `jobs`
-    allows; many data sets use many cores through `fit_many`.  `weights="none"`, `refine=False` and
-    `estimators` are for comparisons with other methods.
+    shooting times, "auto" when the answer is certified, "full" tries all of it.  What is tried is counted, so that the
+    answer does not depend on the speed of the machine unless it takes longer than `time_limit` seconds.  One fit runs
+    on one core whatever `jobs` allows, since most take less time than it takes to start another process; `fit_many`
+    spreads data sets over `jobs` cores.  `weights="none"`, `refine=False` and `estimators` are for comparisons with
+    other methods.
     """
-    options = _checked(seed, jobs, effort, refine, weights, estimators)
+    options = _checked(seed, jobs, effort, refine, weights, estimators, time_limit)
     with Progress(progress) as told:
         ladder = Ladder(model, data, bounds, positive or False, noise, options, told)
         try:
@@ -68,16 +72,29 @@ def fit(
 
 
 def _checked(
-    seed: int, jobs: int, effort: str, refine: bool, weights: str, estimators: Sequence[str] | None
+    seed: int,
+    jobs: int,
+    effort: str,
+    refine: bool,
+    weights: str,
+    estimators: Sequence[str] | None,
+    time_limit: float | None,
 ) -> Options:
     if effort not in EFFORTS:
         raise ModelError(f"effort must be one of {', '.join(EFFORTS)}, not {effort!r}")
-    for name, value, least in (("seed", seed, 0), ("jobs", jobs, 1)):
-        if isinstance(value, bool) or not isinstance(value, int) or value < least:
-            raise ModelError(f"{name} must be a whole number of at least {least}, not {value!r}")
+    _whole("seed", seed, 0)
+    _whole("jobs", jobs, 1)
     if isinstance(estimators, str):
         raise ModelError("estimators must be a list of names, such as ['aaa']")
-    return Options(seed, jobs, effort, bool(refine), weights, None if estimators is None else tuple(estimators))
+    limit = LIMITS[effort] if time_limit is None else time_limit
+    if isinstance(limit, bool) or not isinstance(limit, int | float) or not limit > 0:
+        raise ModelError(f"time_limit must be a positive number of seconds, not {time_limit!r}")
+    return Options(seed, effort, bool(refine), weights, None if estimators is None else tuple(estimators), float(limit))
+
+
+def _whole(name: str, value: Any, least: int) -> None:
+    if isinstance(value, bool) or not isinstance(value, int) or value < least:
+        raise ModelError(f"{name} must be a whole number of at least {least}, not {value!r}")
 
 
 @dataclass(frozen=True)
@@ -89,9 +106,18 @@ class Failure:
 
 
 def fit_many(
-    model: Model, data_sets: Sequence[Data], executor: Executor | None = None, **options: Any
+    model: Model, data_sets: Sequence[Data], executor: Executor | None = None, jobs: int = 1, **options: Any
 ) -> list[Fit | Failure]:
-    """One fit per data set, on any executor; a data set that cannot be fitted leaves a `Failure` in its place."""
+    """One fit per data set; a data set that cannot be fitted leaves a `Failure` in its place.
+
+    They run on any executor, or without one on `jobs` processes of this machine; `options` are those of `fit`.  The
+    answers are the same wherever they come from.
+    """
+    _whole("jobs", jobs, 1)
+    if executor is None and jobs > 1 and len(data_sets) > 1:
+        # Fresh processes: a fork of one that has threads may never wake up.
+        with ProcessPoolExecutor(min(jobs, len(data_sets)), multiprocessing.get_context("spawn")) as own:
+            return fit_many(model, data_sets, own, **options)
     if executor is None:
         return [_attempt(model, data, options) for data in data_sets]
     waiting = [executor.submit(_attempt, model, data, options) for data in data_sets]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
@@ -12,20 +12,20 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from odejet import candidates as proposals
-from odejet import coordinates, shooting
+from odejet import candidates, coordinates
 from odejet.algebra.library import Library, library
-from odejet.algebra.monodromy import Fibre
-from odejet.algebra.system import Targets
-from odejet.candidates import ALIKE, Candidate, Census, distance
-from odejet.certificate import DENSE, SAME, certify
+from odejet.alternatives import Alternatives, alternatives
+from odejet.candidates import Candidate, Census
+from odejet.certificate import SAME, Evidence, certify, like_noise, vague
 from odejet.coordinates import Bounds
-from odejet.data import Data, Experiment, checked
-from odejet.flow import Flow, Outcome
+from odejet.data import Data, checked
+from odejet.flow import Flow
 from odejet.misfit import Misfit
 from odejet.model import Model
-from odejet.multistart import multistart
-from odejet.refine import Ending, Refined, refine
+from odejet.multistart import CONFIRMING, multistart
+from odejet.optima import Optima
+from odejet.proposals import ALL, FEW, MANY_ROOTS, Proposer, Rung, combined
+from odejet.refine import MAX_EVALUATIONS, Ending, Refined, refine
 from odejet.result import Candidates, Certificate, Fit, Identifiability, Provenance
 from odejet.smooth import Smoothed, fit_output
 from odejet.smooth.series import MIN_TIMES
@@ -34,55 +34,27 @@ from odejet.statistics import FitCheck, check
 if TYPE_CHECKING:
     from odejet.progress import Progress
 
+BOX = "multistart"
+STARTS = {"auto": 384, "full": 4096}
+"""Starts in the box."""
+FIRST_EVALUATIONS, BEHIND = 150, 10.0
+"""A refinement that is behind the best by so much after so many evaluations is given up."""
+AGREE = 8
+"""Starts in the box that must agree: a broad basin of a poor fit is found by several before a narrow good one."""
+ALTERNATIVES, SPARE = 4, 3
+"""Other roots that are refined in search of a better optimum, and for each solution that is still to be found."""
+LIMITS = {"quick": 60.0, "auto": 120.0, "full": 1200.0}
+"""Seconds after which a fit gives up, unless told otherwise; what it tries is counted and mostly ends long before."""
+
 
 @dataclass(frozen=True)
 class Options:
     seed: int
-    jobs: int
     effort: str
     refine: bool
     weights: str
     estimators: tuple[str, ...] | None
-
-
-@dataclass(frozen=True)
-class Rung:
-    """How much one rung tries: shooting times, pairs, estimators beside the automatic choice, refinements,
-    and how often roots that were not found are looked for."""
-
-    name: str
-    points: int
-    pairs: int
-    estimators: int
-    refinements: int
-    hubs: int
-
-
-FEW = Rung("a few shooting times", 7, 0, 1, 4, 1)
-ALL = Rung("all shooting times", 20, 15, shooting.ESTIMATORS, 8, 2)
-MANY_ROOTS = 8
-"""Systems with more roots are solved at a few shooting times only, whatever the rung."""
-BOX = "multistart"
-
-SECONDS = {"auto": 10.0, "full": 60.0}
-"""What the last rung may take."""
-REFINE_SECONDS = 10.0
-"""What the refinements of one rung may take together."""
-STARTS = {"auto": 384, "full": 4096}
-EQUAL = 0.05
-"""Solutions whose negative log-likelihoods differ by less are as good as each other."""
-EXACT_STARTS = 3
-"""Refinements down to rounding, of which the best is taken."""
-AGREE = 8
-"""Starts in the box that must agree: a broad basin of a poor fit is found by several before a narrow good one."""
-ALTERNATIVE_PLACES = (0.0, 0.3, 1.0)
-"""Where along an experiment the derivatives of an optimum are asked for other roots."""
-
-
-@dataclass(frozen=True)
-class Optimum:
-    refined: Refined
-    provenance: Provenance
+    time_limit: float
 
 
 class Ladder:
@@ -105,13 +77,13 @@ class Ladder:
         self.given = bounds, positive
         self.frame = self._frame(np.ones(len(self.misfit.unknowns)))
         self.census, self.stages = Census(), dict[str, float]()
-        self.optima: list[Optimum] = []
-        self.elsewhere: list[Refined] = []  # other solutions, wherever they are
+        self.optima = Optima()
         self.cloud: list[Candidate] = []
+        self.tried: list[np.ndarray] = []  # starts, none of which is refined twice
         self.smoothed: dict[tuple[str, str], Smoothed] = {}
         self.levels = self.misfit.scales
         self.library: Library | None = None
-        self.confirmed = self.interrupted = False
+        self.searched = self.confirmed = self.interrupted = False
         self.certificate = Certificate()
 
     @cached_property
@@ -122,6 +94,11 @@ class Ladder:
         bounds, positive = self.given
         return coordinates.choose(self.misfit.unknowns, scale, bounds, positive, self.model.bounds)
 
+    @property
+    def left(self) -> float:
+        """Seconds before the fit gives up."""
+        return max(self.began + self.options.time_limit - time.perf_counter(), 0.0)
+
     # --- the rungs ---
 
     def climb(self) -> None:
@@ -131,10 +108,25 @@ class Ladder:
             self.smooth()
         for step in self.steps():
             step()
+            if self.options.refine:
+                self.settle()
+            if self.over():
+                break
+        if self.several > 1 and self.options.refine:
             with self.stage("alternatives"):
-                self.alternatives()
-            if self.certified() and self.options.effort != "full":
-                return
+                self.find_others()
+
+    def over(self) -> bool:
+        """Whether further rungs would change nothing."""
+        if not self.left or (self.certified() and self.options.effort != "full"):
+            return True
+        # Where there are too many valleys to be sure of the best, other starts would not change it.
+        return self.searched and self.doubtful()
+
+    @property
+    def several(self) -> int:
+        """How many solutions the model has, as far as that is known."""
+        return (self.library.verdict.solutions or 1) if self.library is not None else 1
 
     def observed(self) -> Model:
         """The model with the outputs that were measured: what the others would tell is not known."""
@@ -144,15 +136,13 @@ class Ladder:
         return observed if observed.parameters == self.model.parameters else self.model
 
     def steps(self) -> list[Callable[[], None]]:
-        """The rungs in order; where points are few the box comes early, since nothing else can confirm an optimum."""
+        """The rungs in order: where a few shooting times are not enough, the box mostly tells more than the others."""
         few, every, box = partial(self.shoot, FEW), partial(self.shoot, ALL), self.search_box
         if not self.options.refine:
             return [every if self.options.effort == "full" else few]
         if self.options.effort == "quick":
             return [few]
-        if self.options.effort == "full":
-            return [every, box]
-        return [few, box, every] if np.min(self.misfit.counts) < DENSE else [few, every, box]
+        return [every, box] if self.options.effort == "full" else [few, box, every]
 
     @contextmanager
     def stage(self, name: str) -> Iterator[None]:
@@ -178,237 +168,187 @@ class Ladder:
 
     def shoot(self, rung: Rung) -> None:
         """Candidates of the algebra at the shooting times of a rung, and refinements of the best."""
+        assert self.library is not None
         with self.stage("algebra"):
-            found = [self.propose(experiment, rung) for experiment in self.data.experiments]
+            proposer = Proposer(self.library, self.smoothed, self.options.estimators, self.options.seed, self.census)
+            found = [proposer.propose(e, self.flows[e.name], rung) for e in self.data.experiments]
         with self.stage("rank"):
-            inside, outside = proposals.within(self.combined(found), self.frame, self.census)
-            self.cloud = proposals.ranked([*self.cloud, *inside], self.misfit, self.frame, self.levels, self.census)
+            everything = combined(self.model, self.data, self.misfit, found)
+            inside, outside = candidates.within(everything, self.frame, self.census)
+            self.cloud = candidates.ranked([*self.cloud, *inside], self.misfit, self.frame, self.levels, self.census)
             if len(self.cloud) < rung.refinements:
                 # Noise may have moved every root out of the box; from its border the way back is short.
-                self.cloud += proposals.ranked(outside, self.misfit, self.frame, self.levels, self.census)
+                self.cloud += candidates.ranked(outside, self.misfit, self.frame, self.levels, self.census)
         with self.stage("refine"):
             self.refine_best(rung)
-
-    def propose(self, experiment: Experiment, rung: Rung) -> list[Candidate]:
-        """Candidates of one experiment by itself."""
-        assert self.library is not None
-        flow = self.flows[experiment.name]
-        result: list[Candidate] = []
-        for points in (1, 2) if rung.pairs else (1,):
-            fibre = self.library.fibre(points)
-            if fibre is None:
-                self.census.add("algebra", self.library.reason(points))
-                continue
-            if len(fibre) > MANY_ROOTS:
-                rung = replace(FEW, pairs=rung.pairs)
-            needed = shooting.orders_of(fibre.system)
-            missing = [name for name in needed if (experiment.name, name) not in self.smoothed]
-            if missing:
-                self.census.add("algebra", f"{experiment.name} has too few measurements of {missing[0]}")
-                continue
-            times = shooting.shooting_times(experiment, list(needed), rung.points)
-            jets = shooting.Jets({n: self.smoothed[experiment.name, n] for n in needed}, times, needed)
-            places: list[tuple[int, ...]] = [(i,) for i in range(len(times))]
-            if points == 2:
-                index = {t: i for i, t in enumerate(times.tolist())}
-                places = [(index[a], index[b]) for a, b in shooting.widest_pairs(times, rung.pairs)]
-            shots, targets = shooting.targets(
-                fibre.system, experiment, jets, places, fibre.at.fixed, self.options.estimators, rung.estimators
-            )
-            self.census.add("systems", f"{points}-point", len(shots))
-            result += proposals.roots(
-                fibre,
-                shots,
-                targets,
-                flow,
-                experiment.start,
-                self.census,
-                self.options.seed,
-                rung.hubs if points == 1 else 1,
-            )
-        return result
-
-    def combined(self, found: Sequence[Sequence[Candidate]]) -> list[Candidate]:
-        """Candidates for all unknowns: parameters of one experiment, and initial states of each.
-
-        The initial states of another experiment are those of its candidate with the most similar parameters.
-        """
-        states, unknowns = list(self.model.states), self.misfit.unknowns
-        n = len(states)
-        result = []
-        for number, own in enumerate(found):
-            for candidate in own:
-                begins = {}
-                for other, theirs in enumerate(found):
-                    experiment = self.data.experiments[other].name
-                    if other == number:
-                        begins[experiment] = candidate.z[:n]
-                    elif theirs:
-                        nearest = min(theirs, key=lambda c: distance(c.z[n:], candidate.z[n:]))
-                        begins[experiment] = nearest.z[:n]
-                if len(begins) == len(found):
-                    z = [
-                        begins[u.experiment][states.index(u.name)]
-                        if u.experiment is not None
-                        else candidate.z[n + self.model.parameters.index(u.name)]
-                        for u in unknowns
-                    ]
-                    result.append(Candidate(np.array(z), candidate.shot, candidate.start))
-        return result
+        if self.options.refine and not self.certified() and self.doubtful():
+            with self.stage("alternatives"):
+                for start in self.other_roots(MANY_ROOTS).inside[:ALTERNATIVES]:
+                    if self.left and not self.enough():
+                        self.optima.add(self.refined(start), Provenance("other roots", start="algebra"))
 
     def refine_best(self, rung: Rung) -> None:
-        """Refine ranked candidates until two agree and what is left looks like noise."""
+        """Refine ranked candidates until no more are needed."""
         if self.cloud and not any(self.given) and not self.model.bounds:
             best = np.array([c.z for c in self.cloud[:5]])
             self.frame = self._frame(np.median(np.abs(best), axis=0))
         if not self.options.refine:
-            self.optima = [Optimum(self.unrefined(c), _provenance(c, rung.name)) for c in self.cloud[:1]]
+            for c in self.cloud[:1]:
+                as_it_is = refine(self.misfit, c.z, levels=self.levels, max_evaluations=1, frame=self.frame)
+                self.optima.add(as_it_is, _provenance(c, rung.name))
             return
-        deadline = time.perf_counter() + REFINE_SECONDS
-        for candidate in self.cloud[: rung.refinements]:
-            left = deadline - time.perf_counter()
-            if left <= 0:
-                self.census.add("refinements", "out of time")
+        new = [c for c in self.cloud if not any(np.array_equal(c.z, z) for z in self.tried)]
+        for candidate in new[: rung.refinements]:
+            if not self.left:
                 return
-            self.optima.append(Optimum(self.refined(candidate.z, left), _provenance(candidate, rung.name)))
+            self.optima.add(self.refined(candidate.z), _provenance(candidate, rung.name))
+            self.sharpen()
             if self.enough():
                 return
 
-    def unrefined(self, candidate: Candidate) -> Refined:
-        """A candidate as it is, in the form of a refinement."""
-        return refine(self.misfit, candidate.z, levels=self.levels, max_evaluations=1, frame=self.frame)
-
-    def refined(self, z: np.ndarray, seconds: float) -> Refined:
-        found = refine(self.misfit, z, levels=self.levels, time_limit=seconds, frame=self.frame)
+    def refined(self, z: np.ndarray) -> Refined:
+        """Where a start leads; one that is far behind the best after a while is not followed to the end."""
+        self.tried.append(z)
+        best = self.optima.best
+        goal = math.inf if best is None else best.refined.cost + BEHIND
+        further = partial(refine, self.misfit, levels=self.levels, frame=self.frame)
+        found = further(z, time_limit=self.left, max_evaluations=FIRST_EVALUATIONS)
+        if found.ending is Ending.EVALUATION_LIMIT and found.cost <= goal:
+            found = further(found.z, time_limit=self.left, max_evaluations=MAX_EVALUATIONS - FIRST_EVALUATIONS)
         self.census.add("refinements", found.ending.name.lower().replace("_", " "))
         return found
+
+    def settle(self) -> None:
+        """Follow the best to its end, if it was only given up."""
+        best = self.optima.best
+        if best is not None and best.refined.ending is Ending.EVALUATION_LIMIT:
+            with self.stage("refine"):
+                found = refine(self.misfit, best.refined.z, frame=self.frame, time_limit=self.left)
+                self.optima.found = [optimum for optimum in self.optima.found if optimum is not best]
+                self.optima.add(found, best.provenance)
+
+    def sharpen(self) -> None:
+        self.optima.sharpen(self.misfit, self.frame, self.left)
 
     def search_box(self) -> None:
         """Starts in the whole box, or around the scale of what was found."""
         with self.stage(BOX):
-            self._search_box()
+            bounds, positive = self.given
+            effort, best = self.options.effort, self.optima.best
+            # Smoothing is not to be trusted here: neither its noise nor, within bounds, the scale of what came of it.
+            unbounded = bounds is None and not self.model.bounds
+            scale = np.abs(best.refined.z) if best is not None and unbounded else None
+            starts, seed = STARTS[effort], self.options.seed
+            found = multistart(
+                self.misfit,
+                bounds,
+                positive,
+                scale,
+                None,
+                seed,
+                starts,
+                self.left,
+                agree=AGREE,
+                before=self.optima.refined,
+            )
+            self.census.add("refinements", "of multistart", len(found))
+            for one in found:
+                self.optima.add(one, Provenance(BOX, start="multistart"))
+            self.sharpen()
+        self.searched, now = True, self.optima.best
+        self.confirmed = now is not None and sum(o.cost - now.refined.cost <= SAME for o in found) >= CONFIRMING
 
-    def _search_box(self) -> None:
-        bounds, positive = self.given
-        effort = self.options.effort
-        best = self.best
-        # Smoothing is not to be trusted here: neither its noise nor, within bounds, the scale of what came of it.
-        unbounded = bounds is None and not self.model.bounds
-        scale = np.abs(best.refined.z) if best is not None and unbounded else None
-        found = multistart(
-            self.misfit,
-            bounds,
-            positive,
-            scale,
-            None,
-            self.options.seed,
-            STARTS[effort],
-            SECONDS[effort],
-            agree=AGREE,
-        )
-        self.census.add("refinements", "of multistart", len(found))
-        self.optima += [Optimum(one, Provenance(BOX, start="multistart")) for one in found]
-        now = self.best
-        self.confirmed = now is not None and sum(o.cost - now.refined.cost <= SAME for o in found) >= 2
+    def other_roots(self, most: int | None = None) -> Alternatives:
+        """Other roots at the optimum's own derivatives, unless the system has more than `most`."""
+        best = self.optima.best
+        if best is None or self.library is None or len(self.data.experiments) > 1:
+            return Alternatives([], [])
+        fibre, z = self.library.fibre(1), best.refined.z
+        if fibre is None or len(fibre) < 2 or (most is not None and len(fibre) > most):
+            return Alternatives([], [])
+        return alternatives(fibre, self.data, self.misfit, self.flows, z, self.frame, self.levels, self.options.seed)
 
-    def alternatives(self) -> None:
-        """Other roots at the optimum's own derivatives, as starts: other solutions, or better optima.
-
-        Where the model itself has several solutions they are wanted wherever they are, also outside the bounds.
-        """
-        best = self.best
-        if best is None or self.library is None or not self.options.refine or len(self.data.experiments) > 1:
+    def find_others(self) -> None:
+        """The other solutions of a model that has several, wherever they are, also outside the bounds."""
+        best, found = self.optima.best, self.other_roots()
+        if best is None:
             return
-        fibre, several = self.library.fibre(1), (self.library.verdict.solutions or 1) > 1
-        if fibre is None or len(fibre) < 2 or (best.refined.ending is Ending.EXACT and not several):
-            return
-        deadline = time.perf_counter() + 0.5 * REFINE_SECONDS
-        inside, outside = self.other_roots(fibre, best.refined.z)
-        for z in inside:
-            if (left := deadline - time.perf_counter()) > 0:
-                again = self.refined(z, left)
-                self.optima.append(Optimum(again, Provenance("other roots", start="algebra")))
-        if several:
-            free = coordinates.choose(self.misfit.unknowns, best.refined.z, None, self.given[1])
-            for z in outside:
-                if (left := deadline - time.perf_counter()) > 0:
-                    self.elsewhere.append(refine(self.misfit, z, levels=self.levels, time_limit=left, frame=free))
+        free = coordinates.choose(self.misfit.unknowns, best.refined.z, None, self.given[1])
+        for starts, frame in ((found.inside, self.frame), (found.outside, free)):
+            for start in starts[: SPARE * (self.several - 1)]:
+                if len(self.optima.others(self.frame, None)) >= self.several - 1 or not self.left:
+                    return
+                one = self.as_good(start, best.refined, frame)
+                if frame is self.frame and one.cost < best.refined.cost - SAME:
+                    self.optima.add(one, Provenance("other roots", start="algebra"))
+                else:  # not an independent start, so no witness of the optimum
+                    self.optima.elsewhere.append(one)
 
-    def other_roots(self, fibre: Fibre, z: np.ndarray) -> tuple[list[np.ndarray], list[np.ndarray]]:
-        """Real roots that share the square system's derivatives with z at a few times: inside the bounds, outside."""
-        experiment, system = self.data.experiments[0], fibre.system
-        flow, parameters = self.flows[experiment.name], z[len(z) - len(self.model.parameters) :]
-        own = {unknown.name: z[i] for i, unknown in enumerate(self.misfit.unknowns) if unknown.experiment is not None}
-        states = [own.get(name, 0.0) for name in self.model.states]  # what is known, the flow puts in
-        times = experiment.start + np.array(ALTERNATIVE_PLACES) * (experiment.end - experiment.start)
-        run = flow.run(parameters, states, times, start=experiment.start, sensitivities=False)
-        if run.outcome is not Outcome.COMPLETED:
-            return [], []
-        everything = np.concatenate([run.states[:, :, 0], np.tile(parameters, (len(times), 1))], axis=1)
-        inputs, fixed = shooting.input_series(system, experiment, times), fibre.at.fixed
-        data, _ = system.evaluate(everything[:, system.columns], inputs, fixed)
-        shots = [shooting.Shot((float(t),), "optimum") for t in times]
-        targets = Targets(data, inputs, fixed)
-        found = proposals.roots(fibre, shots, targets, flow, experiment.start, Census(), self.options.seed, 2)
-        candidates = self.combined([found])
-        inside, _ = proposals.within(candidates, self.frame, Census())
-        outside = [c for c in candidates if np.any(self.frame.inside(c.z) != c.z)]
-        parts = []
-        for part in (inside, outside):
-            ranked = proposals.ranked(part, self.misfit, self.frame, self.levels, Census())
-            parts.append([c.z for c in ranked if distance(c.z, z) > ALIKE][: 2 * len(fibre)])
-        return parts[0], parts[1]
+    def as_good(self, z: np.ndarray, best: Refined, frame: coordinates.Coordinates) -> Refined:
+        """A root at the optimum's derivatives, refined unless it has the optimum's trajectory already."""
+        as_it_is = refine(self.misfit, z, max_evaluations=1, frame=frame)
+        if abs(as_it_is.cost - best.cost) <= SAME:
+            return replace(as_it_is, ending=best.ending)
+        return refine(self.misfit, z, levels=self.levels, time_limit=self.left, frame=frame)
 
     # --- the end ---
 
-    @property
-    def best(self) -> Optimum | None:
-        finite = [o for o in self.optima if math.isfinite(o.refined.cost)]
-        return min(finite, key=lambda o: o.refined.cost, default=None)
-
     def checks(self) -> FitCheck | None:
-        best = self.best
+        best = self.optima.best
         return None if best is None or not len(best.refined.residuals) else check(self.misfit, best.refined)
+
+    def doubtful(self) -> bool:
+        """Whether the best optimum explains the data, and others may do so too."""
+        best, checks = self.optima.best, self.checks()
+        if best is None or checks is None or best.refined.ending is Ending.EXACT:
+            return False
+        return not like_noise(self.misfit, checks, self.levels)
 
     def enough(self) -> bool:
         """Whether more starts from the same rung would tell nothing new."""
-        best = self.best
-        if best is None:
-            return False
-        if best.refined.ending is Ending.EXACT:
-            # Equations that hold to rounding may still tell values apart where outputs span many decades.
-            return sum(o.refined.ending is Ending.EXACT for o in self.optima) >= EXACT_STARTS
-        return sum(o.refined.cost - best.refined.cost <= SAME for o in self.optima) >= 2 and self.certified()
+        best = self.optima.best
+        return best is not None and (best.refined.ending is Ending.EXACT or self.certified())
 
     def certified(self) -> bool:
-        best, checks = self.best, self.checks()
+        best, checks = self.optima.best, self.checks()
         if best is None or checks is None:
             return False
-        refined = [o.refined for o in self.optima]
-        self.certificate = certify(self.misfit, best.refined, refined, checks, self.levels, self.confirmed)
+        verdict = self.library.verdict if self.library is not None else None
+        evidence = Evidence(
+            optima=self.optima.refined,
+            smoothed=self.levels,
+            confirmed=self.confirmed,
+            vague=vague(best.refined, self.frame, len(verdict.fix) * len(self.data.experiments) if verdict else 0),
+            blunt=self.optima.blunt,
+            unknowable=tuple(u.label for u in self.misfit.unknowns if verdict and verdict[u.name].kind == "none"),
+        )
+        self.certificate = certify(self.misfit, best.refined, checks, evidence)
         return self.certificate.granted
 
     def result(self) -> Fit:
-        best = self.best
+        best = self.optima.best
         if best is None:
             start = self.frame.inside(np.ones(len(self.misfit.unknowns)))
-            best = Optimum(refine(self.misfit, start, levels=self.levels, frame=self.frame), Provenance("none"))
+            self.optima.add(refine(self.misfit, start, levels=self.levels, frame=self.frame), Provenance("none"))
+            best = self.optima.found[-1]
         else:
             self.certified()
         certificate = self.certificate
         if self.interrupted:
-            certificate = Certificate(False, ("the fit was interrupted",), certificate.outputs, certificate.agreeing)
-        found = math.isfinite(best.refined.cost)
-        message = "certified" if certificate.granted else "not certified"
-        if not found:
+            certificate = replace(certificate, granted=False, reasons=("the fit was interrupted",))
+        elif not certificate.granted and not self.left:
+            certificate = replace(certificate, reasons=("the time limit was reached", *certificate.reasons))
+        message = certificate.message
+        if not math.isfinite(best.refined.cost):
             message = "no trajectory of the model reaches the last observation; bounds or other data may help"
+        verdict = None if self.library is None else self.library.verdict
         return Fit.of(
             self.misfit,
             best.refined,
             self.data,
             frame=self.frame,
-            others=self.others(best.refined),
-            verdict=None if self.library is None else Identifiability.of(self.library.verdict),
+            others=self.optima.others(self.frame, verdict.solutions if verdict is not None else None),
+            verdict=None if verdict is None else Identifiability.of(verdict),
             success=certificate.granted,
             message=message,
             certificate=certificate,
@@ -421,17 +361,6 @@ class Ladder:
             effort=self.options.effort,
             smoothed=self.smoothed,
         )
-
-    def others(self, best: Refined) -> list[Refined]:
-        """Optima as good as the best but elsewhere."""
-        kept: list[Refined] = []
-        for one in [*(optimum.refined for optimum in self.optima), *self.elsewhere]:
-            equal = abs(one.cost - best.cost) <= EQUAL and one.ending.settled
-            if equal and all(distance(one.z, other.z) > ALIKE for other in (best, *kept)):
-                kept.append(one)
-        known = self.library.verdict.solutions if self.library is not None else None
-        inside = sorted(kept, key=lambda one: bool(np.any(self.frame.inside(one.z) != one.z)))
-        return inside[: known - 1] if known is not None else inside
 
     def _cloud(self) -> Candidates | None:
         if not self.cloud:

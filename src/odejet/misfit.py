@@ -56,7 +56,10 @@ FEWEST = 10
 ROUGH_POINTS = 30
 """Measurements per series that are compared at a glance."""
 
+_ORDINARY_STEPS, _STIFF_WORK = 250, 4  # steps beyond which a simulation counts as more, and what stiffness adds
 _FLOOR = 16 * float(np.finfo(float).eps)  # of the largest value: what rounding leaves in a simulated output
+_DECADES = 1e3  # the largest value beside the median of an output that spans decades
+_NEARBY, _DIP = 50, 0.1  # rounding is relative to the largest values of such a part of a series, times this
 _RELATIVE_FLOOR = 1e-3  # of the largest value: relative noise does not vanish where the signal crosses zero
 
 
@@ -78,6 +81,7 @@ class Evaluation:
     outcome: Outcome
     message: str
     reached: float  # the fraction of the time span that was simulated, the least of all experiments
+    work: int = 1  # in units of an ordinary simulation
 
     @property
     def complete(self) -> bool:
@@ -236,7 +240,7 @@ class Misfit:
         """Residuals at z and, unless it is not wanted, their derivative."""
         residuals, size = np.empty(len(self.values)), len(z)
         derivative = np.zeros((len(self.values), size)) if jacobian else None
-        first = size - len(self.model.parameters)
+        first, work = size - len(self.model.parameters), 1
         for course in self._courses:
             states = course.states.copy()
             states[course.places] = z[course.entries]
@@ -250,9 +254,10 @@ class Misfit:
                 max_steps=self.effort.max_steps,
                 stiff_steps=self.effort.stiff_steps,
             )
+            work += run.steps // _ORDINARY_STEPS + (_STIFF_WORK if run.method != "taylor" else 0)
             if run.outcome is not Outcome.COMPLETED:
                 reached = (run.time - course.start) / max(course.end - course.start, 1e-300)
-                return Evaluation(None, None, run.outcome, run.message, float(min(max(reached, 0.0), 1.0)))
+                return Evaluation(None, None, run.outcome, run.message, float(min(max(reached, 0.0), 1.0)), work)
             for rows, output, positions in course.rows:
                 residuals[rows] = run.outputs[positions, output, 0]
                 if derivative is not None:
@@ -262,7 +267,7 @@ class Misfit:
             residuals /= self.shapes
             if derivative is not None:
                 derivative /= self.shapes[:, None]
-        return Evaluation(residuals, derivative, Outcome.COMPLETED, Outcome.COMPLETED.value, 1.0)
+        return Evaluation(residuals, derivative, Outcome.COMPLETED, Outcome.COMPLETED.value, 1.0, work)
 
     # --- noise and likelihood ---
 
@@ -305,10 +310,16 @@ class Misfit:
             return math.inf
         return self.cost(evaluation.residuals, levels)
 
-    def screen(self, candidates: Sequence[np.ndarray] | np.ndarray, levels: np.ndarray | None = None) -> np.ndarray:
-        """The costs of many candidates on a few of the times, simulated roughly: for ranking, at 0.1 ms each."""
-        rough = self.window(1.0, ROUGH_POINTS, effort=GLANCE)
-        return np.array([rough.score(z, levels) for z in candidates])
+    def screen(self, candidates: Sequence[np.ndarray], levels: np.ndarray | None = None) -> np.ndarray:
+        """The costs of many candidates on a few of the times, simulated roughly: for ranking, at 0.1 ms each.
+
+        A stiff one may need a second look, which finds out that it is stiff.
+        """
+        glance, rough = (self.window(1.0, ROUGH_POINTS, effort=effort) for effort in (GLANCE, ROUGH))
+        costs = np.array([glance.score(z, levels) for z in candidates])
+        for i in np.flatnonzero(~np.isfinite(costs)).tolist():
+            costs[i] = rough.score(candidates[i], levels)
+        return costs
 
     # --- parts ---
 
@@ -331,6 +342,16 @@ class Misfit:
                 chosen = np.unique(np.linspace(0, size - 1, points).round().astype(int))
             parts = {name: getattr(block, name)[chosen] for name in ("times", "values", "shapes")}
             blocks.append(replace(block, **parts))
+        return self._of(blocks, levels, effort)
+
+    def by_rounding(self) -> Misfit | None:
+        """The misfit with residuals relative to the output at the time, as rounding is; None where this is no other."""
+        if not self._plain or not self.weighted or not any(_spans_decades(self.values[rows]) for rows in self.groups):
+            return None
+        unknown = np.full(len(self.outputs), math.nan)
+        return self._of([replace(block, shapes=_sizes_nearby(block.values)) for block in self._blocks], unknown, None)
+
+    def _of(self, blocks: list[_Block], levels: np.ndarray | None, effort: Effort | None) -> Misfit:
         part = object.__new__(Misfit)
         part.__dict__.update(self.__dict__)
         if effort is not None:
@@ -339,6 +360,19 @@ class Misfit:
             part.known = np.array(levels, dtype=float)
         part._assemble(blocks)
         return part
+
+
+def _spans_decades(values: np.ndarray) -> bool:
+    sizes = np.abs(values)
+    return bool(len(sizes) and sizes.max() > _DECADES * np.median(sizes))
+
+
+def _sizes_nearby(values: np.ndarray) -> np.ndarray:
+    """How large an output is around each of its measurements: what crosses zero there is rounded like the rest."""
+    sizes, reach = np.abs(values), max(len(values) // _NEARBY, 1)
+    padded = np.pad(sizes, reach, mode="edge")
+    nearby = np.lib.stride_tricks.sliding_window_view(padded, 2 * reach + 1).max(axis=1)
+    return np.where(nearby > 0, np.maximum(sizes, _DIP * nearby), sizes.max(initial=0.0) or 1.0)
 
 
 def _unknowns(model: Model, experiments: Sequence[Experiment]) -> tuple[Unknown, ...]:

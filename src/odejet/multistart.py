@@ -19,7 +19,7 @@ import numpy as np
 from odejet import coordinates
 from odejet.coordinates import Bounds, Coordinates
 from odejet.misfit import GLANCE, ROUGH, Misfit
-from odejet.refine import Ending, Refined, refine
+from odejet.refine import MAX_EVALUATIONS, Ending, Refined, refine
 from odejet.statistics import check
 
 STARTS = 4096
@@ -37,13 +37,16 @@ POINTS = 30
 AGREEMENT = 1e-3
 """Two optima are the same if their negative log-likelihoods differ by less."""
 
+CONFIRMING = 2
+"""Starts of a search that must lead to an optimum which another search has found."""
+
 _PART_EVALUATIONS = (15, 20, 50)
 _PART_PRECISION = 1e-3
 _PROMISING = 1.5  # a followed start is refined if its rms on the coarse data is below the best so far times this
 _GOOD = 0.01  # or below this, in units of the outputs' spread: rough fits do not tell more
 _CLOSE = 0.05  # an rms that is worth a refinement at once
+_FIRST_EVALUATIONS, _RIVAL = 100, 3.0  # what is worse than the best by more after so many is not worth more
 _WHITE = 1e-4  # the probability at which memory in the residuals is taken for that of a wrong fit
-_PATIENCE = 0.1  # the share of all time that a single start may take before it is refined or dropped
 _DECADES = 2.0  # on either side of the scale: where to look for what has no bounds
 _NEAR_DECADES = 1.0
 
@@ -68,18 +71,20 @@ def multistart(
     goal: float = -math.inf,
     agree: int = 3,
     candidates: Sequence[np.ndarray] = (),
+    before: Sequence[Refined] = (),
 ) -> list[Refined]:
     """The optima that were found, best first; the same for the same seed, as far as time allows.
 
     The search ends when an optimum's cost is at most `goal` or its residuals are down to rounding, when the best one
     was reached from `agree` starts and its residuals have no memory, when `starts` are used up or when the time is
     over.  `scale` is the size of each unknown, known or guessed: where there are no bounds starts lie around it.
-    `levels` are noise levels to begin the refinements with; `candidates` are starts that go before those drawn.
+    `levels` are noise levels to begin the refinements with; `candidates` are starts that go before those drawn;
+    `before` are optima of other searches, which count towards `agree` once two starts of this one lead there too.
     """
     deadline = time.perf_counter() + time_limit
     sizes = np.ones(len(misfit.unknowns)) if scale is None else np.asarray(scale, dtype=float)
     frame = coordinates.choose(misfit.unknowns, sizes, bounds, positive, misfit.model.bounds)
-    search = _Search(misfit, frame, levels, deadline, _PATIENCE * time_limit)
+    search = _Search(misfit, frame, levels, deadline, before)
     given = [frame.inside(np.array(candidates, dtype=float))] if len(candidates) else []
     for batch in itertools.chain(given, _batches(frame, sizes, starts, np.random.default_rng(seed))):
         for followed in search.best(batch):
@@ -93,10 +98,15 @@ class _Search:
     """The optima so far, and the parts of the data on which starts are followed."""
 
     def __init__(
-        self, misfit: Misfit, frame: Coordinates, levels: np.ndarray | None, deadline: float, patience: float
+        self,
+        misfit: Misfit,
+        frame: Coordinates,
+        levels: np.ndarray | None,
+        deadline: float,
+        before: Sequence[Refined],
     ) -> None:
-        self.misfit, self.frame, self.levels = misfit, frame, levels
-        self.deadline, self.patience = deadline, patience  # the latter for a single start
+        self.misfit, self.frame, self.levels, self.deadline = misfit, frame, levels, deadline
+        self.before = before
         self.parts = [misfit.window(horizon, POINTS, misfit.scales, ROUGH) for horizon in HORIZONS]
         self.early = self.parts[1].window(1.0, effort=GLANCE)
         self.found: list[Refined] = []
@@ -110,8 +120,12 @@ class _Search:
         best = self.found[0]
         if best.cost <= goal or best.ending is Ending.EXACT:
             return True
-        same = sum(other.cost - best.cost <= AGREEMENT and other.ending.settled for other in self.found)
-        return same >= agree and self.plausible(best)
+        own, others = (
+            sum(abs(other.cost - best.cost) <= AGREEMENT and other.ending.settled for other in optima)
+            for optima in (self.found, self.before)
+        )
+        better = any(other.cost < best.cost - AGREEMENT for other in self.before)
+        return own >= min(CONFIRMING, agree) and own + others >= agree and not better and self.plausible(best)
 
     def plausible(self, refined: Refined) -> bool:
         """Whether what is left may be noise: several starts may agree on a wrong optimum."""
@@ -143,9 +157,8 @@ class _Search:
     def follow(self, z: np.ndarray) -> _Followed | None:
         """A start led to the whole of the coarse data, part by part."""
         rms = math.inf
-        end_by = min(self.deadline, time.perf_counter() + self.patience)
         for part, evaluations in zip(self.parts, _PART_EVALUATIONS, strict=True):
-            left = end_by - time.perf_counter()
+            left = self.deadline - time.perf_counter()
             if left <= 0:
                 break
             end = refine(
@@ -162,9 +175,21 @@ class _Search:
         if left <= 0 or followed.rms > max(_PROMISING * self.least, _GOOD):
             return
         self.least = min(self.least, followed.rms)
-        end = refine(self.misfit, followed.z, levels=self.levels, time_limit=left, frame=self.frame)
+        end = self.refined(followed.z, _FIRST_EVALUATIONS)
+        if end.ending is Ending.EVALUATION_LIMIT and end.cost <= self.best_cost + _RIVAL:
+            end = self.refined(end.z, MAX_EVALUATIONS - _FIRST_EVALUATIONS)
         if math.isfinite(end.cost):
             self.found = sorted([*self.found, end], key=lambda refined: refined.cost)
+
+    @property
+    def best_cost(self) -> float:
+        return min((one.cost for one in (*self.found[:1], *self.before)), default=math.inf)
+
+    def refined(self, z: np.ndarray, evaluations: int) -> Refined:
+        left = self.deadline - time.perf_counter()
+        return refine(
+            self.misfit, z, levels=self.levels, time_limit=left, max_evaluations=evaluations, frame=self.frame
+        )
 
 
 def _batches(frame: Coordinates, sizes: np.ndarray, starts: int, rng: np.random.Generator) -> Iterator[np.ndarray]:

@@ -41,6 +41,8 @@ _RELIABLE = 1e-4  # the ratio at which a step is taken
 _BEND = 0.75  # a correction longer than this, relative to its step, comes from more than curvature
 _CORRECTIONS, _SETTLING = 6, 0.5  # how many, and by how much each must shorten the distance to the prediction
 _BETTER = 0.7  # how much closer a prediction must be before the curvature is used
+_CREEP, _CREEP_EVALUATIONS = 1e-4, 30  # a decrease that matters to nobody if it takes so many evaluations
+_LONG = 3  # times the work of an ordinary simulation that an evaluation may take without counting as more
 _APPROACH = 40  # evaluations to fit what can be simulated of a start that does not reach the end
 _WINDOW = 0.8  # of the time that a start reaches: what is fitted first, if it does not reach the end
 
@@ -96,7 +98,8 @@ def refine(
     """The optimum to which `start` leads, within bounds.
 
     `levels` are the noise levels to begin with, by default the spread of each output; `frame` replaces the coordinates
-    that would follow from the start and the bounds.
+    that would follow from the start and the bounds.  Simulations that are stiff or take very many steps count as
+    several of `max_evaluations`, so that the limit means the same wherever the start is.
     """
     begin = time.perf_counter()
     start = np.asarray(start, dtype=float)
@@ -123,7 +126,8 @@ class _Descent:
         self.levels = np.where(misfit.estimated, levels, misfit.known)
         self.adaptive = False  # whether the levels follow the residuals
         self.deadline, self.limit = deadline, max_evaluations
-        self.evaluations, self.radius = 0, _FIRST_RADIUS
+        self.evaluations, self.work, self.radius = 0, 0, _FIRST_RADIUS
+        self.milestone = 0, math.inf  # how much was done when the cost was last looked at, and what it was
         self.low, self.high = frame.box
         self.curvature = np.zeros((len(self.low), len(self.low)))  # second derivatives of the residuals, times these
         self.curved = False  # whether they are used
@@ -132,6 +136,11 @@ class _Descent:
         self.failure: Evaluation | None = None
         self.tall = np.empty((0, 0))  # derivatives by theta, and a right-hand side
         self.blocks: list[np.ndarray] = []
+
+    @property
+    def used(self) -> int:
+        """What of the limit is used up: evaluations, or what they cost where simulations are long."""
+        return max(self.evaluations, self.work // _LONG)
 
     # --- the way ---
 
@@ -150,12 +159,12 @@ class _Descent:
         """Fit what can be simulated first: its optimum mostly reaches farther."""
         part = self.misfit.window(_WINDOW * reached, levels=self.levels)
         distinct = len(np.unique(part.times))
-        if part.points < len(self.theta) or distinct < 3 or self.evaluations >= self.limit:
+        if part.points < len(self.theta) or distinct < 3 or self.used >= self.limit:
             return Ending.NO_START
-        budget = min(self.limit - self.evaluations, _APPROACH)
+        budget = min(self.limit - self.used, _APPROACH)
         before = _Descent(part, self.frame, self.levels, self.deadline, budget, self.precision)
         ending = before.run(self.frame.back(self.theta))
-        self.evaluations += before.evaluations
+        self.evaluations, self.work = self.evaluations + before.evaluations, self.work + before.work
         if before.here is None:
             return Ending.NO_START if ending.settled else ending
         found = self.evaluate(before.theta)
@@ -181,9 +190,19 @@ class _Descent:
             self.reweigh()
             self.curvature, self.curved = np.zeros_like(self.curvature), False
             return None
-        if negligible:
+        if negligible or self.creeps():
             return self.end()
         return self.take(solver, step)
+
+    def creeps(self) -> bool:
+        """Whether many evaluations together gained nothing that matters, as on the floor of a flat valley."""
+        assert self.here is not None and self.here.residuals is not None
+        when, before = self.milestone
+        if self.evaluations < when + _CREEP_EVALUATIONS:
+            return False
+        now = self.misfit.cost(self.here.residuals) if self.adaptive else math.nan
+        self.milestone = self.evaluations, now
+        return before - now <= _CREEP * self.unit()
 
     def take(self, solver: Solver, step: Step) -> Ending | None:
         """Try a step and, where the residuals turn out to be curved, its correction; change the radius accordingly."""
@@ -267,7 +286,7 @@ class _Descent:
     def over(self) -> Ending | None:
         if time.perf_counter() > self.deadline:
             return Ending.TIME_LIMIT
-        return Ending.EVALUATION_LIMIT if self.evaluations >= self.limit else None
+        return Ending.EVALUATION_LIMIT if self.used >= self.limit else None
 
     def end(self, stalled: bool = False) -> Ending:
         assert self.here is not None and self.here.residuals is not None
@@ -279,8 +298,8 @@ class _Descent:
     # --- the point ---
 
     def evaluate(self, theta: np.ndarray) -> Evaluation:
-        self.evaluations += 1
         found = self.misfit.evaluate(self.frame.back(theta))
+        self.evaluations, self.work = self.evaluations + 1, self.work + found.work
         if found.residuals is not None and not _usable(found):
             return Evaluation(None, None, found.outcome, "a residual is too large for a number", 0.0)
         return found

@@ -64,7 +64,16 @@ class Certificate:
 
     @property
     def sentence(self) -> str:
-        return f"{'granted' if self.granted else 'not granted'}: {'; '.join(self.reasons) or 'no reason given'}"
+        return f"{'granted' if self.granted else 'not granted'}: {self._why}"
+
+    @property
+    def message(self) -> str:
+        """The same of the fit that has it or not."""
+        return f"{'certified' if self.granted else 'not certified'}: {self._why}"
+
+    @property
+    def _why(self) -> str:
+        return "; ".join(self.reasons) or "no reason given"
 
 
 @dataclass(frozen=True)

@@ -132,7 +132,8 @@ def _header(fit: Fit) -> str:
         f"<div><dt>{key}</dt><dd>{value}</dd></div>" for key, value in facts.items() if value and "nan" not in value
     )
     # What the badge does not say already.
-    message = "" if fit.message in text.state(fit) else f"<p>{html.escape(_sentence(fit.message))}</p>"
+    said = fit.message == fit.certificate.message or fit.message in text.state(fit)
+    message = "" if said else f"<p>{html.escape(_sentence(fit.message))}</p>"
     known = fit.verdict.message if fit.verdict else ""
     verdict = f'<p class="soft">{html.escape(_sentence(known))}</p>' if known else ""
     return (

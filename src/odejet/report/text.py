@@ -34,7 +34,9 @@ def headline(fit: Fit) -> str:
 def state(fit: Fit) -> str:
     if not fit.found:
         return "no fit"
-    return "certified" if fit.certificate.granted else "fitted, not certified"
+    if not fit.certificate.granted:
+        return "fitted, not certified"
+    return "certified as far as data can tell" if "none" in map(fit.kind, fit.labels) else "certified"
 
 
 def row(fit: Fit, label: str) -> tuple[str, str, str, str, str]:
@@ -79,7 +81,7 @@ def anywhere(fit: Fit, label: str) -> bool:
 def notes(fit: Fit) -> dict[str, str]:
     """What stands under the table, by subject."""
     told = {"certificate": fit.certificate.sentence}
-    if fit.message not in state(fit):  # what the first line does not say already
+    if fit.message != fit.certificate.message and fit.message not in state(fit):
         told["ending"] = fit.message
     told["answered by"] = fit.provenance.sentence
     if len(fit.solutions) > 1:
@@ -97,7 +99,7 @@ def notes(fit: Fit) -> dict[str, str]:
             f"AIC {fit.aic:.5g}, BIC {fit.bic:.5g}"
         )
     if fit.census:
-        told["census"] = "; ".join(f"{stage}: {counts(outcomes)}" for stage, outcomes in fit.census.items())
+        told["census"] = census(fit)
     told["time"] = f"{duration(fit.seconds)}" + (f" ({stages(fit)})" if len(fit.stages) > 1 else "")
     return told
 
@@ -117,6 +119,12 @@ def noise(fit: Fit, most: int = 8) -> str:
             parts.append(f"{output}{where} {typical:.2g}{' (median)' if sds.ndim else ''}")
     more = [f"and {len(parts) - most} more"] if len(parts) > most else []
     return "sd of " + ", ".join(parts[:most] + more)
+
+
+def census(fit: Fit) -> str:
+    """How many were tried at each stage; `fit.census` says what became of them."""
+    totals = (f"{sum(outcomes.values())} {stage}" for stage, outcomes in fit.census.items() if stage != "algebra")
+    return ", ".join(totals) + "; see fit.census"
 
 
 def counts(outcomes: Mapping[str, int]) -> str:
