@@ -37,6 +37,7 @@ from odejet.jets.lanes import (
     width,
     zero,
 )
+from odejet.jets.shared import interprets, run
 from odejet.tape import Column, Elementary, Op, Tape
 
 _OUT, _A, _B, _C = int(Column.OUT), int(Column.A), int(Column.B), int(Column.C)
@@ -288,11 +289,8 @@ def quadrature(c, out, a, b, e, function, reach, k, lanes, tables, modulus):
 
 
 @kernel
-def run(c, code, terms, first, last, k, dynamic, lanes, tables, modulus):
-    """Order k of the instructions first..last-1.
-
-    `tables` points to the integers, their reciprocals and the reciprocals times the unit of time.
-    """
+def execute(c, code, terms, first, last, k, dynamic, lanes, tables, modulus):
+    """Order k of the instructions first..last-1."""
     for row in range(first * _COLUMNS, last * _COLUMNS, _COLUMNS):
         op, out, a, b = peek(code, row), peek(code, row + _OUT), peek(code, row + _A), peek(code, row + _B)
         extra, o = peek(code, row + _C), out + k * lanes
@@ -329,6 +327,21 @@ def keep_tangents(c, out, lanes):
     poke(c, out + lanes, value * 0)
 
 
+@interprets(types.float64, types.complex128)
+def interpret_numbers(c, code, terms, first, last, orders, dynamic, lanes, integers, reciprocals, advances, modulus):
+    """`shared.run` for doubles and complex numbers."""
+    for k in range(orders):
+        execute(c, code, terms, first, last, k, dynamic, lanes, (integers, reciprocals, advances), 0)
+
+
+@interprets(types.uint64)
+def interpret_residues(c, code, terms, first, last, orders, dynamic, lanes, integers, reciprocals, advances, modulus):
+    """`shared.run` for residues."""
+    tables, field = (integers, reciprocals, advances), (peek(modulus, 0), peek(modulus, 1), peek(modulus, 2))
+    for k in range(orders):
+        execute(c, code, terms, first, last, k, dynamic, lanes, tables, field)
+
+
 @kernel
 def set_row(c, place, rows, i, dynamic, lanes):
     """Write the value and tangents of rows[i] to order zero of a register."""
@@ -341,7 +354,7 @@ def set_row(c, place, rows, i, dynamic, lanes):
 @kernel
 def prepare(c, layout, constants, parameters, states, tables, modulus):
     """Order zero of everything static, and of the states; known initial states are written into `states` too."""
-    lanes, dynamic, none = layout.lanes, layout.dynamic, np.int64(0)
+    lanes, dynamic = layout.lanes, layout.dynamic
     code, terms, static = pointer(layout.code), pointer(layout.terms), layout.split[0]
     for i in range(len(constants)):
         poke(c, layout.constants[i], constants[i])
@@ -351,7 +364,7 @@ def prepare(c, layout, constants, parameters, states, tables, modulus):
     for _ in range(2):
         for i in range(len(states)):
             set_row(c, layout.states[i], states, i, dynamic, lanes)
-        run(c, code, terms, none, static, none, dynamic, lanes, tables, modulus)
+        run(c, code, terms, 0, static, 1, dynamic, lanes, tables, modulus)
         for i in range(len(states)):
             if layout.initial[i] >= 0:
                 for lane in range(lanes):
@@ -365,8 +378,7 @@ def expand(c, layout, t, order, last, tables, modulus):
     if layout.orders > 1:
         poke(c, layout.time + layout.lanes, peek(tables[2], 1))
     code, terms = pointer(layout.code), pointer(layout.terms)
-    for k in range(order):
-        run(c, code, terms, layout.split[0], last, k, layout.dynamic, layout.lanes, tables, modulus)
+    run(c, code, terms, layout.split[0], last, order, layout.dynamic, layout.lanes, tables, modulus)
 
 
 @entry

@@ -15,7 +15,6 @@ from __future__ import annotations
 import importlib
 import sys
 from functools import partial
-from pathlib import Path
 from types import ModuleType
 
 import numpy as np
@@ -23,6 +22,8 @@ from llvmlite import ir
 from numba import njit, types
 from numba.core import event
 from numba.extending import intrinsic, models, overload, register_model
+
+from odejet.jets import shared
 
 kernel = partial(njit, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)
 """Decorator of what only other kernels call: sparing its wrappers halves the time of the first compilation."""
@@ -40,7 +41,14 @@ def entry(function):
     numba compiles again when the file of the function changes; here all files with kernels count.
     """
     dispatcher = njit(function, error_model="numpy", cache=True)
-    dispatcher._cache._cache_file._source_stamp = _SOURCES
+    dispatcher._cache._cache_file._source_stamp = shared.SOURCES
+    compile_alone = dispatcher.compile
+
+    def compile_with_interpreter(signature):
+        shared.make_ready(signature)
+        return compile_alone(signature)
+
+    dispatcher.compile = compile_with_interpreter
     _ENTRIES.append(dispatcher)
     return dispatcher
 
@@ -81,16 +89,6 @@ def _import_arrays() -> None:
 
 
 _import_arrays()
-
-_SOURCES = tuple(
-    (path.name, path.stat().st_mtime_ns, path.stat().st_size)
-    for path in sorted(
-        [
-            *Path(__file__).parent.glob("*.py"),
-            *(Path(__file__).parents[1] / name for name in ("tape.py", "algebra/homotopy.py")),
-        ]
-    )
-)
 
 WIDTH = 4
 

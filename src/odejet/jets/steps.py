@@ -13,8 +13,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from odejet.jets.kernel import MAX_ORDER, expand, prepare, run
+from odejet.jets.kernel import MAX_ORDER, expand, prepare
 from odejet.jets.lanes import WIDTH, entry, kernel, load, madd, peek, pointer, poke, store
+from odejet.jets.shared import run
 
 REACHED, STIFF, COLLAPSED, NONFINITE, EXHAUSTED = range(5)
 """How an integration ended: at the last time; at a step limited by stability and not by the solution; at a step too
@@ -222,7 +223,7 @@ def sample(c, layout, order, t, unit, times, first, last, trajectory):
 def observe(memory, layout, drive, times, first, last, trajectory, outputs, tables, modulus):
     """All outputs at times[first:last], from the states there."""
     c = pointer(memory)
-    lanes, n, q, m, none = layout.lanes, len(layout.states), len(layout.outputs), len(layout.inputs), np.int64(0)
+    lanes, n, q, m = layout.lanes, len(layout.states), len(layout.outputs), len(layout.inputs)
     code, terms, source, target = pointer(layout.observe), pointer(layout.terms), pointer(trajectory), pointer(outputs)
     inputs, driven = pointer(layout.inputs), pointer(drive.values)
     for i in range(first, last):
@@ -233,7 +234,7 @@ def observe(memory, layout, drive, times, first, last, trajectory, outputs, tabl
             if layout.states[s] >= layout.dynamic:
                 for lane in range(0, lanes, WIDTH):
                     store(c, layout.states[s] + lane, load(source, (i * n + s) * lanes + lane))
-        run(c, code, terms, none, len(layout.observe), none, layout.dynamic, lanes, tables, modulus)
+        run(c, code, terms, 0, len(layout.observe), 1, layout.dynamic, lanes, tables, modulus)
         for j in range(q):
             for lane in range(0, lanes, WIDTH):
                 store(target, (i * q + j) * lanes + lane, load(c, layout.outputs[j] + lane))
