@@ -20,8 +20,9 @@ from odejet.errors import DataError
 from odejet.expressions import ModelError, nearest
 from odejet.jets import collocation, steps
 from odejet.jets.inputs import Pieces, Sampled, merged
-from odejet.jets.kernel import MAX_ORDER, TABLES, expand_points, lay_out
+from odejet.jets.kernel import MAX_ORDER, TABLES, lay_out
 from odejet.jets.lanes import padded
+from odejet.jets.registers import expand_points
 from odejet.tape import Tape, build
 
 if TYPE_CHECKING:

@@ -22,7 +22,6 @@ from numba.extending import overload
 
 from odejet.jets.lanes import (
     add,
-    entry,
     half,
     inverse,
     kernel,
@@ -379,40 +378,3 @@ def expand(c, layout, t, order, last, tables, modulus):
         poke(c, layout.time + layout.lanes, peek(tables[2], 1))
     code, terms = pointer(layout.code), pointer(layout.terms)
     run(c, code, terms, layout.split[0], last, order, layout.dynamic, layout.lanes, tables, modulus)
-
-
-@entry
-def expand_points(layout, constants, parameters, states, times, inputs, drawn, order, tables, modulus):
-    """Series of all states and outputs to `order` at many points, for any number type.
-
-    Arrays lead with the point: rows of `parameters` and `states`, times, coefficients of free `inputs`, and the values
-    `drawn` for functions where the number type cannot compute them.  The layout must hold order + 2 orders.
-    """
-    points, lanes, n, q = len(states), layout.lanes, len(layout.states), len(layout.outputs)
-    memory = np.zeros(layout.size, dtype=states.dtype)
-    c, pointers = pointer(memory), (pointer(tables[0]), pointer(tables[1]), pointer(tables[1]))
-    state_series = np.zeros((points, n, order + 1, lanes), dtype=states.dtype)
-    output_series = np.zeros((points, q, order + 1, lanes), dtype=states.dtype)
-    passes = 1 if drawn.shape[1] == 0 else 2
-    for point in range(points):
-        for i in range(drawn.shape[1]):
-            poke(c, layout.quadratures[i], drawn[point, i])
-        for i in range(inputs.shape[1]):
-            for k in range(order + 1):
-                poke(c, layout.inputs[i] + k * lanes, inputs[point, i, k])
-        # With drawn values a second pass over order zero finds the slopes of all functions in place.
-        for _ in range(passes):
-            prepare(c, layout, constants, parameters[point], states[point], pointers, modulus)
-            if passes > 1:
-                expand(c, layout, times[point], np.int64(1), len(layout.code), pointers, modulus)
-        expand(c, layout, times[point], order + 1, len(layout.code), pointers, modulus)
-        for i in range(n):
-            moves = layout.states[i] >= layout.dynamic
-            for k in range(order + 1 if moves else 1):
-                for lane in range(lanes):
-                    state_series[point, i, k, lane] = memory[layout.states[i] + k * lanes + lane]
-        for i in range(q):
-            for k in range(order + 1):
-                for lane in range(lanes):
-                    output_series[point, i, k, lane] = memory[layout.outputs[i] + k * lanes + lane]
-    return state_series, output_series

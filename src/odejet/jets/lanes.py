@@ -49,7 +49,6 @@ def entry(function):
         return compile_alone(signature)
 
     dispatcher.compile = compile_with_interpreter
-    _ENTRIES.append(dispatcher)
     return dispatcher
 
 
@@ -59,7 +58,7 @@ class _Announcement(event.Listener):
     told = False
 
     def on_start(self, happening: event.Event) -> None:
-        ours = any(happening.data["dispatcher"] is dispatcher for dispatcher in _ENTRIES)
+        ours = happening.data["dispatcher"].py_func.__module__.startswith("odejet.")
         if ours and not self.told:
             self.told = True
             print("odejet: compiling its kernels for this machine, once per installation ...", file=sys.stderr)
@@ -68,7 +67,6 @@ class _Announcement(event.Listener):
         pass
 
 
-_ENTRIES: list = []
 event.register("numba:compile", _Announcement())
 
 

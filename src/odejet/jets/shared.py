@@ -3,6 +3,7 @@
 numba optimises whatever a kernel calls again as a part of that kernel.  The interpreter is large and everything calls
 it, so it is compiled by itself, kept on disk, and called by its address: compiled kernels read the address from a table
 that they know by the name of a symbol.  An address is entered when a kernel over its number type is first used.
+Python calls the same function by `interpret`.
 """
 
 from __future__ import annotations
@@ -12,11 +13,13 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import llvmlite.binding as llvm
+import numpy as np
 from llvmlite import ir
 from numba.core import cgutils, types
 from numba.core.ccallback import CFunc
 from numba.core.typing import signature
 from numba.extending import intrinsic
+from numba.np.numpy_support import from_dtype
 
 SOURCES = tuple(
     (path.name, path.stat().st_mtime_ns, path.stat().st_size)
@@ -33,6 +36,7 @@ NUMBERS = types.float64, types.complex128, types.uint64
 
 _ADDRESSES = (ctypes.c_int64 * len(NUMBERS))()
 _SYMBOL = "odejet_interpreters"
+_FUNCTION_TYPE = ctypes.CFUNCTYPE(None, *3 * (ctypes.c_void_p,), *5 * (ctypes.c_int64,), *4 * (ctypes.c_void_p,))
 _FUNCTIONS: dict[types.Type, Callable] = {}
 _COMPILED: dict[types.Type, CFunc] = {}
 
@@ -54,18 +58,35 @@ def make_ready(arguments: Iterable[types.Type]) -> None:
     for argument in arguments:
         if isinstance(argument, types.BaseTuple):
             make_ready(argument.types)
-        elif isinstance(argument, types.Array) and argument.dtype in NUMBERS and argument.dtype not in _COMPILED:
-            _COMPILED[argument.dtype] = _compiled(argument.dtype)
-            _ADDRESSES[NUMBERS.index(argument.dtype)] = _COMPILED[argument.dtype].address
+        elif isinstance(argument, types.Array) and argument.dtype in NUMBERS:
+            interpreter(argument.dtype)
 
 
-def _compiled(number: types.Type) -> CFunc:
-    options = {"nopython": True, "error_model": "numpy"}
-    function = CFunc(_FUNCTIONS[number], (_arguments(number), types.void), {}, options)
-    function.enable_caching()
-    function._cache._cache_file._source_stamp = SOURCES
-    function.compile()
-    return function
+def interpreter(number: types.Type) -> CFunc:
+    """The interpreter for a number type, compiled or loaded from disk when first asked for."""
+    if number not in _COMPILED:
+        options = {"nopython": True, "error_model": "numpy"}
+        function = CFunc(_FUNCTIONS[number], (_arguments(number), types.void), {}, options)
+        function.enable_caching()
+        function._cache._cache_file._source_stamp = SOURCES
+        function.compile()
+        _COMPILED[number] = function
+        _ADDRESSES[NUMBERS.index(number)] = function.address
+    return _COMPILED[number]
+
+
+def interpret(memory: np.ndarray, code: np.ndarray, terms: np.ndarray, *sizes: int, tables, modulus) -> None:
+    """The instructions of `code` on the registers in each row of `memory`; sizes are orders, where series begin, lanes.
+
+    `tables` hold the integers and their reciprocals; `modulus` is ignored but for residues.
+    """
+    field = np.array(modulus, dtype=np.uint64, ndmin=1)
+    arrays = code, terms, tables[0], tables[1], field
+    instructions, sums, integers, reciprocals, prime = (array.ctypes.data for array in arrays)
+    function = _FUNCTION_TYPE(interpreter(from_dtype(memory.dtype)).address)
+    for point in range(len(memory)):
+        place = memory.ctypes.data + point * memory.strides[0]
+        function(place, instructions, sums, 0, len(code), *sizes, integers, reciprocals, reciprocals, prime)
 
 
 def _arguments(number: types.Type) -> tuple[types.Type, ...]:
