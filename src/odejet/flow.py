@@ -18,7 +18,8 @@ import numpy as np
 from odejet import sundials
 from odejet.errors import DataError
 from odejet.expressions import ModelError, nearest
-from odejet.jets import collocation, steps
+from odejet.jets import steps
+from odejet.jets.collocation import collocate
 from odejet.jets.inputs import Pieces, Sampled, merged
 from odejet.jets.kernel import MAX_ORDER, TABLES, lay_out
 from odejet.jets.lanes import padded
@@ -38,8 +39,7 @@ STIFF_STEPS = 5000
 COLLOCATION_STATES = 40
 """Beyond this many states the dense linear algebra of collocation costs more than the small steps of CVODE."""
 
-Method = Callable[..., tuple[np.ndarray, bool]]
-"""An implicit method: `collocation.collocate` or `sundials.integrate`."""
+_Method = Callable[..., tuple[np.ndarray, np.ndarray, bool]]
 
 _GROWTH = 1e3  # a step that collapses after such growth of the states is taken for a pole
 _FIRST_STEPS = 5  # a step that collapses right away is taken for a stiff initial layer
@@ -92,6 +92,13 @@ class Flow:
         self.tape: Tape = build(model)
         self.pieces = _pieces(model, inputs or {})
         self.driven = bool(len(self.tape.inputs))
+
+    def drive(self, times: np.ndarray) -> steps.Drive:
+        """The sampled inputs, with their values at times."""
+        if not self.driven:
+            return steps.NO_DRIVE
+        values = np.ascontiguousarray(self.pieces.series(times, 0)[:, :, 0])
+        return steps.Drive(self.pieces.knots, self.pieces.coefficients, values)
 
     def unknowns(self, free_states: bool = False) -> tuple[str, ...]:
         """The names behind the sensitivities: unknown initial states (all of them with `free_states`), parameters."""
@@ -179,14 +186,8 @@ class _Problem:
         """Along times that lead away from the start in one direction."""
         tape, states = self.flow.tape, self.states.copy()
         series, point = (lay_out(tape, self.lanes, orders, self.free_states) for orders in (MAX_ORDER + 1, 1))
-        pieces = self.flow.pieces
-        drive = steps.NO_DRIVE
-        if self.flow.driven:
-            drive = steps.Drive(
-                pieces.knots, pieces.coefficients, np.ascontiguousarray(pieces.series(times, 0)[:, :, 0])
-            )
-        limit = max_steps + len(pieces.knots)
-        arguments = (drive, start, np.ascontiguousarray(times), tolerance, limit, tape.work, TABLES)
+        limit = max_steps + len(self.flow.pieces.knots)
+        arguments = (self.flow.drive(times), start, np.ascontiguousarray(times), tolerance, limit, tape.work, TABLES)
         status, done, reached, count, _, trajectory, outputs = steps.integrate(
             series, point, tape.constant_values, self.parameters, states, *arguments
         )
@@ -226,18 +227,17 @@ class _Problem:
         """The rest of a stiff trajectory, by collocation or, for a large model, by CVODE."""
         rest = times[len(before.states) :]
         if len(states) <= COLLOCATION_STATES:
-            name, method, limit = "collocation", collocation.collocate, _STIFF_TOLERANCE
-            max_steps = min(max_steps, stiff_steps)
+            name, limit, max_steps = "collocation", _STIFF_TOLERANCE, min(max_steps, stiff_steps)
         else:
-            name, method, limit = "cvode", sundials.integrate, _SUNDIALS_TOLERANCE
-        trajectory, complete = self.implicit(
-            method, before.time, states[:, : self.used], rest, max(tolerance, limit), max_steps
-        )
+            name, limit = "cvode", _SUNDIALS_TOLERANCE
+        method = self.collocation if name == "collocation" else self.cvode
+        parts, complete = self.implicit(method, before.time, states, rest, max(tolerance, limit), max_steps)
+        trajectory, outputs = (np.concatenate(part) for part in zip(*parts, strict=True))
         last = rest[len(trajectory) - 1] if len(trajectory) else before.time
         return Trajectory(
             np.arange(len(before.states) + len(trajectory)),
             np.concatenate([before.states, trajectory]),
-            np.concatenate([before.outputs, self.outputs(rest[: len(trajectory)], trajectory)]),
+            np.concatenate([before.outputs, outputs]),
             Outcome.COMPLETED if complete else Outcome.STIFF_FAILURE,
             float(last),
             before.steps,
@@ -245,20 +245,35 @@ class _Problem:
         )
 
     def implicit(
-        self, method: Method, start: float, rows: np.ndarray, times: np.ndarray, tolerance: float, max_steps: int
-    ) -> tuple[np.ndarray, bool]:
-        """Implicit steps from knot to knot of the inputs; False when the last time was not reached."""
-        parts, done, origin = [np.empty((0, *rows.shape))], 0, start
+        self, method: _Method, start: float, states: np.ndarray, times: np.ndarray, tolerance: float, max_steps: int
+    ) -> tuple[list[tuple[np.ndarray, np.ndarray]], bool]:
+        """Implicit steps from knot to knot of the inputs: states and outputs; False when the last time was not reached.
+
+        The states are left at the last time.
+        """
+        parts, done, origin = [], 0, start
         for piece, stop in self.flow.pieces.stretches(start, times[-1]):
             inside = int(np.searchsorted(np.abs(times - origin), abs(stop - origin), side="right"))
             grid = times[done:inside] if stop == times[-1] else np.r_[times[done:inside], stop]
-            slopes = self.slopes(self.parameters, piece), self.jacobian(piece)
-            trajectory, complete = method(*slopes, start, rows, grid, tolerance, max_steps)
-            parts.append(trajectory[: inside - done])
+            trajectory, outputs, complete = method(piece, start, states, grid, tolerance, max_steps)
+            parts.append((trajectory[: inside - done, :, : self.used], outputs[: inside - done, :, : self.used]))
             if not complete:
                 break
-            start, rows, done = stop, trajectory[-1], inside
-        return np.concatenate(parts), complete
+            start, done = stop, inside
+        return parts, complete
+
+    def collocation(self, piece, start, states, times, tolerance, max_steps):
+        drive = self.flow.drive(times)
+        limits = tolerance, max_steps, self.used > 1
+        return collocate(self.flow.tape, self.parameters, states, drive, piece or 0, start, times, *limits)
+
+    def cvode(self, piece, start, states, times, tolerance, max_steps):
+        slopes = self.slopes(self.parameters, piece), self.jacobian(piece)
+        rows = states[:, : self.used].copy()
+        trajectory, complete = sundials.integrate(*slopes, start, rows, times, tolerance, max_steps)
+        if complete:
+            states[:, : self.used] = trajectory[-1]
+        return trajectory, self.outputs(times[: len(trajectory)], trajectory), complete
 
     def evaluate(
         self, times: np.ndarray, rows: np.ndarray, parameters: np.ndarray, piece: int | None = None
@@ -277,10 +292,10 @@ class _Problem:
         series = expand_points(lay_out(tape, lanes, 3, True), tape.constant_values, repeated, states, *arguments)
         return series[0][:, :, :, :used], series[1][:, :, :, :used]
 
-    def slopes(self, parameters: np.ndarray, piece: int | None) -> collocation.Slopes:
+    def slopes(self, parameters: np.ndarray, piece: int | None) -> sundials.Slopes:
         return lambda times, rows: self.evaluate(times, rows, parameters, piece)[0][:, :, 1]
 
-    def jacobian(self, piece: int | None) -> collocation.Slopes:
+    def jacobian(self, piece: int | None) -> sundials.Slopes:
         """Slopes with one lane per state and none for the parameters."""
         parameters = np.zeros((len(self.parameters), padded(1 + len(self.states))))
         parameters[:, 0] = self.parameters[:, 0]

@@ -7,12 +7,14 @@ copy of the states' Jacobian per lane (second derivatives are left out, which Ne
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from contextlib import redirect_stdout
 from io import StringIO
 
 import numpy as np
 
-from odejet.jets.collocation import Slopes
+Slopes = Callable[[np.ndarray, np.ndarray], np.ndarray]
+"""(times, rows of value and tangents at each) -> their time derivatives, of shape (points, states, lanes)."""
 
 
 def integrate(
