@@ -8,8 +8,8 @@ to a solution is an `Outcome` with a sentence, never an exception or a NaN.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import TYPE_CHECKING
 
@@ -19,7 +19,7 @@ from odejet import sundials
 from odejet.errors import DataError
 from odejet.expressions import ModelError, nearest
 from odejet.jets import steps
-from odejet.jets.collocation import collocate
+from odejet.jets.collocation import STAGES, collocate
 from odejet.jets.inputs import Pieces, Sampled, merged
 from odejet.jets.kernel import MAX_ORDER, TABLES, lay_out
 from odejet.jets.lanes import padded
@@ -39,10 +39,9 @@ STIFF_STEPS = 5000
 COLLOCATION_STATES = 40
 """Beyond this many states the dense linear algebra of collocation costs more than the small steps of CVODE."""
 
-_Method = Callable[..., tuple[np.ndarray, np.ndarray, bool]]
-
 _GROWTH = 1e3  # a step that collapses after such growth of the states is taken for a pole
 _FIRST_STEPS = 5  # a step that collapses right away is taken for a stiff initial layer
+_BLOCK = 0.7  # the time of an operation of collocation, in those of a block of lanes in a Taylor step, measured
 _STIFF_TOLERANCE = 1e-12
 _SUNDIALS_TOLERANCE = 1e-10
 
@@ -171,6 +170,23 @@ def _joined(branches: list[np.ndarray], parts: list[Trajectory]) -> Trajectory:
     )
 
 
+@dataclass
+class _Leg:
+    """How far a trajectory has come, and how many steps it may still take."""
+
+    time: float
+    states: np.ndarray  # rows of value and tangents at that time
+    explicit_steps: int
+    implicit_steps: int
+    steps: int = 0  # Taylor steps so far
+    done: int = 0
+    parts: list[tuple[np.ndarray, np.ndarray]] = field(default_factory=list)
+
+    def add(self, trajectory: np.ndarray, outputs: np.ndarray, used: int, time: float) -> None:
+        self.parts.append((trajectory[:, :, :used], outputs[:, :, :used]))
+        self.done, self.time = self.done + len(trajectory), time
+
+
 class _Problem:
     """One initial-value problem: rows of value and tangents for all parameters and states."""
 
@@ -184,96 +200,103 @@ class _Problem:
 
     def solve(self, start: float, times: np.ndarray, tolerance: float, max_steps: int, stiff_steps: int) -> Trajectory:
         """Along times that lead away from the start in one direction."""
-        tape, states = self.flow.tape, self.states.copy()
-        series, point = (lay_out(tape, self.lanes, orders, self.free_states) for orders in (MAX_ORDER + 1, 1))
-        limit = max_steps + len(self.flow.pieces.knots)
-        arguments = (self.flow.drive(times), start, np.ascontiguousarray(times), tolerance, limit, tape.work, TABLES)
-        status, done, reached, count, _, trajectory, outputs = steps.integrate(
-            series, point, tape.constant_values, self.parameters, states, *arguments
-        )
-        result = Trajectory(
-            np.arange(done),
-            trajectory[:, :, : self.used],
-            outputs[:, :, : self.used],
-            self.outcome(status, states, count),
-            reached,
-            count,
-            "taylor",
-        )
-        if result.outcome is Outcome.STIFF_FAILURE:
-            result = self.go_on(result, states, times, tolerance, max_steps, stiff_steps)
+        leg = _Leg(start, self.states.copy(), max_steps + len(self.flow.pieces.knots), stiff_steps)
+        method, patience = "taylor", steps.PATIENCE if self.is_small and not self.flow.driven else max_steps
+        while True:
+            status, order, step = self.explicit(leg, times[leg.done :], tolerance, patience)
+            outcome = self.outcome(status, leg)
+            if outcome is not Outcome.STIFF_FAILURE:
+                break
+            if method == "taylor":
+                method = f"taylor, {'collocation' if self.is_small else 'cvode'} from t = {leg.time:.6g}"
+            least = self.least_step(step, order) if status == steps.SLOW else 0.0
+            if self.implicit(leg, times[leg.done :], tolerance, least):
+                outcome = Outcome.COMPLETED
+                break
+            if status != steps.SLOW:
+                break
+            # Taylor series go on from here, and wait longer before they ask again.
+            patience = 2 * patience if leg.implicit_steps > 0 else max_steps
+        trajectory, outputs = (np.concatenate(rows) for rows in zip(*leg.parts, strict=True))
+        result = Trajectory(np.arange(leg.done), trajectory, outputs, outcome, leg.time, leg.steps, method)
         return _finite_part(result, times)
 
-    def outcome(self, status: int, states: np.ndarray, count: int) -> Outcome:
-        """What an integration that ended with `status` at `states` has met; stiffness is a failure until solved."""
+    @property
+    def is_small(self) -> bool:
+        return len(self.states) <= COLLOCATION_STATES
+
+    def explicit(self, leg: _Leg, times: np.ndarray, tolerance: float, patience: int) -> tuple[int, int, float]:
+        """Taylor steps as far as they go: how they ended, the order and the length of the last."""
+        tape, resumed = self.flow.tape, bool(leg.parts)
+        free = self.free_states or resumed  # the known initial states of a model are those at its start
+        series, point = (lay_out(tape, self.lanes, orders, free) for orders in (MAX_ORDER + 1, 1))
+        arguments = (self.flow.drive(times), leg.time, np.ascontiguousarray(times), tolerance)
+        status, _, time, count, order, step, *rows = steps.integrate(
+            series,
+            point,
+            tape.constant_values,
+            self.parameters,
+            leg.states,
+            *arguments,
+            leg.explicit_steps,
+            patience,
+            tape.work,
+            TABLES,
+        )
+        leg.add(*rows, self.used, time)
+        leg.steps, leg.explicit_steps = leg.steps + count, leg.explicit_steps - count
+        return status, order, step
+
+    def least_step(self, step: float, order: int) -> float:
+        """A step of collocation that is worth so many Taylor steps of this length and order, by counting operations."""
+        tape = self.flow.tape
+        size = STAGES * int(np.sum(tape.states >= tape.statics))
+        constant, linear, quadratic, _ = tape.work
+        blocks = constant + linear * order + quadratic * order * order
+        return _BLOCK * (2 * size**3 + 2 * size**2 * self.lanes) / (blocks * self.lanes) * step
+
+    def outcome(self, status: int, leg: _Leg) -> Outcome:
+        """What an integration that ended with `status` has met; stiffness is a failure until solved."""
         if status == steps.REACHED:
             return Outcome.COMPLETED
         if status == steps.EXHAUSTED:
             return Outcome.EXHAUSTED
-        if status == steps.STIFF or (count <= _FIRST_STEPS and status == steps.COLLAPSED):
+        if status in (steps.STIFF, steps.SLOW) or (leg.steps <= _FIRST_STEPS and status == steps.COLLAPSED):
             return Outcome.STIFF_FAILURE
-        grown = np.abs(states[:, 0]).max() > _GROWTH * max(np.abs(self.states[:, 0]).max(), 1e-300)
-        return Outcome.BLOW_UP if grown or not np.all(np.isfinite(states)) else Outcome.SINGULAR
+        grown = np.abs(leg.states[:, 0]).max() > _GROWTH * max(np.abs(self.states[:, 0]).max(), 1e-300)
+        return Outcome.BLOW_UP if grown or not np.all(np.isfinite(leg.states)) else Outcome.SINGULAR
 
-    def go_on(
-        self,
-        before: Trajectory,
-        states: np.ndarray,
-        times: np.ndarray,
-        tolerance: float,
-        max_steps: int,
-        stiff_steps: int,
-    ) -> Trajectory:
-        """The rest of a stiff trajectory, by collocation or, for a large model, by CVODE."""
-        rest = times[len(before.states) :]
-        if len(states) <= COLLOCATION_STATES:
-            name, limit, max_steps = "collocation", _STIFF_TOLERANCE, min(max_steps, stiff_steps)
-        else:
-            name, limit = "cvode", _SUNDIALS_TOLERANCE
-        method = self.collocation if name == "collocation" else self.cvode
-        parts, complete = self.implicit(method, before.time, states, rest, max(tolerance, limit), max_steps)
-        trajectory, outputs = (np.concatenate(part) for part in zip(*parts, strict=True))
-        last = rest[len(trajectory) - 1] if len(trajectory) else before.time
-        return Trajectory(
-            np.arange(len(before.states) + len(trajectory)),
-            np.concatenate([before.states, trajectory]),
-            np.concatenate([before.outputs, outputs]),
-            Outcome.COMPLETED if complete else Outcome.STIFF_FAILURE,
-            float(last),
-            before.steps,
-            f"taylor, {name} from t = {before.time:.6g}",
-        )
-
-    def implicit(
-        self, method: _Method, start: float, states: np.ndarray, times: np.ndarray, tolerance: float, max_steps: int
-    ) -> tuple[list[tuple[np.ndarray, np.ndarray]], bool]:
-        """Implicit steps from knot to knot of the inputs: states and outputs; False when the last time was not reached.
-
-        The states are left at the last time.
-        """
-        parts, done, origin = [], 0, start
-        for piece, stop in self.flow.pieces.stretches(start, times[-1]):
+    def implicit(self, leg: _Leg, times: np.ndarray, tolerance: float, least: float) -> bool:
+        """Steps of collocation or, for a large model, of CVODE, from knot to knot of the inputs; whether they arrive."""
+        method, done = (self.collocation if self.is_small else self.cvode), 0
+        origin = leg.time
+        for piece, stop in self.flow.pieces.stretches(origin, times[-1]):
             inside = int(np.searchsorted(np.abs(times - origin), abs(stop - origin), side="right"))
             grid = times[done:inside] if stop == times[-1] else np.r_[times[done:inside], stop]
-            trajectory, outputs, complete = method(piece, start, states, grid, tolerance, max_steps)
-            parts.append((trajectory[: inside - done, :, : self.used], outputs[: inside - done, :, : self.used]))
-            if not complete:
-                break
-            start, done = stop, inside
-        return parts, complete
+            trajectory, outputs, time = method(leg, piece, grid, tolerance, least)
+            leg.add(trajectory[: inside - done], outputs[: inside - done], self.used, time)
+            if len(trajectory) < len(grid):
+                return False
+            done = inside
+        return True
 
-    def collocation(self, piece, start, states, times, tolerance, max_steps):
-        drive = self.flow.drive(times)
-        limits = tolerance, max_steps, self.used > 1
-        return collocate(self.flow.tape, self.parameters, states, drive, piece or 0, start, times, *limits)
+    def collocation(self, leg, piece, times, tolerance, least):
+        drive, limit = self.flow.drive(times), max(tolerance, _STIFF_TOLERANCE)
+        limits = limit, leg.implicit_steps, least, self.used > 1
+        trajectory, outputs, time, count = collocate(
+            self.flow.tape, self.parameters, leg.states, drive, piece or 0, leg.time, times, *limits
+        )
+        leg.implicit_steps -= count
+        return trajectory, outputs, time
 
-    def cvode(self, piece, start, states, times, tolerance, max_steps):
-        slopes = self.slopes(self.parameters, piece), self.jacobian(piece)
-        rows = states[:, : self.used].copy()
-        trajectory, complete = sundials.integrate(*slopes, start, rows, times, tolerance, max_steps)
-        if complete:
-            states[:, : self.used] = trajectory[-1]
-        return trajectory, self.outputs(times[: len(trajectory)], trajectory), complete
+    def cvode(self, leg, piece, times, tolerance, least):
+        slopes, limit = (self.slopes(self.parameters, piece), self.jacobian(piece)), max(tolerance, _SUNDIALS_TOLERANCE)
+        rows = np.ascontiguousarray(leg.states[:, : self.used])
+        trajectory = sundials.integrate(*slopes, leg.time, rows, times, limit, leg.explicit_steps)
+        time = leg.time
+        if len(trajectory):
+            leg.states[:, : self.used], time = trajectory[-1], float(times[len(trajectory) - 1])
+        return trajectory, self.outputs(times[: len(trajectory)], trajectory), time
 
     def evaluate(
         self, times: np.ndarray, rows: np.ndarray, parameters: np.ndarray, piece: int | None = None

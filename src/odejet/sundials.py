@@ -25,8 +25,8 @@ def integrate(
     times: np.ndarray,
     tolerance: float,
     max_steps: int,
-) -> tuple[np.ndarray, bool]:
-    """Rows of value and tangents at `times`, which lead away from `start`; False when the last was not reached."""
+) -> np.ndarray:
+    """Rows of value and tangents at those of `times`, which lead away from `start`, that were reached."""
     for level in ("WARNING", "ERROR"):  # what goes wrong is told by the outcome, not on the terminal
         os.environ.setdefault(f"SUNLOGGER_{level}_FILENAME", os.devnull)
     from sksundae.cvode import CVODE
@@ -68,4 +68,4 @@ def integrate(
     values = solved[:good].reshape(good, lanes, n).transpose(0, 2, 1)
     places = positions + (ahead[0] > 0)
     done = int(np.searchsorted(places, good))
-    return np.ascontiguousarray(values[places[:done]]), done == len(times)
+    return np.ascontiguousarray(values[places[:done]])

@@ -26,12 +26,13 @@ from odejet.jets.shared import run
 from odejet.jets.steps import Drive, observe
 from odejet.tape import Tape
 
-STAGES = 9
+STAGES = 13
 
 _ITERATIONS = 12  # of Newton's method
 _SETTLED = 1e-10  # an update this small, relative to the states, is followed by one last
 _NOISE = 10.0  # times the last, idle Newton update: what rounding may contribute to a coefficient
 _SHRINK, _GROW = 0.2, 3.0  # limits of the change of the step size
+_SHORT = 5  # steps in a row that are too short to be worth their effort
 _RESOLUTION = 1e-13  # the smallest step, relative to the time
 
 
@@ -86,12 +87,13 @@ def collocate(
     times: np.ndarray,
     tolerance: float,
     max_steps: int,
+    least: float,
     tangents: bool,
-) -> tuple[np.ndarray, np.ndarray, bool]:
-    """States and outputs at `times`, which lead away from `start`; False when the last was not reached.
+) -> tuple[np.ndarray, np.ndarray, float, int]:
+    """States and outputs at `times`, which lead away from `start`; and the time reached, and how many steps it took.
 
     `parameters` and `states` are rows of value and tangents, of which the latter may be left out; the states are left
-    at the last time.  Sampled inputs are those of one piece.
+    at the time reached.  Sampled inputs are those of one piece.  Steps below `least` are not worth their effort.
     """
     lanes, moving = states.shape[1], np.flatnonzero(tape.states >= tape.statics)
     inner = padded(1 + len(moving))
@@ -107,11 +109,8 @@ def collocate(
         registers.prepare(tape.constant_values, given[None], rows[None])
         memories.append(registers.memory[0])
     grid = np.ascontiguousarray(times)
-    limits = tolerance, max_steps, tangents
-    done, trajectory, outputs = follow(
-        slope, force, *memories, moving, states, radau(), drive, piece, start, grid, *limits, TABLES
-    )
-    return trajectory, outputs, done == len(times)
+    limits = tolerance, max_steps, least, tangents
+    return follow(slope, force, *memories, moving, states, radau(), drive, piece, start, grid, *limits, TABLES)
 
 
 @kernel
@@ -324,6 +323,7 @@ def follow(
     times,
     tolerance,
     max_steps,
+    least,
     with_tangents,
     tables,
 ):
@@ -354,9 +354,10 @@ def follow(
         work.values[0, a] = states[moving[a], 0]
         for k in range(lanes):
             nodes[0, a, k] = states[moving[a], k]
-    t, end, done = start, times[-1], 0
+    t, end, done, steps, short = start, times[-1], 0, 0, 0
     h, past, past_h = first_step(c, slope, drive, piece, t, moving, work.values[0], end - t, pointers), t, 0.0
-    for _ in range(max_steps):
+    while steps < max_steps and short < _SHORT:
+        steps += 1
         h = end - t if abs(h) >= abs(end - t) else h
         if abs(h) <= _RESOLUTION * abs(t):
             break
@@ -394,17 +395,18 @@ def follow(
                     for k in range(lanes):
                         row[k] += work.weights[j] * nodes[j, a, k]
             done += 1
-        if done == len(times):
-            for a in range(n):
-                for k in range(lanes):
-                    states[moving[a], k] = nodes[stages, a, k]
-            break
-        past, past_h, t = t, h, t + h
+        short = short + 1 if abs(h) < least else 0
+        past, past_h, t = t, h, (end if done == len(times) else t + h)
         for a in range(n):
             work.values[0, a] = work.values[stages, a]
             for k in range(lanes):
                 nodes[0, a, k] = nodes[stages, a, k]
+        if done == len(times):
+            break
         h *= min(_GROW, 0.8 * (tolerance / max(rough, 1e-300)) ** (1 / stages))
     observe(force_memory, force, drive, times, 0, done, trajectory, outputs, pointers, 0)
     slope_memory[0] += 0.0  # a last use, for the pointer does not keep the memory alive
-    return done, trajectory[:done], outputs[:done]
+    for a in range(n):
+        for k in range(lanes):
+            states[moving[a], k] = nodes[0, a, k]
+    return trajectory[:done], outputs[:done], t, steps

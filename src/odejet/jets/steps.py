@@ -17,15 +17,19 @@ from odejet.jets.kernel import MAX_ORDER, expand, prepare
 from odejet.jets.lanes import WIDTH, entry, kernel, load, madd, peek, pointer, poke, store
 from odejet.jets.shared import run
 
-REACHED, STIFF, COLLAPSED, NONFINITE, EXHAUSTED = range(5)
-"""How an integration ended: at the last time; at a step limited by stability and not by the solution; at a step too
-small to be resolved; at a right-hand side that is not finite; at the limit of steps."""
+REACHED, STIFF, SLOW, COLLAPSED, NONFINITE, EXHAUSTED = range(6)
+"""How an integration ended: at the last time; at a step limited by stability and not by the solution; after many steps
+with many more to go, where implicit ones may be worth a trial; at a step too small to be resolved; at a right-hand side
+that is not finite; at the limit of steps."""
+
+PATIENCE = 30
+"""Small steps in a row before an implicit method is asked for."""
 
 _TANGENT_TOLERANCE = 1e3  # times the tolerance of the values
 _RESOLUTION = 1e-14  # the smallest step, relative to the time
 _SMOOTH = 1e-4  # third terms below this, relative to the states, are no reason for a small step
-_MANY = 3000  # so many steps still to go at the present size make a smooth solution a stiff one
-_PATIENCE = 30  # for so many steps in a row
+_MANY = 600  # steps still to go at the present size: about what a whole solution by collocation costs
+_STEADY = 0.3  # a step that shrinks by more, while patience lasts, is on its way to a pole
 _LONGEST = 1e6  # a step in units of the one before: powers of it must not overflow
 _ROUNDING = 1e-15  # a step that is shorter than what is left by no more than this reaches the end
 _VANISHED = 1e-200  # below this the high orders of a series underflow; no quantity of a model is so small
@@ -279,12 +283,15 @@ def move(c, layout, order, h):
 
 
 @entry
-def integrate(layout, point, constants, parameters, states, drive, start, times, tolerance, max_steps, work, tables):
+def integrate(
+    layout, point, constants, parameters, states, drive, start, times, tolerance, max_steps, patience, work, tables
+):
     """States and outputs at `times`, which lead away from `start` in one direction.
 
     `layout` holds series and `point` single values; `parameters` and `states` are rows of value and tangents, and
-    `states` is left at the time reached; `drive` holds the sampled inputs.  Returns (status, times done, time reached,
-    steps, order, states, outputs).
+    `states` is left at the time reached; `drive` holds the sampled inputs; `patience` is the number of small steps after
+    which a trajectory is called slow.  Returns (status, times done, time reached, steps, their order and last length,
+    states, outputs).
     """
     lanes, modulus, reciprocals = layout.lanes, 0, tables[1]
     memory, point_memory, advances = np.zeros(layout.size), np.zeros(point.size), reciprocals.copy()
@@ -301,7 +308,8 @@ def integrate(layout, point, constants, parameters, states, drive, start, times,
     density = len(times) / max(span, 1e-300)
     # Named integers: numba would compile the kernels below anew for every literal.
     none, first_order, highest = np.int64(0), np.int64(1), np.int64(MAX_ORDER)
-    status, done, steps, probe, calm, order = np.int64(EXHAUSTED), none, none, none, none, highest
+    status, done, steps, probe, order = np.int64(EXHAUSTED), none, none, none, highest
+    calm, slow, steady = none, none, 0.0
     knots, driven = drive.knots, len(layout.inputs) > 0
     piece = first_piece(knots, t, direction)
     if driven:
@@ -359,13 +367,21 @@ def integrate(layout, point, constants, parameters, states, drive, start, times,
             piece, unit = piece + np.int64(direction), max(unit, h)
             continue
         unit = h
-        calm = calm + 1 if smooth and remaining > _MANY * h else 0
-        if calm >= _PATIENCE:
+        many = remaining > _MANY * h
+        calm, slow = (calm + 1 if many and smooth else 0), (slow + 1 if many else 0)
+        if slow == 1:
+            steady = _STEADY * h
+        if calm >= PATIENCE:
             status = STIFF
             break
+        if slow >= patience:
+            if h > steady:
+                status = SLOW
+                break
+            slow = none
     for i in range(len(states)):
         for lane in range(lanes):
             # This last use also keeps numba from freeing `memory` while `c` points to it.
             states[i, lane] = memory[layout.states[i] + lane]
     advances[0] = 0.0  # likewise
-    return status, done, t, steps, order, trajectory[:done], outputs[:done]
+    return status, done, t, steps, order, unit, trajectory[:done], outputs[:done]
