@@ -7,6 +7,11 @@ A path is a root z(s) of Phi(z, u(s)) = d(s) for s from 0 to 1.  Each datum move
 
 so that for generic m0, or a generic complex bend, no two roots meet on the way (Sommese and Wampler 2005, ch. 7).
 
+Newton's method is *lifted* (Albersmeyer and Diehl 2010): the Taylor coefficients x_k of the states are unknowns beside
+z, with the equations (k + 1) x_(k+1) = f_k(x_0, ..., x_k, p), and the linear algebra eliminates them, with pivots.
+Computing them from z one after the other, as Phi does, is elimination without pivots: where they are large and cancel
+in the outputs, the digits are lost before Newton's method sees them.
+
 Steps are predicted by the polynomial of degree seven through the last four points and their slopes and corrected by
 Newton's method, in coordinates where every unknown is measured by its own size and every equation by its largest term.
 The first correction measures the error of the prediction, which goes like h^8 and gives the next step; a second
@@ -24,13 +29,15 @@ from typing import NamedTuple
 import numpy as np
 
 from odejet.algebra.system import SquareSystem, Targets
-from odejet.jets.kernel import TABLES, expand, lay_out, prepare
+from odejet.jets.kernel import TABLES, Layout, lay_out, prepare, run
 from odejet.jets.lanes import entry, inlined, kernel, peek, pointer, poke, reciprocal
 
 _COMPLEX_TABLES = tuple(table.astype(complex) for table in TABLES)
 
 
 HERE, NEXT = 3, 4
+ZERO = 1e-100
+"""Data below this, relative to where they come from or go to, are zero."""
 
 
 class Outcome(IntEnum):
@@ -56,6 +63,8 @@ NEAR = Settings(reach=0.05, steps=60)
 
 _GROWTH = 1e9
 """Unknowns that grow by this factor while steps collapse are on their way to infinity."""
+_VANISHING = 1e-6
+"""Coefficients below this, relative to the terms they are made of, are zero up to rounding."""
 _ROUNDING = 1e-13
 """Equations that hold to this, relative to their largest terms, hold."""
 
@@ -81,22 +90,25 @@ class Paths:
 
 
 class _Program(NamedTuple):
-    """What evaluates Phi: the tape laid out, and which of its numbers are unknowns and rows."""
+    """What evaluates the equations: the tape laid out, and where its numbers stand among unknowns and rows."""
 
     constants: np.ndarray
-    columns: np.ndarray
-    rows: np.ndarray
+    rows: np.ndarray  # (output, order) of the data
+    places: np.ndarray  # (states, orders): the position of each coefficient of each state among the unknowns, or -1
+    parameters: np.ndarray  # the position of each parameter, or -1
     order: int
     modulus: int = 0  # none; a literal would be a type of its own, for which everything is compiled again
 
 
 class _Work(NamedTuple):
-    """Memory of one path: values and Jacobian, scales, and points on the path with their slopes."""
+    """Memory of one path: residuals and Jacobian, scales, and points on the path with their slopes."""
 
-    value: np.ndarray
-    along: np.ndarray  # the derivative of Phi along the motion of the inputs
+    residual: np.ndarray
+    along: np.ndarray  # the derivative of the residual along the motion of the data
     jacobian: np.ndarray
+    rates: np.ndarray  # (states, orders, lanes) of the series of right-hand sides
     pivots: np.ndarray
+    filled: np.ndarray  # columns of a pivot row that are not zero
     moving: np.ndarray
     motion: np.ndarray
     step: np.ndarray
@@ -109,38 +121,87 @@ class _Work(NamedTuple):
 
 @inlined
 def evaluate(c, layout, program, parameters, states, z, work, pointers):
-    """Phi, its Jacobian and its derivative along the inputs at z, into `work`."""
-    lanes, n, rows = layout.lanes, len(states), len(program.rows)
-    for i in range(len(program.columns)):
-        column = program.columns[i]
-        if column < n:
-            states[column, 0] = z[i]
-        else:
-            parameters[column - n, 0] = z[i]
-    orders = program.order + 1
+    """The series of right-hand sides and outputs where those of the states are given in z.
+
+    Coefficients of states beyond order zero get no tangents: what those would be follows from the tangents of order
+    zero, since the derivative of coefficient k by coefficient j depends on k - j alone.
+    """
+    lanes, orders, rows = layout.lanes, program.order + 1, len(program.rows)
+    for i in range(len(states)):
+        if program.places[i, 0] >= 0:
+            states[i, 0] = z[program.places[i, 0]]
+    for i in range(len(parameters)):
+        if program.parameters[i] >= 0:
+            parameters[i, 0] = z[program.parameters[i]]
     for i in range(len(layout.inputs)):
         for k in range(orders):
             place = layout.inputs[i] + k * lanes
             poke(c, place, work.moving[rows + i * orders + k])
             poke(c, place + lanes - 1, work.motion[rows + i * orders + k])
     prepare(c, layout, program.constants, parameters, states, pointers, program.modulus)
-    expand(c, layout, 0j, orders, len(layout.code), pointers, program.modulus)
-    for r in range(rows):
-        place = layout.outputs[program.rows[r, 0]] + program.rows[r, 1] * lanes
-        work.value[r] = peek(c, place)
-        work.along[r] = peek(c, place + lanes - 1)
-        for i in range(len(program.columns)):
-            work.jacobian[r, i] = peek(c, place + 1 + i)
+    code, terms = pointer(layout.code), pointer(layout.terms)
+    for k in range(orders):
+        run(c, code, terms, layout.split[0], len(layout.code), k, layout.dynamic, lanes, pointers, program.modulus)
+        for i in range(len(states)):
+            if k < program.order and program.places[i, k + 1] >= 0:
+                row = layout.states[i] + (k + 1) * lanes
+                for lane in range(lanes):
+                    work.rates[i, k, lane] = peek(c, row + lane)
+                    poke(c, row + lane, 0j)
+                poke(c, row, z[program.places[i, k + 1]])
 
 
 @kernel
-def factor(a, pivots):
-    """LU factors of `a` in place, with partial pivoting; whether it is regular."""
+def fill(c, layout, program, z, work):
+    """Residuals of all equations, their Jacobian and their derivatives along the motion of the data."""
+    lanes, n = layout.lanes, len(layout.states)
+    work.jacobian[:] = 0
+    r = 0
+    for k in range(program.order - 1, -1, -1):
+        for i in range(n):
+            place = program.places[i, k + 1]
+            if place < 0:
+                continue
+            work.residual[r] = z[place] - work.rates[i, k, 0]
+            work.along[r] = -work.rates[i, k, lanes - 1]
+            work.jacobian[r, place] = -1
+            for below in range(k + 1):
+                weight = (k - below + 1) / (k + 1)
+                for j in range(n):
+                    if program.places[j, below] >= 0:
+                        work.jacobian[r, program.places[j, below]] += weight * work.rates[i, k - below, 1 + j]
+            for j in range(len(program.parameters)):
+                if program.parameters[j] >= 0:
+                    work.jacobian[r, program.parameters[j]] = work.rates[i, k, 1 + n + j]
+            r += 1
+    for d in range(len(program.rows)):
+        output, k = layout.outputs[program.rows[d, 0]], program.rows[d, 1]
+        work.residual[r] = work.moving[d] - peek(c, output + k * lanes)
+        work.along[r] = work.motion[d] - peek(c, output + (k + 1) * lanes - 1)
+        for below in range(k + 1):
+            for j in range(n):
+                if program.places[j, below] >= 0:
+                    work.jacobian[r, program.places[j, below]] += peek(c, output + (k - below) * lanes + 1 + j)
+        for j in range(len(program.parameters)):
+            if program.parameters[j] >= 0:
+                work.jacobian[r, program.parameters[j]] = peek(c, output + k * lanes + 1 + n + j)
+        r += 1
+
+
+@kernel
+def taxicab(number):
+    """A measure of complex numbers that costs no square root."""
+    return abs(number.real) + abs(number.imag)
+
+
+@kernel
+def factor(a, pivots, filled):
+    """LU factors of `a` in place, with partial pivoting; whether it is regular.  Most entries are zero."""
     n = len(a)
     for k in range(n):
         largest, row = 0.0, -1
         for i in range(k, n):
-            size = abs(a[i, k].real) + abs(a[i, k].imag)
+            size = taxicab(a[i, k])
             if size > largest:
                 largest, row = size, i
         if row < 0:
@@ -149,12 +210,18 @@ def factor(a, pivots):
         if row != k:
             for j in range(n):
                 a[k, j], a[row, j] = a[row, j], a[k, j]
+        count = 0
+        for j in range(k + 1, n):
+            if a[k, j] != 0:
+                filled[count] = j
+                count += 1
         inverse = reciprocal(a[k, k])
         for i in range(k + 1, n):
             if a[i, k] != 0:
                 multiple = a[i, k] * inverse
                 a[i, k] = multiple
-                for j in range(k + 1, n):
+                for place in range(count):
+                    j = filled[place]
                     a[i, j] -= multiple * a[k, j]
     return True
 
@@ -170,10 +237,12 @@ def substitute(a, pivots, b):
             b[k], b[row] = b[row], b[k]
     for k in range(n):
         for j in range(k):
-            b[k] -= a[k, j] * b[j]
+            if a[k, j] != 0:
+                b[k] -= a[k, j] * b[j]
     for k in range(n - 1, -1, -1):
         for j in range(k + 1, n):
-            b[k] -= a[k, j] * b[j]
+            if a[k, j] != 0:
+                b[k] -= a[k, j] * b[j]
         b[k] *= reciprocal(a[k, k])
 
 
@@ -193,32 +262,40 @@ def move(path, s, work):
 
 
 @kernel
-def correction(work):
-    """Newton's correction at the next point from values and Jacobian there: its size, and the backward error.
+def correction(work, known):
+    """Newton's correction at the next point from residuals and Jacobian there: its size, and the backward error.
 
-    The Jacobian is left scaled and factorised.  The size is negative where it is singular.
+    The Jacobian is left scaled and factorised.  The size is negative where it is singular.  `known` data come last.
     """
     n = len(work.step)
+    # A coefficient that nearly vanishes is measured by the terms it is made of.
+    for r in range(n - known - 1, -1, -1):
+        for i in range(r + 1, n):
+            if work.jacobian[r, i] != 0:
+                work.sizes[r] = max(work.sizes[r], _VANISHING * taxicab(work.jacobian[r, i]) * work.sizes[i])
     backward = 0.0
     for r in range(n):
-        largest = abs(work.moving[r])
+        largest = taxicab(work.moving[r - n + known]) if r >= n - known else 0.0
         for i in range(n):
-            work.jacobian[r, i] *= work.sizes[i]
-            largest = max(largest, abs(work.jacobian[r, i]))
+            if work.jacobian[r, i] != 0:
+                work.jacobian[r, i] *= work.sizes[i]
+                largest = max(largest, taxicab(work.jacobian[r, i]))
         scale = 1.0 / largest if largest > 0 else 1.0
         work.scales[r] = scale
-        work.step[r] = (work.moving[r] - work.value[r]) * scale
-        backward = max(backward, abs(work.step[r])) if abs(work.step[r]) < 1e300 else np.inf
+        work.step[r] = work.residual[r] * scale
+        size = taxicab(work.step[r])
+        backward = max(backward, size) if size < 1e300 else np.inf
         for i in range(n):
             work.jacobian[r, i] *= scale
-    if not factor(work.jacobian, work.pivots):
+    if not factor(work.jacobian, work.pivots, work.filled):
         return -1.0, backward
     substitute(work.jacobian, work.pivots, work.step)
     size = 0.0
     for i in range(n):
-        if not abs(work.step[i]) < 1e300:
+        change = taxicab(work.step[i])
+        if not change < 1e300:
             return -1.0, backward
-        size = max(size, abs(work.step[i]))
+        size = max(size, change)
     return size, backward
 
 
@@ -233,7 +310,8 @@ def correct(c, layout, program, parameters, states, work, pointers, reach, rough
     first, before = 0.0, 0.0
     for iteration in range(12 if last else 4):
         evaluate(c, layout, program, parameters, states, z, work, pointers)
-        size, backward = correction(work)
+        fill(c, layout, program, z, work)
+        size, backward = correction(work, len(program.rows))
         holds = backward < _ROUNDING
         if size < 0:
             return holds, first, 1.0, iteration + 1
@@ -258,11 +336,11 @@ def slope(work):
     """dz/ds at the next point, from the factors left by its last correction."""
     n = len(work.step)
     for r in range(n):
-        work.step[r] = (work.motion[r] - work.along[r]) * work.scales[r]
+        work.step[r] = work.along[r] * work.scales[r]
     substitute(work.jacobian, work.pivots, work.step)
     speed = 0.0
     for i in range(n):
-        speed = max(speed, abs(work.step[i]))
+        speed = max(speed, taxicab(work.step[i]))
         work.slopes[NEXT, i] = work.step[i] * work.sizes[i]
     return speed
 
@@ -354,6 +432,8 @@ def follow_all(layout, program, parameters, states, starts, paths, tables, setti
         np.zeros(n, np.complex128),
         np.zeros(n, np.complex128),
         np.zeros((n, n), np.complex128),
+        np.zeros((len(states), program.order, layout.lanes), np.complex128),
+        np.zeros(n, np.int64),
         np.zeros(n, np.int64),
         np.zeros(moving, np.complex128),
         np.zeros(moving, np.complex128),
@@ -397,11 +477,11 @@ def track(
     `bend` is the size of a random complex detour, relative to what moves: needed between real data.  Paths that begin
     and end at the same data take the same detour, so that they cannot meet.
     """
-    lanes, order = len(system.unknowns) + 2, system.highest
-    layout = lay_out(system.tape, lanes, order + 2, free_states=True)
-    program = _Program(system.tape.constant_values.astype(complex), system.columns, system.row_array, order)
+    lanes = len(system.names) + 2
+    layout = lay_out(system.tape, lanes, system.highest + 2, free_states=True)
+    program = _program(system, layout)
     everything = np.zeros((len(system.names), lanes), dtype=complex)
-    everything[system.columns, 1 + np.arange(len(system.columns))] = 1.0
+    everything[np.arange(len(system.names)), 1 + np.arange(len(system.names))] = 1.0
     everything[system.held, 0] = end.fixed
     n = len(system.joined.together.states)
     paths = _paths(_flat(begin), _flat(end), bend, rng)
@@ -410,12 +490,36 @@ def track(
         program,
         everything[n:].copy(),
         everything[:n].copy(),
-        np.ascontiguousarray(starts, dtype=complex),
+        _lifted(system, program, starts, begin),
         paths,
         _COMPLEX_TABLES,
         settings,
     )
+    roots = np.ascontiguousarray(roots[:, -len(system.columns) :])
     return Paths(roots, outcomes, errors, spent[:, 0], spent[:, 1])
+
+
+def _program(system: SquareSystem, layout: Layout) -> _Program:
+    """The unknowns in their order: coefficients of the states, the highest first, then those of the system."""
+    n, order = len(system.joined.together.states), system.highest
+    places = np.full((n, order + 1), -1, dtype=np.int64)
+    moving = np.flatnonzero(layout.states >= layout.dynamic)
+    for k in range(1, order + 1):
+        places[moving, k] = (order - k) * len(moving) + np.arange(len(moving))
+    own = np.full(len(system.names), -1, dtype=np.int64)
+    own[system.columns] = order * len(moving) + np.arange(len(system.columns))
+    places[:, 0] = own[:n]
+    return _Program(system.tape.constant_values.astype(complex), system.row_array, places, own[n:].copy(), order)
+
+
+def _lifted(system: SquareSystem, program: _Program, starts: np.ndarray, begin: Targets) -> np.ndarray:
+    """All unknowns at the start of each path: coefficients of the states as they follow from those of the system."""
+    series = system.series(starts.astype(complex), begin.inputs, begin.fixed)
+    lifted = program.places[:, 1:] >= 0
+    everything = np.empty((len(starts), np.sum(lifted) + starts.shape[1]), dtype=complex)
+    everything[:, program.places[:, 1:][lifted]] = series[:, :, 1:][:, lifted]
+    everything[:, np.sum(lifted) :] = starts
+    return everything
 
 
 def _flat(targets: Targets) -> np.ndarray:
@@ -426,7 +530,7 @@ def _flat(targets: Targets) -> np.ndarray:
 def _paths(begin: np.ndarray, end: np.ndarray, bend: float, rng: np.random.Generator | None) -> tuple:
     """Start, shift, bend and kind of every datum on every path."""
     near = np.abs(end - begin) < 0.5 * np.abs(begin)
-    geometric = ~near & (np.abs(end) > 1e-12 * np.abs(begin)) & (np.abs(begin) > 1e-12 * np.abs(end))
+    geometric = ~near & (np.abs(end) > ZERO * np.abs(begin)) & (np.abs(begin) > ZERO * np.abs(end))
     shift = end - begin
     shift[geometric] = np.log(end[geometric] / begin[geometric])
     turns = np.zeros_like(shift)

@@ -37,8 +37,8 @@ ARRIVALS = 4
 """Roots carried to a target from elsewhere, for each root that it should have."""
 DETOURS = (0.3, 1.0)
 """Sizes of the complex detour between estimates at the same time."""
-FLOW_STEPS, STIFF_STEPS = 2000, 50
-"""Solutions through a root that need more steps are not worth following."""
+NEARBY, FAR = (2000, 50), (20_000, 2000)
+"""Steps, and stiff ones, after which a solution through a root is no longer followed; far to targets without a root."""
 SOLVED = 1e-9
 """Equations that hold to this, relative to their largest terms, are solved."""
 DOUBT = 1e-7
@@ -108,6 +108,7 @@ def solve(
             if search.spent < max(PATIENCE * len(search.leaders), LEAST) and search.misses(i):
                 search.attempt([i], rng, CAREFUL, TURNS[attempt % len(TURNS)])
                 search.transport()
+    search.transport(FAR)
     search.spread(rng)
     each = tuple(Solution(roots, why) for roots, why in zip(search.found, search.lost, strict=True))
     return Solutions(fibre.system, targets, each, search.census, search.evaluations)
@@ -126,7 +127,7 @@ class _Search:
         self.census = {outcome.name.lower(): 0 for outcome in Outcome}
         self.evaluations = 0
         self.doubtful: set[int] = set()
-        self.sent: set[tuple[int, int]] = set()
+        self.sent: set[tuple[int, int, tuple[int, int]]] = set()
         self.arrivals = np.zeros(len(targets), dtype=int)
         self.spent = 0
 
@@ -186,11 +187,15 @@ class _Search:
         for root, i in zip(carried[residuals < SOLVED], owners[residuals < SOLVED], strict=True):
             self.found[i] = merge(np.concatenate([self.found[i], root[None]]))
 
-    def transport(self) -> None:
-        """Real roots of leaders carried by the flow to leaders that miss roots, and from there to their data.
+    def wants(self, i: int, limits: tuple[int, int]) -> bool:
+        """Whether roots are carried to a leader: near ones where it misses some, far ones where it has none.
 
-        So are they to targets so ill-conditioned that equations which hold to rounding do not determine the root.
+        Equations so ill-conditioned that they hold to rounding without determining the root want others too.
         """
+        return not len(self.found[i]) if limits == FAR else self.misses(i) or i in self.doubtful
+
+    def transport(self, limits: tuple[int, int] = NEARBY) -> None:
+        """Real roots of leaders carried by the flow to leaders that want them, and from there to their data."""
         if self.flow is None or self.times is None:
             return
         limit = ARRIVALS * len(self.fibre)
@@ -198,17 +203,38 @@ class _Search:
             if i in self.doubtful:
                 continue
             for k, root in enumerate(Solution(self.found[i], {}).real()):
-                wanted = [j for j in self.leaders if self.misses(j) or j in self.doubtful]
+                wanted = [j for j in self.leaders if self.wants(j, limits)]
                 wanted = [j for j in wanted if j != i and self.arrivals[j] < limit]
-                if not wanted or (i, k) in self.sent:
+                if not wanted or (i, k, limits) in self.sent:
                     continue
-                self.sent.add((i, k))
+                self.sent.add((i, k, limits))
                 times = self.times[wanted]
-                reached, starts = _carried(self.system, self.flow, root, self.targets.fixed, self.times[i], times)
+                reached, starts = self.carried(root, self.times[i], times, limits)
                 if len(reached):
                     owners = np.array(wanted)[reached]
                     self.arrivals[owners] += 1
                     self.approach(starts, owners)
+
+    def carried(
+        self, root: np.ndarray, start: float, times: np.ndarray, limits: tuple[int, int]
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Which times the solution through a real root of one point reaches, and its unknowns there."""
+        assert self.flow is not None
+        full = self.system.everything(root[None], self.targets.fixed)[0]
+        n = len(self.system.joined.model.states)
+        run = self.flow.run(
+            full[n:],
+            full[:n],
+            times,
+            start=start,
+            sensitivities=False,
+            free_states=True,
+            max_steps=limits[0],
+            stiff_steps=limits[1],
+        )
+        states = run.states[:, :, 0]
+        everything = np.concatenate([states, np.broadcast_to(full[n:], (len(states), len(full) - n))], axis=1)
+        return run.reached, everything[:, self.system.columns]
 
     def spread(self, rng: np.random.Generator) -> None:
         """Roots of each leader followed to the other estimates of its time, twice if the first way loses some."""
@@ -222,27 +248,6 @@ class _Search:
                     begin = self.targets[[leader] * (len(others) * len(roots))]
                     owners = np.repeat(others, len(roots))
                     self.follow(np.tile(roots, (len(others), 1)), begin, owners, DEFAULT, detour, rng)
-
-
-def _carried(
-    system: SquareSystem, flow: Flow, root: np.ndarray, fixed: np.ndarray, start: float, times: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """Which times the solution through a real root of one point reaches, and its unknowns there."""
-    full = system.everything(root[None], fixed)[0]
-    n = len(system.joined.model.states)
-    run = flow.run(
-        full[n:],
-        full[:n],
-        times,
-        start=start,
-        sensitivities=False,
-        free_states=True,
-        max_steps=FLOW_STEPS,
-        stiff_steps=STIFF_STEPS,
-    )
-    states = run.states[:, :, 0]
-    everything = np.concatenate([states, np.broadcast_to(full[n:], (len(states), len(full) - n))], axis=1)
-    return run.reached, everything[:, system.columns]
 
 
 def _alike(targets: Targets, chosen: list[int]) -> list[list[int]]:

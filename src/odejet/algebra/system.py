@@ -189,6 +189,15 @@ class SquareSystem:
             self.tape, full[:, :n], full[:, n:], np.zeros(len(full)), order=order, tangents=True, inputs=inputs
         ).outputs
 
+    def series(self, roots: np.ndarray, inputs: np.ndarray, fixed: np.ndarray) -> np.ndarray:
+        """The Taylor coefficients of every state of the joined model to the highest order, (points, states, orders)."""
+        full = self.everything(roots, fixed)
+        n = len(self.joined.together.states)
+        found = numeric.jets(
+            self.tape, full[:, :n], full[:, n:], np.zeros(len(full)), order=self.highest, inputs=inputs
+        )
+        return found.states[..., 0]
+
     def residuals(self, roots: np.ndarray, targets: Targets) -> np.ndarray:
         """The largest |Phi - d| of each root, relative to the terms that Phi is made of; infinite without a value."""
         values, jacobian = self.evaluate(roots, targets.inputs, targets.fixed)
