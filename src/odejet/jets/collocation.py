@@ -140,7 +140,7 @@ def rate(c, layout, drive, piece, t, moving, values, tables):
         poke(c, layout.states[moving[i]], values[i])
     poke(c, layout.time, t)
     code, terms = pointer(layout.code), pointer(layout.terms)
-    run(c, code, terms, layout.split[0], layout.split[1], 1, layout.dynamic, layout.lanes, tables, 0)
+    run(c, code, terms, layout.split[0], layout.split[1], 0, layout.dynamic, layout.lanes, tables, 0)
 
 
 @kernel

@@ -327,17 +327,17 @@ def keep_tangents(c, out, lanes):
 
 
 @interprets(types.float64, types.complex128)
-def interpret_numbers(c, code, terms, first, last, orders, dynamic, lanes, integers, reciprocals, advances, modulus):
-    """`shared.run` for doubles and complex numbers."""
-    for k in range(orders):
+def interpret_numbers(c, code, terms, first, last, low, high, dynamic, lanes, integers, reciprocals, advances, modulus):
+    """Orders low..high-1 of the instructions first..last-1, for doubles and complex numbers."""
+    for k in range(low, high):
         execute(c, code, terms, first, last, k, dynamic, lanes, (integers, reciprocals, advances), 0)
 
 
 @interprets(types.uint64)
-def interpret_residues(c, code, terms, first, last, orders, dynamic, lanes, integers, reciprocals, advances, modulus):
-    """`shared.run` for residues."""
+def interpret_residues(c, code, terms, first, last, low, high, dynamic, lanes, integers, reciprocals, advances, modulus):
+    """The same for residues."""
     tables, field = (integers, reciprocals, advances), (peek(modulus, 0), peek(modulus, 1), peek(modulus, 2))
-    for k in range(orders):
+    for k in range(low, high):
         execute(c, code, terms, first, last, k, dynamic, lanes, tables, field)
 
 
@@ -363,7 +363,7 @@ def prepare(c, layout, constants, parameters, states, tables, modulus):
     for _ in range(2):
         for i in range(len(states)):
             set_row(c, layout.states[i], states, i, dynamic, lanes)
-        run(c, code, terms, 0, static, 1, dynamic, lanes, tables, modulus)
+        run(c, code, terms, 0, static, 0, dynamic, lanes, tables, modulus)
         for i in range(len(states)):
             if layout.initial[i] >= 0:
                 for lane in range(lanes):
@@ -377,4 +377,5 @@ def expand(c, layout, t, order, last, tables, modulus):
     if layout.orders > 1:
         poke(c, layout.time + layout.lanes, peek(tables[2], 1))
     code, terms = pointer(layout.code), pointer(layout.terms)
-    run(c, code, terms, layout.split[0], last, order, layout.dynamic, layout.lanes, tables, modulus)
+    for k in range(order):
+        run(c, code, terms, layout.split[0], last, k, layout.dynamic, layout.lanes, tables, modulus)

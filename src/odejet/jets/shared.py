@@ -36,7 +36,7 @@ NUMBERS = types.float64, types.complex128, types.uint64
 
 _ADDRESSES = (ctypes.c_int64 * len(NUMBERS))()
 _SYMBOL = "odejet_interpreters"
-_FUNCTION_TYPE = ctypes.CFUNCTYPE(None, *3 * (ctypes.c_void_p,), *5 * (ctypes.c_int64,), *4 * (ctypes.c_void_p,))
+_FUNCTION_TYPE = ctypes.CFUNCTYPE(None, *3 * (ctypes.c_void_p,), *6 * (ctypes.c_int64,), *4 * (ctypes.c_void_p,))
 _FUNCTIONS: dict[types.Type, Callable] = {}
 _COMPILED: dict[types.Type, CFunc] = {}
 
@@ -86,25 +86,25 @@ def interpret(memory: np.ndarray, code: np.ndarray, terms: np.ndarray, *sizes: i
     function = _FUNCTION_TYPE(interpreter(from_dtype(memory.dtype)).address)
     for point in range(len(memory)):
         place = memory.ctypes.data + point * memory.strides[0]
-        function(place, instructions, sums, 0, len(code), *sizes, integers, reciprocals, reciprocals, prime)
+        function(place, instructions, sums, 0, len(code), 0, *sizes, integers, reciprocals, reciprocals, prime)
 
 
 def _arguments(number: types.Type) -> tuple[types.Type, ...]:
-    """Registers, code, terms; first and last instruction, orders, beginning of series, lanes; tables; modulus."""
+    """Registers, code, terms; first and last instruction and order, beginning of series, lanes; tables; modulus."""
     registers, places = types.CPointer(number), types.CPointer(types.int64)
-    return (registers, places, places, *5 * (types.int64,), *3 * (registers,), types.CPointer(types.uint64))
+    return (registers, places, places, *6 * (types.int64,), *3 * (registers,), types.CPointer(types.uint64))
 
 
 @intrinsic
-def run(typingctx, c, code, terms, first, last, orders, dynamic, lanes, tables, modulus):
-    """Orders below `orders` of the instructions first..last-1.
+def run(typingctx, c, code, terms, first, last, k, dynamic, lanes, tables, modulus):
+    """Order k of the instructions first..last-1.
 
     `tables` points to the integers, their reciprocals and the reciprocals times the unit of time.
     """
     number = c.dtype
 
     def generate(context, builder, signature, args):
-        *plain, tables, modulus = args
+        c, code, terms, first, last, k, dynamic, lanes, tables, modulus = args
         tables = cgutils.unpack_tuple(builder, tables)
         if number == types.uint64:
             modulus = builder.bitcast(cgutils.alloca_once_value(builder, modulus), ir.IntType(64).as_pointer())
@@ -114,8 +114,9 @@ def run(typingctx, c, code, terms, first, last, orders, dynamic, lanes, tables, 
         address = builder.load(cgutils.gep_inbounds(builder, slots, 0, NUMBERS.index(number)))
         kinds = [context.get_value_type(kind) for kind in _arguments(number)]
         function = builder.inttoptr(address, ir.FunctionType(ir.VoidType(), kinds).as_pointer())
-        builder.call(function, [*plain, *tables, modulus])
+        beyond = builder.add(k, ir.Constant(k.type, 1))
+        builder.call(function, [c, code, terms, first, last, k, beyond, dynamic, lanes, *tables, modulus])
         return context.get_dummy_value()
 
-    plain = _arguments(number)[:8]
+    plain = c, code, terms, *5 * (types.int64,)
     return signature(types.void, *plain, types.UniTuple(c, 3), modulus), generate

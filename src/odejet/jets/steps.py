@@ -238,7 +238,7 @@ def observe(memory, layout, drive, times, first, last, trajectory, outputs, tabl
             if layout.states[s] >= layout.dynamic:
                 for lane in range(0, lanes, WIDTH):
                     store(c, layout.states[s] + lane, load(source, (i * n + s) * lanes + lane))
-        run(c, code, terms, 0, len(layout.observe), 1, layout.dynamic, lanes, tables, modulus)
+        run(c, code, terms, 0, len(layout.observe), 0, layout.dynamic, lanes, tables, modulus)
         for j in range(q):
             for lane in range(0, lanes, WIDTH):
                 store(target, (i * q + j) * lanes + lane, load(c, layout.outputs[j] + lane))
