@@ -231,7 +231,7 @@ class _Problem:
         free = self.free_states or resumed  # the known initial states of a model are those at its start
         series, point = (lay_out(tape, self.lanes, orders, free) for orders in (MAX_ORDER + 1, 1))
         arguments = (self.flow.drive(times), leg.time, np.ascontiguousarray(times), tolerance)
-        status, _, time, count, order, step, *rows = steps.integrate(
+        status, _, time, count, order, step, trajectory, outputs = steps.integrate(
             series,
             point,
             tape.constant_values,
@@ -243,7 +243,7 @@ class _Problem:
             tape.work,
             TABLES,
         )
-        leg.add(*rows, self.used, time)
+        leg.add(trajectory, outputs, self.used, time)
         leg.steps, leg.explicit_steps = leg.steps + count, leg.explicit_steps - count
         return status, order, step
 
@@ -267,7 +267,7 @@ class _Problem:
         return Outcome.BLOW_UP if grown or not np.all(np.isfinite(leg.states)) else Outcome.SINGULAR
 
     def implicit(self, leg: _Leg, times: np.ndarray, tolerance: float, least: float) -> bool:
-        """Steps of collocation or, for a large model, of CVODE, from knot to knot of the inputs; whether they arrive."""
+        """Steps of collocation or, for a large model, of CVODE, from knot to knot of the inputs: do they arrive?"""
         method, done = (self.collocation if self.is_small else self.cvode), 0
         origin = leg.time
         for piece, stop in self.flow.pieces.stretches(origin, times[-1]):

@@ -75,6 +75,20 @@ class _Work(NamedTuple):
     weights: np.ndarray
     forcing: np.ndarray  # (stages, states, lanes)
     tangents: np.ndarray  # (stages times states, lanes)
+    nodes: np.ndarray  # (1 + stages, states, lanes): values and sensitivities
+
+
+def _reserve(rows: np.ndarray) -> _Work:
+    """The memory of steps that begin at rows of value and tangents."""
+    n, lanes = rows.shape
+    size = STAGES * n
+    shapes = {"rates": (STAGES, n), "jacobians": (STAGES, n, n), "matrix": (size, size), "balance": size, "scales": n}
+    shapes |= {"right": (size, 1), "noise": n, "weights": STAGES + 1}
+    shapes |= {"forcing": (STAGES, n, lanes), "tangents": (size, lanes)}
+    values = np.tile(rows[:, 0], (STAGES + 1, 1))
+    nodes = np.tile(rows, (STAGES + 1, 1, 1))
+    arrays = {name: np.zeros(shape) for name, shape in shapes.items()}
+    return _Work(values=values, before=values.copy(), pivots=np.zeros(size, np.int64), nodes=nodes, **arrays)
 
 
 def collocate(
@@ -108,9 +122,24 @@ def collocate(
         registers = Registers(layout, 1, float, TABLES)
         registers.prepare(tape.constant_values, given[None], rows[None])
         memories.append(registers.memory[0])
-    grid = np.ascontiguousarray(times)
-    limits = tolerance, max_steps, least, tangents
-    return follow(slope, force, *memories, moving, states, radau(), drive, piece, start, grid, *limits, TABLES)
+    found = np.empty((len(times), *states.shape)), np.empty((len(times), len(tape.outputs), lanes))
+    done, reached, steps = follow(
+        slope,
+        force,
+        tuple(memories),
+        _reserve(states[moving]),
+        moving,
+        states,
+        radau(),
+        drive,
+        piece,
+        start,
+        np.ascontiguousarray(times),
+        (tolerance, max_steps, least, tangents),
+        TABLES,
+        found,
+    )
+    return found[0][:done], found[1][:done], reached, steps
 
 
 @kernel
@@ -251,8 +280,8 @@ def solve_stages(c, layout, drive, piece, moving, rule, work, t, h, tables):
 
 
 @kernel
-def solve_tangents(c, layout, drive, piece, moving, rule, work, start, nodes, t, h, tables):
-    """Stages with their sensitivities in `nodes`: (I - h A (x) J) S = S_0 + h A df/dp."""
+def solve_tangents(c, layout, drive, piece, moving, rule, work, t, h, tables):
+    """Sensitivities of the stages: (I - h A (x) J) S = S_0 + h A df/dp."""
     stages, n, lanes = work.forcing.shape
     for i in range(stages):
         rate(c, layout, drive, piece, t + rule.points[i] * h, moving, work.values[1 + i], tables)
@@ -263,7 +292,7 @@ def solve_tangents(c, layout, drive, piece, moving, rule, work, start, nodes, t,
         for a in range(n):
             row = work.tangents[i * n + a]
             for k in range(lanes):
-                row[k] = start[a, k]
+                row[k] = work.nodes[0, a, k]
             for j in range(stages):
                 weight = h * rule.matrix[i, j]
                 for k in range(lanes):
@@ -274,7 +303,7 @@ def solve_tangents(c, layout, drive, piece, moving, rule, work, start, nodes, t,
     for i in range(stages):
         for a in range(n):
             for k in range(lanes):
-                nodes[1 + i, a, k] = work.tangents[i * n + a, k] * work.scales[a]
+                work.nodes[1 + i, a, k] = work.tangents[i * n + a, k] * work.scales[a]
 
 
 @kernel
@@ -308,67 +337,72 @@ def first_step(c, layout, drive, piece, t, moving, values, longest, tables):
     return h if longest >= 0 else -h
 
 
-@entry
-def follow(
-    slope,
-    force,
-    slope_memory,
-    force_memory,
-    moving,
-    states,
-    rule,
-    drive,
-    piece,
-    start,
-    times,
-    tolerance,
-    max_steps,
-    least,
-    with_tangents,
-    tables,
-):
-    """`collocate`, with the registers prepared: `slope` carries one lane per moving state, `force` those of `states`."""
-    stages, n, lanes = len(rule.points), len(moving), states.shape[1]
-    size = stages * n
-    work = _Work(
-        np.empty((stages + 1, n)),
-        np.empty((stages + 1, n)),
-        np.empty((stages, n)),
-        np.empty((stages, n, n)),
-        np.empty((size, size)),
-        np.empty(size, np.int64),
-        np.empty(size),
-        np.empty(n),
-        np.empty((size, 1)),
-        np.empty(n),
-        np.empty(stages + 1),
-        np.zeros((stages, n, lanes)),
-        np.empty((size, lanes)),
-    )
-    c, f = pointer(slope_memory), pointer(force_memory)
-    pointers = pointer(tables[0]), pointer(tables[1]), pointer(tables[1])
-    nodes = np.zeros((stages + 1, n, lanes))
-    trajectory = np.empty((len(times), len(states), lanes))
-    outputs = np.empty((len(times), len(force.outputs), lanes))
-    for a in range(n):
-        work.values[0, a] = states[moving[a], 0]
+@kernel
+def accept(work):
+    """The step is done: its polynomial is that of the step before from now on."""
+    for j in range(len(work.values)):
+        for a in range(work.values.shape[1]):
+            work.nodes[j, a, 0] = work.before[j, a] = work.values[j, a]
+
+
+@kernel
+def start_next(work):
+    """The end of a step is the start of the next."""
+    last = len(work.values) - 1
+    for a in range(work.values.shape[1]):
+        work.values[0, a] = work.values[last, a]
+        for k in range(work.nodes.shape[2]):
+            work.nodes[0, a, k] = work.nodes[last, a, k]
+
+
+@kernel
+def extrapolate(rule, work, place, step):
+    """First guesses of the stages: the polynomial of the step before, from `place` on and over `step` of its units."""
+    nodes, n = work.values.shape
+    for i in range(1, nodes):
+        place_weights(rule, place + rule.nodes[i] * step, work.weights)
+        for a in range(n):
+            guess = 0.0
+            for j in range(nodes):
+                guess += work.weights[j] * work.before[j, a]
+            work.values[i, a] = guess
+
+
+@kernel
+def sample(rule, work, moving, states, place, row):
+    """All states with their tangents at a place on the step; those at rest are as they were."""
+    place_weights(rule, place, work.weights)
+    lanes = states.shape[1]
+    for a in range(len(states)):
         for k in range(lanes):
-            nodes[0, a, k] = states[moving[a], k]
+            row[a, k] = states[a, k]
+    for a in range(len(moving)):
+        total = row[moving[a]]
+        for k in range(lanes):
+            total[k] = 0.0
+        for j in range(len(work.nodes)):
+            for k in range(lanes):
+                total[k] += work.weights[j] * work.nodes[j, a, k]
+
+
+@entry
+def follow(slope, force, memories, work, moving, states, rule, drive, piece, start, times, limits, tables, found):
+    """`collocate`, with the registers of both layouts prepared: times done, the time reached, steps.
+
+    `slope` carries a lane per moving state, `force` the lanes of `states`; states and outputs are `found`.
+    """
+    (tolerance, max_steps, least, with_tangents), (trajectory, outputs) = limits, found
+    c, f = pointer(memories[0]), pointer(memories[1])
+    pointers, stages, nodes = (pointer(tables[0]), pointer(tables[1]), pointer(tables[1])), len(rule.points), work.nodes
     t, end, done, steps, short = start, times[-1], 0, 0, 0
-    h, past, past_h = first_step(c, slope, drive, piece, t, moving, work.values[0], end - t, pointers), t, 0.0
-    while steps < max_steps and short < _SHORT:
+    h = first_step(c, slope, drive, piece, t, moving, work.values[0], end - t, pointers)
+    before = h
+    while done < len(times) and steps < max_steps and short < _SHORT:
         steps += 1
         h = end - t if abs(h) >= abs(end - t) else h
         if abs(h) <= _RESOLUTION * abs(t):
             break
-        for i in range(stages):
-            if past_h != 0:
-                place_weights(rule, (t + rule.points[i] * h - past) / past_h, work.weights)
-            for a in range(n):
-                guess = 0.0
-                for j in range(stages + 1):
-                    guess += work.weights[j] * work.before[j, a]
-                work.values[1 + i, a] = guess if past_h != 0 else work.values[0, a]
+        extrapolate(rule, work, 1.0, h / before)
         if not solve_stages(c, slope, drive, piece, moving, rule, work, t, h, pointers):
             h *= _SHRINK
             continue
@@ -377,36 +411,18 @@ def follow(
             h *= max(_SHRINK, 0.8 * (tolerance / rough) ** (1 / stages))
             continue
         if with_tangents:
-            solve_tangents(f, force, drive, piece, moving, rule, work, nodes[0], nodes, t, h, pointers)
-        for j in range(stages + 1):
-            for a in range(n):
-                nodes[j, a, 0] = work.values[j, a]
-                work.before[j, a] = work.values[j, a]
+            solve_tangents(f, force, drive, piece, moving, rule, work, t, h, pointers)
+        accept(work)
         while done < len(times) and abs(times[done] - start) <= abs(t + h - start):
-            place_weights(rule, (times[done] - t) / h, work.weights)
-            for a in range(len(states)):
-                for k in range(lanes):
-                    trajectory[done, a, k] = states[a, k]
-            for a in range(n):
-                row = trajectory[done, moving[a]]
-                for k in range(lanes):
-                    row[k] = 0.0
-                for j in range(stages + 1):
-                    for k in range(lanes):
-                        row[k] += work.weights[j] * nodes[j, a, k]
+            sample(rule, work, moving, states, (times[done] - t) / h, trajectory[done])
             done += 1
+        start_next(work)
         short = short + 1 if abs(h) < least else 0
-        past, past_h, t = t, h, (end if done == len(times) else t + h)
-        for a in range(n):
-            work.values[0, a] = work.values[stages, a]
-            for k in range(lanes):
-                nodes[0, a, k] = nodes[stages, a, k]
-        if done == len(times):
-            break
+        before, t = h, (end if done == len(times) else t + h)
         h *= min(_GROW, 0.8 * (tolerance / max(rough, 1e-300)) ** (1 / stages))
-    observe(force_memory, force, drive, times, 0, done, trajectory, outputs, pointers, 0)
-    slope_memory[0] += 0.0  # a last use, for the pointer does not keep the memory alive
-    for a in range(n):
-        for k in range(lanes):
+    for a in range(len(moving)):
+        for k in range(states.shape[1]):
             states[moving[a], k] = nodes[0, a, k]
-    return trajectory[:done], outputs[:done], t, steps
+    observe(memories[1], force, drive, times, 0, done, trajectory, outputs, pointers, 0)
+    memories[0][0] += 0.0  # a last use, for the pointer does not keep the memory alive
+    return done, t, steps

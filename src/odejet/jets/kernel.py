@@ -334,7 +334,9 @@ def interpret_numbers(c, code, terms, first, last, low, high, dynamic, lanes, in
 
 
 @interprets(types.uint64)
-def interpret_residues(c, code, terms, first, last, low, high, dynamic, lanes, integers, reciprocals, advances, modulus):
+def interpret_residues(
+    c, code, terms, first, last, low, high, dynamic, lanes, integers, reciprocals, advances, modulus
+):
     """The same for residues."""
     tables, field = (integers, reciprocals, advances), (peek(modulus, 0), peek(modulus, 1), peek(modulus, 2))
     for k in range(low, high):

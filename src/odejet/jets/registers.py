@@ -1,7 +1,7 @@
 """Registers: the memory of a tape at many points, filled and read from Python, for any number type.
 
-What a trajectory needs thousands of times is done by compiled steps; jets at given points are asked for more rarely, and
-here only the interpreter itself is compiled.
+What a trajectory needs thousands of times is done by compiled steps; jets at given points are asked for more rarely,
+and here only the interpreter itself is compiled.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 from odejet.jets.kernel import Layout
 from odejet.jets.shared import interpret
 
-_CHUNK = 1 << 20  # numbers that are held at once
+_CHUNK = 1 << 16  # numbers that are held at once, few enough for the cache
 
 
 class Registers:
@@ -34,8 +34,9 @@ class Registers:
 
     def series(self, places: np.ndarray, orders: int) -> np.ndarray:
         """The first orders of registers, of shape (points, registers, orders, lanes)."""
-        numbers = np.arange(orders * self.layout.lanes)
-        return self.memory[:, places[:, None] + numbers].reshape(len(self.memory), len(places), orders, self.layout.lanes)
+        lanes = self.layout.lanes
+        numbers = self.memory[:, places[:, None] + np.arange(orders * lanes)]
+        return numbers.reshape(len(self.memory), len(places), orders, lanes)
 
     def run(self, code: np.ndarray, orders: int) -> None:
         sizes = orders, self.layout.dynamic, self.layout.lanes

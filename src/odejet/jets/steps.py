@@ -289,9 +289,8 @@ def integrate(
     """States and outputs at `times`, which lead away from `start` in one direction.
 
     `layout` holds series and `point` single values; `parameters` and `states` are rows of value and tangents, and
-    `states` is left at the time reached; `drive` holds the sampled inputs; `patience` is the number of small steps after
-    which a trajectory is called slow.  Returns (status, times done, time reached, steps, their order and last length,
-    states, outputs).
+    `states` is left at the time reached; `drive` holds the sampled inputs; after `patience` small steps a trajectory is
+    called slow.  Returns (status, times done, time reached, steps, their order and last length, states, outputs).
     """
     lanes, modulus, reciprocals = layout.lanes, 0, tables[1]
     memory, point_memory, advances = np.zeros(layout.size), np.zeros(point.size), reciprocals.copy()
