@@ -41,6 +41,8 @@ COLLOCATION_STATES = 40
 
 _GROWTH = 1e3  # a step that collapses after such growth of the states is taken for a pole
 _FIRST_STEPS = 5  # a step that collapses right away is taken for a stiff initial layer
+_MANY, _VERY_MANY = 600, 3000  # Taylor steps still to go that collocation and CVODE are worth
+_NEVER = 1 << 62  # steps
 _BLOCK = 0.7  # the time of an operation of collocation, in those of a block of lanes in a Taylor step, measured
 _STIFF_TOLERANCE = 1e-12
 _SUNDIALS_TOLERANCE = 1e-10
@@ -201,11 +203,13 @@ class _Problem:
     def solve(self, start: float, times: np.ndarray, tolerance: float, max_steps: int, stiff_steps: int) -> Trajectory:
         """Along times that lead away from the start in one direction."""
         leg = _Leg(start, self.states.copy(), max_steps + len(self.flow.pieces.knots), stiff_steps)
-        method, patience = "taylor", steps.PATIENCE if self.is_small and not self.flow.driven else max_steps
+        hybrid = self.is_small and not self.flow.driven and stiff_steps > 0
+        method, patience = "taylor", steps.PATIENCE if hybrid else _NEVER
+        many = (_MANY if self.is_small else _VERY_MANY) if stiff_steps > 0 else max_steps
         while True:
-            status, order, step = self.explicit(leg, times[leg.done :], tolerance, patience)
+            status, order, step = self.explicit(leg, times[leg.done :], tolerance, many, patience)
             outcome = self.outcome(status, leg)
-            if outcome is not Outcome.STIFF_FAILURE:
+            if outcome is not Outcome.STIFF_FAILURE or (self.is_small and leg.implicit_steps <= 0):
                 break
             if method == "taylor":
                 method = f"taylor, {'collocation' if self.is_small else 'cvode'} from t = {leg.time:.6g}"
@@ -216,7 +220,7 @@ class _Problem:
             if status != steps.SLOW:
                 break
             # Taylor series go on from here, and wait longer before they ask again.
-            patience = 2 * patience if leg.implicit_steps > 0 else max_steps
+            patience = 2 * patience if leg.implicit_steps > 0 else _NEVER
         trajectory, outputs = (np.concatenate(rows) for rows in zip(*leg.parts, strict=True))
         result = Trajectory(np.arange(leg.done), trajectory, outputs, outcome, leg.time, leg.steps, method)
         return _finite_part(result, times)
@@ -225,25 +229,29 @@ class _Problem:
     def is_small(self) -> bool:
         return len(self.states) <= COLLOCATION_STATES
 
-    def explicit(self, leg: _Leg, times: np.ndarray, tolerance: float, patience: int) -> tuple[int, int, float]:
+    def explicit(
+        self, leg: _Leg, times: np.ndarray, tolerance: float, many: int, patience: int
+    ) -> tuple[int, int, float]:
         """Taylor steps as far as they go: how they ended, the order and the length of the last."""
         tape, resumed = self.flow.tape, bool(leg.parts)
         free = self.free_states or resumed  # the known initial states of a model are those at its start
         series, point = (lay_out(tape, self.lanes, orders, free) for orders in (MAX_ORDER + 1, 1))
-        arguments = (self.flow.drive(times), leg.time, np.ascontiguousarray(times), tolerance)
-        status, _, time, count, order, step, trajectory, outputs = steps.integrate(
+        arrays = steps.Arrays.allot(series, point, len(times))
+        status, done, time, count, order, step = steps.integrate(
             series,
             point,
             tape.constant_values,
             self.parameters,
             leg.states,
-            *arguments,
-            leg.explicit_steps,
-            patience,
+            self.flow.drive(times),
+            leg.time,
+            np.ascontiguousarray(times),
+            (tolerance, leg.explicit_steps, many, patience),
             tape.work,
             TABLES,
+            arrays,
         )
-        leg.add(trajectory, outputs, self.used, time)
+        leg.add(arrays.trajectory[:done], arrays.outputs[:done], self.used, time)
         leg.steps, leg.explicit_steps = leg.steps + count, leg.explicit_steps - count
         return status, order, step
 

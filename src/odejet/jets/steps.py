@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from odejet.jets.kernel import MAX_ORDER, expand, prepare
+from odejet.jets.kernel import MAX_ORDER, TABLES, Layout, expand, prepare
 from odejet.jets.lanes import WIDTH, entry, kernel, load, madd, peek, pointer, poke, store
 from odejet.jets.shared import run
 
@@ -28,7 +28,6 @@ PATIENCE = 30
 _TANGENT_TOLERANCE = 1e3  # times the tolerance of the values
 _RESOLUTION = 1e-14  # the smallest step, relative to the time
 _SMOOTH = 1e-4  # third terms below this, relative to the states, are no reason for a small step
-_MANY = 600  # steps still to go at the present size: about what a whole solution by collocation costs
 _STEADY = 0.3  # a step that shrinks by more, while patience lasts, is on its way to a pole
 _LONGEST = 1e6  # a step in units of the one before: powers of it must not overflow
 _ROUNDING = 1e-15  # a step that is shorter than what is left by no more than this reaches the end
@@ -282,25 +281,45 @@ def move(c, layout, order, h):
                     poke(c, x + lane, 0.0)
 
 
+class Arrays(NamedTuple):
+    """The memory of an integration, which Python allots: compiling that would take longer than a whole fit."""
+
+    memory: np.ndarray
+    point_memory: np.ndarray
+    advances: np.ndarray
+    scales: np.ndarray
+    trajectory: np.ndarray
+    outputs: np.ndarray
+
+    @classmethod
+    def allot(cls, layout: Layout, point: Layout, times: int) -> Arrays:
+        states, outputs = len(layout.states), len(layout.outputs)
+        return cls(
+            np.zeros(layout.size),
+            np.zeros(point.size),
+            TABLES[1].copy(),
+            np.zeros(states),
+            np.empty((times, states, layout.lanes)),
+            np.empty((times, outputs, layout.lanes)),
+        )
+
+
 @entry
-def integrate(
-    layout, point, constants, parameters, states, drive, start, times, tolerance, max_steps, patience, work, tables
-):
+def integrate(layout, point, constants, parameters, states, drive, start, times, limits, work, tables, arrays):
     """States and outputs at `times`, which lead away from `start` in one direction.
 
     `layout` holds series and `point` single values; `parameters` and `states` are rows of value and tangents, and
-    `states` is left at the time reached; `drive` holds the sampled inputs; after `patience` small steps a trajectory is
-    called slow.  Returns (status, times done, time reached, steps, their order and last length, states, outputs).
+    `states` is left at the time reached; `drive` holds the sampled inputs.  Limits are the tolerance, the number of
+    steps, and after how many steps, so small that how many more would follow, a trajectory is called slow.  The memory
+    comes from `Arrays`.  Returns (status, times done, time reached, steps, their order and last length).
     """
+    tolerance, max_steps, many, patience = limits
     lanes, modulus, reciprocals = layout.lanes, 0, tables[1]
-    memory, point_memory, advances = np.zeros(layout.size), np.zeros(point.size), reciprocals.copy()
+    memory, point_memory, advances, scales, trajectory, outputs = arrays
     c, pointers = pointer(memory), (pointer(tables[0]), pointer(reciprocals), pointer(advances))
     prepare(c, layout, constants, parameters, states, pointers, modulus)
     for i in range(layout.dynamic):
         point_memory[i] = memory[i]
-    trajectory = np.empty((len(times), len(states), lanes))
-    outputs = np.empty((len(times), len(layout.outputs), lanes))
-    scales = np.zeros(len(states))
 
     t, end = start, times[-1]
     direction, span = (1.0 if end >= start else -1.0), abs(end - start)
@@ -366,8 +385,8 @@ def integrate(
             piece, unit = piece + np.int64(direction), max(unit, h)
             continue
         unit = h
-        many = remaining > _MANY * h
-        calm, slow = (calm + 1 if many and smooth else 0), (slow + 1 if many else 0)
+        small = remaining > many * h
+        calm, slow = (calm + 1 if small and smooth else 0), (slow + 1 if small else 0)
         if slow == 1:
             steady = _STEADY * h
         if calm >= PATIENCE:
@@ -383,4 +402,4 @@ def integrate(
             # This last use also keeps numba from freeing `memory` while `c` points to it.
             states[i, lane] = memory[layout.states[i] + lane]
     advances[0] = 0.0  # likewise
-    return status, done, t, steps, order, unit, trajectory[:done], outputs[:done]
+    return status, done, t, steps, order, unit
