@@ -5,7 +5,7 @@
 For every draw the three programs solve the same problem at the same times in one run.  Times are the best of several
 repetitions of the whole call.  Differences are from heyoka at its tightest tolerance, relative to the largest value of
 each state and sensitivity; where heyoka does not reach the end in 20,000 steps (stiff draws), from SciPy's Radau method
-at its tightest tolerance instead.
+at its tightest tolerance instead.  Draws that neither of them follows to the end are counted as having no reference.
 """
 
 from __future__ import annotations
@@ -46,10 +46,10 @@ class Row:
     cvodes_ms: float | None
     cvodes_setup_s: float
     setup_ms: float
-    value_difference: float
-    sensitivity_difference: float
+    value_difference: float | None
+    sensitivity_difference: float | None
     cvodes_difference: float | None
-    reference: str
+    reference: str  # the program that differences are from, or "none"
 
     @property
     def against_heyoka(self) -> float | None:
@@ -99,10 +99,12 @@ def measure(system: systems.System, draws: int, seed: int) -> list[Row]:
         heyoka_time = None if exact is None else seconds(lambda v=values: reference.run(*v, times), REPEATS)
         if exact is None:
             exact, name = yardsticks.Radau(model).run(*values, times), "Radau"
+        if exact is None:
+            name = "none"
         ours = seconds(lambda p=parameters, x=initial: simulate(model, p, x, times, sensitivities=True), REPEATS)
         theirs = cvodes.run(*values)
         cvodes_time = None if theirs is None else seconds(lambda v=values: cvodes.run(*v), 2)
-        gaps = difference(found.states, exact)
+        gaps = (None, None) if exact is None else difference(found.states, exact)
         rows.append(
             Row(
                 system=system.name,
@@ -118,7 +120,7 @@ def measure(system: systems.System, draws: int, seed: int) -> list[Row]:
                 setup_ms=1e3 * setup,
                 value_difference=gaps[0],
                 sensitivity_difference=gaps[1],
-                cvodes_difference=None if theirs is None else max(difference(theirs, exact)),
+                cvodes_difference=None if theirs is None or exact is None else max(difference(theirs, exact)),
                 reference=name,
             )
         )
@@ -127,6 +129,11 @@ def measure(system: systems.System, draws: int, seed: int) -> list[Row]:
 
 def number(value: float | None, style: str = ".2f") -> str:
     return "-" if value is None else format(value, style)
+
+
+def largest(rows: list[Row], *columns: str) -> float | None:
+    """The largest of what is known in some columns."""
+    return max((value for row in rows for c in columns if (value := getattr(row, c)) is not None), default=None)
 
 
 def table(rows: list[Row]) -> str:
@@ -152,8 +159,8 @@ def table(rows: list[Row]) -> str:
             number(median("cvodes_ms"), ".1f"),
             number(median("against_heyoka")),
             number(median("against_cvodes"), ".0f"),
-            number(max(row.value_difference for row in group), ".0e"),
-            number(max(row.sensitivity_difference for row in group), ".0e"),
+            number(largest(group, "value_difference"), ".0e"),
+            number(largest(group, "sensitivity_difference"), ".0e"),
             "/".join(dict.fromkeys(row.reference for row in group)),
         ]
         lines.append(" | ".join(cells))
@@ -169,11 +176,13 @@ def summary(rows: list[Row]) -> str:
             ratios.append(statistics.median(heyoka))
         if cvodes := [row.against_cvodes for row in group if row.against_cvodes is not None]:
             speedups.append(statistics.median(cvodes))
-    worst = max(max(row.value_difference, row.sensitivity_difference) for row in rows)
+    median = lambda values: number(statistics.median(values) if values else None)  # noqa: E731
     return (
-        f"Over {len(names)} systems: our time over heyoka's, median {statistics.median(ratios):.2f}, largest "
-        f"{max(ratios):.2f}; CVODES's over ours, median {statistics.median(speedups):.0f}; largest difference "
-        f"{worst:.0e}; set-up per model, median {statistics.median(row.setup_ms for row in rows):.1f} ms."
+        f"Over {len(names)} systems: our time over heyoka's, median {median(ratios)}, largest "
+        f"{number(max(ratios, default=None))}; CVODES's over ours, median {median(speedups)}; largest difference "
+        f"{number(largest(rows, 'value_difference', 'sensitivity_difference'), '.0e')}; draws without a reference, "
+        f"{sum(row.reference == 'none' for row in rows)}; set-up per model, median "
+        f"{statistics.median(row.setup_ms for row in rows):.1f} ms."
     )
 
 

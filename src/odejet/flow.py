@@ -8,8 +8,8 @@ to a solution is an `Outcome` with a sentence, never an exception or a NaN.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import TYPE_CHECKING
 
@@ -18,10 +18,12 @@ import numpy as np
 from odejet import sundials
 from odejet.errors import DataError
 from odejet.expressions import ModelError, nearest
-from odejet.jets import collocation, steps
+from odejet.jets import steps
+from odejet.jets.collocation import STAGES, collocate
 from odejet.jets.inputs import Pieces, Sampled, merged
-from odejet.jets.kernel import MAX_ORDER, TABLES, expand_points, lay_out
+from odejet.jets.kernel import MAX_ORDER, TABLES, lay_out
 from odejet.jets.lanes import padded
+from odejet.jets.registers import expand_points
 from odejet.tape import Tape, build
 
 if TYPE_CHECKING:
@@ -37,11 +39,11 @@ STIFF_STEPS = 5000
 COLLOCATION_STATES = 40
 """Beyond this many states the dense linear algebra of collocation costs more than the small steps of CVODE."""
 
-Method = Callable[..., tuple[np.ndarray, bool]]
-"""An implicit method: `collocation.collocate` or `sundials.integrate`."""
-
 _GROWTH = 1e3  # a step that collapses after such growth of the states is taken for a pole
 _FIRST_STEPS = 5  # a step that collapses right away is taken for a stiff initial layer
+_MANY, _VERY_MANY = 600, 3000  # Taylor steps still to go that collocation and CVODE are worth
+_NEVER = 1 << 62  # steps
+_BLOCK = 0.7  # the time of an operation of collocation, in those of a block of lanes in a Taylor step, measured
 _STIFF_TOLERANCE = 1e-12
 _SUNDIALS_TOLERANCE = 1e-10
 
@@ -91,6 +93,13 @@ class Flow:
         self.tape: Tape = build(model)
         self.pieces = _pieces(model, inputs or {})
         self.driven = bool(len(self.tape.inputs))
+
+    def drive(self, times: np.ndarray) -> steps.Drive:
+        """The sampled inputs, with their values at times."""
+        if not self.driven:
+            return steps.NO_DRIVE
+        values = np.ascontiguousarray(self.pieces.series(times, 0)[:, :, 0])
+        return steps.Drive(self.pieces.knots, self.pieces.coefficients, values)
 
     def unknowns(self, free_states: bool = False) -> tuple[str, ...]:
         """The names behind the sensitivities: unknown initial states (all of them with `free_states`), parameters."""
@@ -163,6 +172,23 @@ def _joined(branches: list[np.ndarray], parts: list[Trajectory]) -> Trajectory:
     )
 
 
+@dataclass
+class _Leg:
+    """How far a trajectory has come, and how many steps it may still take."""
+
+    time: float
+    states: np.ndarray  # rows of value and tangents at that time
+    explicit_steps: int
+    implicit_steps: int
+    steps: int = 0  # Taylor steps so far
+    done: int = 0
+    parts: list[tuple[np.ndarray, np.ndarray]] = field(default_factory=list)
+
+    def add(self, trajectory: np.ndarray, outputs: np.ndarray, used: int, time: float) -> None:
+        self.parts.append((trajectory[:, :, :used], outputs[:, :, :used]))
+        self.done, self.time = self.done + len(trajectory), time
+
+
 class _Problem:
     """One initial-value problem: rows of value and tangents for all parameters and states."""
 
@@ -176,88 +202,109 @@ class _Problem:
 
     def solve(self, start: float, times: np.ndarray, tolerance: float, max_steps: int, stiff_steps: int) -> Trajectory:
         """Along times that lead away from the start in one direction."""
-        tape, states = self.flow.tape, self.states.copy()
-        series, point = (lay_out(tape, self.lanes, orders, self.free_states) for orders in (MAX_ORDER + 1, 1))
-        pieces = self.flow.pieces
-        drive = steps.NO_DRIVE
-        if self.flow.driven:
-            drive = steps.Drive(
-                pieces.knots, pieces.coefficients, np.ascontiguousarray(pieces.series(times, 0)[:, :, 0])
-            )
-        limit = max_steps + len(pieces.knots)
-        arguments = (drive, start, np.ascontiguousarray(times), tolerance, limit, tape.work, TABLES)
-        status, done, reached, count, _, trajectory, outputs = steps.integrate(
-            series, point, tape.constant_values, self.parameters, states, *arguments
-        )
-        result = Trajectory(
-            np.arange(done),
-            trajectory[:, :, : self.used],
-            outputs[:, :, : self.used],
-            self.outcome(status, states, count),
-            reached,
-            count,
-            "taylor",
-        )
-        if result.outcome is Outcome.STIFF_FAILURE:
-            result = self.go_on(result, states, times, tolerance, max_steps, stiff_steps)
+        leg = _Leg(start, self.states.copy(), max_steps + len(self.flow.pieces.knots), stiff_steps)
+        hybrid = self.is_small and not self.flow.driven and stiff_steps > 0
+        method, patience = "taylor", steps.PATIENCE if hybrid else _NEVER
+        many = (_MANY if self.is_small else _VERY_MANY) if stiff_steps > 0 else max_steps
+        while True:
+            status, order, step = self.explicit(leg, times[leg.done :], tolerance, many, patience)
+            outcome = self.outcome(status, leg)
+            if outcome is not Outcome.STIFF_FAILURE or (self.is_small and leg.implicit_steps <= 0):
+                break
+            if method == "taylor":
+                method = f"taylor, {'collocation' if self.is_small else 'cvode'} from t = {leg.time:.6g}"
+            least = self.least_step(step, order) if status == steps.SLOW else 0.0
+            if self.implicit(leg, times[leg.done :], tolerance, least):
+                outcome = Outcome.COMPLETED
+                break
+            if status != steps.SLOW:
+                break
+            # Taylor series go on from here, and wait longer before they ask again.
+            patience = 2 * patience if leg.implicit_steps > 0 else _NEVER
+        trajectory, outputs = (np.concatenate(rows) for rows in zip(*leg.parts, strict=True))
+        result = Trajectory(np.arange(leg.done), trajectory, outputs, outcome, leg.time, leg.steps, method)
         return _finite_part(result, times)
 
-    def outcome(self, status: int, states: np.ndarray, count: int) -> Outcome:
-        """What an integration that ended with `status` at `states` has met; stiffness is a failure until solved."""
+    @property
+    def is_small(self) -> bool:
+        return len(self.states) <= COLLOCATION_STATES
+
+    def explicit(
+        self, leg: _Leg, times: np.ndarray, tolerance: float, many: int, patience: int
+    ) -> tuple[int, int, float]:
+        """Taylor steps as far as they go: how they ended, the order and the length of the last."""
+        tape, resumed = self.flow.tape, bool(leg.parts)
+        free = self.free_states or resumed  # the known initial states of a model are those at its start
+        series, point = (lay_out(tape, self.lanes, orders, free) for orders in (MAX_ORDER + 1, 1))
+        arrays = steps.Arrays.allot(series, point, len(times))
+        status, done, time, count, order, step = steps.integrate(
+            series,
+            point,
+            tape.constant_values,
+            self.parameters,
+            leg.states,
+            self.flow.drive(times),
+            leg.time,
+            np.ascontiguousarray(times),
+            (tolerance, leg.explicit_steps, many, patience),
+            tape.work,
+            TABLES,
+            arrays,
+        )
+        leg.add(arrays.trajectory[:done], arrays.outputs[:done], self.used, time)
+        leg.steps, leg.explicit_steps = leg.steps + count, leg.explicit_steps - count
+        return status, order, step
+
+    def least_step(self, step: float, order: int) -> float:
+        """A step of collocation that is worth so many Taylor steps of this length and order, by counting operations."""
+        tape = self.flow.tape
+        size = STAGES * int(np.sum(tape.states >= tape.statics))
+        constant, linear, quadratic, _ = tape.work
+        blocks = constant + linear * order + quadratic * order * order
+        return _BLOCK * (2 * size**3 + 2 * size**2 * self.lanes) / (blocks * self.lanes) * step
+
+    def outcome(self, status: int, leg: _Leg) -> Outcome:
+        """What an integration that ended with `status` has met; stiffness is a failure until solved."""
         if status == steps.REACHED:
             return Outcome.COMPLETED
         if status == steps.EXHAUSTED:
             return Outcome.EXHAUSTED
-        if status == steps.STIFF or (count <= _FIRST_STEPS and status == steps.COLLAPSED):
+        if status in (steps.STIFF, steps.SLOW) or (leg.steps <= _FIRST_STEPS and status == steps.COLLAPSED):
             return Outcome.STIFF_FAILURE
-        grown = np.abs(states[:, 0]).max() > _GROWTH * max(np.abs(self.states[:, 0]).max(), 1e-300)
-        return Outcome.BLOW_UP if grown or not np.all(np.isfinite(states)) else Outcome.SINGULAR
+        grown = np.abs(leg.states[:, 0]).max() > _GROWTH * max(np.abs(self.states[:, 0]).max(), 1e-300)
+        return Outcome.BLOW_UP if grown or not np.all(np.isfinite(leg.states)) else Outcome.SINGULAR
 
-    def go_on(
-        self,
-        before: Trajectory,
-        states: np.ndarray,
-        times: np.ndarray,
-        tolerance: float,
-        max_steps: int,
-        stiff_steps: int,
-    ) -> Trajectory:
-        """The rest of a stiff trajectory, by collocation or, for a large model, by CVODE."""
-        rest = times[len(before.states) :]
-        if len(states) <= COLLOCATION_STATES:
-            name, method, limit = "collocation", collocation.collocate, _STIFF_TOLERANCE
-            max_steps = min(max_steps, stiff_steps)
-        else:
-            name, method, limit = "cvode", sundials.integrate, _SUNDIALS_TOLERANCE
-        trajectory, complete = self.implicit(
-            method, before.time, states[:, : self.used], rest, max(tolerance, limit), max_steps
-        )
-        last = rest[len(trajectory) - 1] if len(trajectory) else before.time
-        return Trajectory(
-            np.arange(len(before.states) + len(trajectory)),
-            np.concatenate([before.states, trajectory]),
-            np.concatenate([before.outputs, self.outputs(rest[: len(trajectory)], trajectory)]),
-            Outcome.COMPLETED if complete else Outcome.STIFF_FAILURE,
-            float(last),
-            before.steps,
-            f"taylor, {name} from t = {before.time:.6g}",
-        )
-
-    def implicit(
-        self, method: Method, start: float, rows: np.ndarray, times: np.ndarray, tolerance: float, max_steps: int
-    ) -> tuple[np.ndarray, bool]:
-        """Implicit steps from knot to knot of the inputs; False when the last time was not reached."""
-        parts, done, origin = [np.empty((0, *rows.shape))], 0, start
-        for piece, stop in self.flow.pieces.stretches(start, times[-1]):
+    def implicit(self, leg: _Leg, times: np.ndarray, tolerance: float, least: float) -> bool:
+        """Steps of collocation or, for a large model, of CVODE, from knot to knot of the inputs: do they arrive?"""
+        method, done = (self.collocation if self.is_small else self.cvode), 0
+        origin = leg.time
+        for piece, stop in self.flow.pieces.stretches(origin, times[-1]):
             inside = int(np.searchsorted(np.abs(times - origin), abs(stop - origin), side="right"))
             grid = times[done:inside] if stop == times[-1] else np.r_[times[done:inside], stop]
-            slopes = self.slopes(self.parameters, piece), self.jacobian(piece)
-            trajectory, complete = method(*slopes, start, rows, grid, tolerance, max_steps)
-            parts.append(trajectory[: inside - done])
-            if not complete:
-                break
-            start, rows, done = stop, trajectory[-1], inside
-        return np.concatenate(parts), complete
+            trajectory, outputs, time = method(leg, piece, grid, tolerance, least)
+            leg.add(trajectory[: inside - done], outputs[: inside - done], self.used, time)
+            if len(trajectory) < len(grid):
+                return False
+            done = inside
+        return True
+
+    def collocation(self, leg, piece, times, tolerance, least):
+        drive, limit = self.flow.drive(times), max(tolerance, _STIFF_TOLERANCE)
+        limits = limit, leg.implicit_steps, least, self.used > 1
+        trajectory, outputs, time, count = collocate(
+            self.flow.tape, self.parameters, leg.states, drive, piece or 0, leg.time, times, *limits
+        )
+        leg.implicit_steps -= count
+        return trajectory, outputs, time
+
+    def cvode(self, leg, piece, times, tolerance, least):
+        slopes, limit = (self.slopes(self.parameters, piece), self.jacobian(piece)), max(tolerance, _SUNDIALS_TOLERANCE)
+        rows = np.ascontiguousarray(leg.states[:, : self.used])
+        trajectory = sundials.integrate(*slopes, leg.time, rows, times, limit, leg.explicit_steps)
+        time = leg.time
+        if len(trajectory):
+            leg.states[:, : self.used], time = trajectory[-1], float(times[len(trajectory) - 1])
+        return trajectory, self.outputs(times[: len(trajectory)], trajectory), time
 
     def evaluate(
         self, times: np.ndarray, rows: np.ndarray, parameters: np.ndarray, piece: int | None = None
@@ -276,10 +323,10 @@ class _Problem:
         series = expand_points(lay_out(tape, lanes, 3, True), tape.constant_values, repeated, states, *arguments)
         return series[0][:, :, :, :used], series[1][:, :, :, :used]
 
-    def slopes(self, parameters: np.ndarray, piece: int | None) -> collocation.Slopes:
+    def slopes(self, parameters: np.ndarray, piece: int | None) -> sundials.Slopes:
         return lambda times, rows: self.evaluate(times, rows, parameters, piece)[0][:, :, 1]
 
-    def jacobian(self, piece: int | None) -> collocation.Slopes:
+    def jacobian(self, piece: int | None) -> sundials.Slopes:
         """Slopes with one lane per state and none for the parameters."""
         parameters = np.zeros((len(self.parameters), padded(1 + len(self.states))))
         parameters[:, 0] = self.parameters[:, 0]

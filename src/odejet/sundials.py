@@ -7,12 +7,14 @@ copy of the states' Jacobian per lane (second derivatives are left out, which Ne
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from contextlib import redirect_stdout
 from io import StringIO
 
 import numpy as np
 
-from odejet.jets.collocation import Slopes
+Slopes = Callable[[np.ndarray, np.ndarray], np.ndarray]
+"""(times, rows of value and tangents at each) -> their time derivatives, of shape (points, states, lanes)."""
 
 
 def integrate(
@@ -23,8 +25,8 @@ def integrate(
     times: np.ndarray,
     tolerance: float,
     max_steps: int,
-) -> tuple[np.ndarray, bool]:
-    """Rows of value and tangents at `times`, which lead away from `start`; False when the last was not reached."""
+) -> np.ndarray:
+    """Rows of value and tangents at those of `times`, which lead away from `start`, that were reached."""
     for level in ("WARNING", "ERROR"):  # what goes wrong is told by the outcome, not on the terminal
         os.environ.setdefault(f"SUNLOGGER_{level}_FILENAME", os.devnull)
     from sksundae.cvode import CVODE
@@ -66,4 +68,4 @@ def integrate(
     values = solved[:good].reshape(good, lanes, n).transpose(0, 2, 1)
     places = positions + (ahead[0] > 0)
     done = int(np.searchsorted(places, good))
-    return np.ascontiguousarray(values[places[:done]]), done == len(times)
+    return np.ascontiguousarray(values[places[:done]])

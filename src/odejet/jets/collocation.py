@@ -13,30 +13,30 @@ its polynomial in Legendre's basis have decayed to the tolerance.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cache
+from typing import NamedTuple
 
 import numpy as np
 from numpy.polynomial import legendre
 
-from odejet.jets.lanes import entry
+from odejet.jets.kernel import TABLES, lay_out
+from odejet.jets.lanes import entry, kernel, padded, peek, pointer, poke
+from odejet.jets.registers import Registers
+from odejet.jets.shared import run
+from odejet.jets.steps import Drive, observe
+from odejet.tape import Tape
 
-STAGES = 9
+STAGES = 13
 
 _ITERATIONS = 12  # of Newton's method
 _SETTLED = 1e-10  # an update this small, relative to the states, is followed by one last
 _NOISE = 10.0  # times the last, idle Newton update: what rounding may contribute to a coefficient
 _SHRINK, _GROW = 0.2, 3.0  # limits of the change of the step size
+_SHORT = 5  # steps in a row that are too short to be worth their effort
 _RESOLUTION = 1e-13  # the smallest step, relative to the time
 
-Slopes = Callable[[np.ndarray, np.ndarray], np.ndarray]
-"""(times, rows of value and tangents at each) -> their time derivatives, of shape (points, states, lanes)."""
 
-
-@dataclass(frozen=True)
-class Radau:
+class Radau(NamedTuple):
     """The points c and matrix A of Radau IIA, and what its polynomials need: nodes are 0 and the points."""
 
     points: np.ndarray
@@ -44,14 +44,6 @@ class Radau:
     nodes: np.ndarray
     barycentric: np.ndarray
     analysis: np.ndarray  # values at the nodes -> Legendre coefficients
-
-    def weights(self, places: np.ndarray) -> np.ndarray:
-        """Lagrange weights of the nodes at places in [0, 1], one row each."""
-        distance = places[:, None] - self.nodes[None, :]
-        exact = distance == 0
-        ratio = self.barycentric / np.where(exact, 1.0, distance)
-        ratio[exact.any(axis=1)] = exact[exact.any(axis=1)]
-        return ratio / ratio.sum(axis=1, keepdims=True)
 
 
 @cache
@@ -67,190 +59,370 @@ def radau(stages: int = STAGES) -> Radau:
     return Radau(points, matrix, nodes, 1 / gaps.prod(axis=1), analysis)
 
 
+class _Work(NamedTuple):
+    """Memory of the steps.  Stages come first in every array."""
+
+    values: np.ndarray  # (1 + stages, states): the start of the step and its stages
+    before: np.ndarray  # the same of the step before
+    rates: np.ndarray  # (stages, states)
+    jacobians: np.ndarray  # (stages, states, states)
+    matrix: np.ndarray  # LU factors of I - h A (x) J, in units of the states and with balanced rows
+    pivots: np.ndarray
+    balance: np.ndarray  # the factor of each row
+    scales: np.ndarray  # the unit of each state
+    right: np.ndarray  # (stages times states, 1)
+    noise: np.ndarray  # how far rounding still moves each state
+    weights: np.ndarray
+    forcing: np.ndarray  # (stages, states, lanes)
+    tangents: np.ndarray  # (stages times states, lanes)
+    nodes: np.ndarray  # (1 + stages, states, lanes): values and sensitivities
+
+
+def _reserve(rows: np.ndarray) -> _Work:
+    """The memory of steps that begin at rows of value and tangents."""
+    n, lanes = rows.shape
+    size = STAGES * n
+    shapes = {"rates": (STAGES, n), "jacobians": (STAGES, n, n), "matrix": (size, size), "balance": size, "scales": n}
+    shapes |= {"right": (size, 1), "noise": n, "weights": STAGES + 1}
+    shapes |= {"forcing": (STAGES, n, lanes), "tangents": (size, lanes)}
+    values = np.tile(rows[:, 0], (STAGES + 1, 1))
+    nodes = np.tile(rows, (STAGES + 1, 1, 1))
+    arrays = {name: np.zeros(shape) for name, shape in shapes.items()}
+    return _Work(values=values, before=values.copy(), pivots=np.zeros(size, np.int64), nodes=nodes, **arrays)
+
+
 def collocate(
-    slopes: Slopes,
-    jacobian: Slopes,
+    tape: Tape,
+    parameters: np.ndarray,
+    states: np.ndarray,
+    drive: Drive,
+    piece: int,
     start: float,
-    rows: np.ndarray,
     times: np.ndarray,
     tolerance: float,
     max_steps: int,
-) -> tuple[np.ndarray, bool]:
-    """Rows of value and tangents at `times`, which lead away from `start`; False when the last was not reached.
+    least: float,
+    tangents: bool,
+) -> tuple[np.ndarray, np.ndarray, float, int]:
+    """States and outputs at `times`, which lead away from `start`; and the time reached, and how many steps it took.
 
-    `slopes` carries the lanes of `rows`; `jacobian` carries one lane per state.
+    `parameters` and `states` are rows of value and tangents, of which the latter may be left out; the states are left
+    at the time reached.  Sampled inputs are those of one piece.  Steps below `least` are not worth their effort.
     """
-    rule = radau()
-    trajectory = np.empty((len(times), *rows.shape))
-    t, end, done = start, times[-1], 0
-    h, previous = _first_step(jacobian, start, rows[:, 0], end - start), None
-    for _ in range(max_steps):
-        h = end - t if abs(h) >= abs(end - t) else h
-        if abs(h) <= _RESOLUTION * abs(t):
-            break
-        guess = rows[None, :, 0] if previous is None else previous(t + rule.points * h)
-        solved = _solve_stages(rule, jacobian, t, h, rows[:, 0], guess)
-        if solved is None:
-            h *= _SHRINK
-            continue
-        values = np.concatenate([rows[None, :, 0], solved.values])
-        rough = _roughness(rule, values, solved.noise)
-        if rough > tolerance:
-            h *= max(_SHRINK, 0.8 * (tolerance / rough) ** (1 / STAGES))
-            continue
-        nodes = np.concatenate([rows[None], _solve_tangents(rule, slopes, t, h, rows, solved)])
-        inside = done + int(np.searchsorted(np.abs(times[done:] - start), abs(t + h - start), side="right"))
-        trajectory[done:inside] = np.tensordot(rule.weights((times[done:inside] - t) / h), nodes, axes=1)
-        done, previous = inside, _Extrapolation(rule, t, h, values)
-        if done == len(times):
-            return trajectory, True
-        t, rows = t + h, nodes[-1]
-        h *= min(_GROW, 0.8 * (tolerance / max(rough, 1e-300)) ** (1 / STAGES))
-    return trajectory[:done], False
+    lanes, moving = states.shape[1], np.flatnonzero(tape.states >= tape.statics)
+    inner = padded(1 + len(moving))
+    alone, seeds = np.zeros((len(parameters), inner)), np.zeros((len(states), inner))
+    alone[:, 0], seeds[:, 0] = parameters[:, 0], states[:, 0]
+    seeds[moving, 1 + np.arange(len(moving))] = 1
+    at_rest = states.copy()
+    at_rest[moving, 1:] = 0
+    slope, force = (lay_out(tape, width, 2, True) for width in (inner, lanes))
+    memories = []
+    for layout, given, rows in ((slope, alone, seeds), (force, parameters, at_rest)):
+        registers = Registers(layout, 1, float, TABLES)
+        registers.prepare(tape.constant_values, given[None], rows[None])
+        memories.append(registers.memory[0])
+    found = np.empty((len(times), *states.shape)), np.empty((len(times), len(tape.outputs), lanes))
+    done, reached, steps = follow(
+        slope,
+        force,
+        tuple(memories),
+        _reserve(states[moving]),
+        moving,
+        states,
+        radau(),
+        drive,
+        piece,
+        start,
+        np.ascontiguousarray(times),
+        (tolerance, max_steps, least, tangents),
+        TABLES,
+        found,
+    )
+    return found[0][:done], found[1][:done], reached, steps
 
 
-def _first_step(jacobian: Slopes, t: float, x: np.ndarray, longest: float) -> float:
-    """A tenth of the time in which a state would change by its own size."""
-    rows = np.zeros((1, len(x), 1 + len(x)))
-    rows[0, :, 0] = x
-    rates = np.abs(jacobian(np.array([t]), rows)[0, :, 0])
-    moving = (rates > 0) & (x != 0)
-    return math.copysign(min([abs(longest), *(0.1 * np.abs(x[moving]) / rates[moving])]), longest)
+@kernel
+def place_weights(rule, place, weights):
+    """Lagrange weights of the nodes at a place, in units of the step."""
+    total = 0.0
+    for j in range(len(weights)):
+        distance = place - rule.nodes[j]
+        if distance == 0:
+            for i in range(len(weights)):
+                weights[i] = 0.0
+            weights[j] = 1.0
+            return
+        weights[j] = rule.barycentric[j] / distance
+        total += weights[j]
+    for j in range(len(weights)):
+        weights[j] /= total
 
 
-@dataclass(frozen=True)
-class _Extrapolation:
-    """The polynomial of the last step, as a first guess for the next."""
-
-    rule: Radau
-    start: float
-    step: float
-    values: np.ndarray
-
-    def __call__(self, times: np.ndarray) -> np.ndarray:
-        return self.rule.weights((times - self.start) / self.step) @ self.values
-
-
-@dataclass(frozen=True)
-class _Stages:
-    """Solved stages, the linear system at them, and how far rounding still moves each state."""
-
-    values: np.ndarray
-    system: _System
-    noise: np.ndarray
+@kernel
+def rate(c, layout, drive, piece, t, moving, values, tables):
+    """Time derivatives of all states, with whatever tangents the registers carry, in the registers of the states."""
+    for i in range(len(layout.inputs)):
+        a, d = drive.coefficients[i, piece], t - drive.knots[piece]
+        poke(c, layout.inputs[i], a[0] + d * (a[1] + d * (a[2] + d * a[3])))
+    for i in range(len(moving)):
+        poke(c, layout.states[moving[i]], values[i])
+    poke(c, layout.time, t)
+    code, terms = pointer(layout.code), pointer(layout.terms)
+    run(c, code, terms, layout.split[0], layout.split[1], 0, layout.dynamic, layout.lanes, tables, 0)
 
 
-def _solve_stages(
-    rule: Radau, jacobian: Slopes, t: float, h: float, x: np.ndarray, guess: np.ndarray
-) -> _Stages | None:
-    """Newton's method; None where it does not settle."""
-    stages = np.repeat(guess, STAGES, axis=0) if len(guess) == 1 else guess
-    rows = np.zeros((STAGES, len(x), 1 + len(x)))
-    rows[:, np.arange(len(x)), 1 + np.arange(len(x))] = 1
-    settled = False
+@kernel
+def factor(a, pivots):
+    """LU factors with row pivots, in place; whether there are any."""
+    size = len(a)
+    for k in range(size):
+        best = k
+        for i in range(k + 1, size):
+            if abs(a[i, k]) > abs(a[best, k]):
+                best = i
+        pivots[k] = best
+        if not 0 < abs(a[best, k]) < np.inf:
+            return False
+        if best != k:
+            for j in range(size):
+                a[best, j], a[k, j] = a[k, j], a[best, j]
+        top = a[k]
+        for i in range(k + 1, size):
+            row = a[i]
+            ratio = row[k] / top[k]
+            row[k] = ratio
+            if ratio != 0:
+                for j in range(k + 1, size):
+                    row[j] -= ratio * top[j]
+    return True
+
+
+@kernel
+def solve(a, pivots, right):
+    """The solution for the columns of `right`, in place, from the factors."""
+    size, columns = right.shape
+    for k in range(size):
+        if pivots[k] != k:
+            for j in range(columns):
+                right[k, j], right[pivots[k], j] = right[pivots[k], j], right[k, j]
+    for k in range(size):
+        for i in range(k):
+            for j in range(columns):
+                right[k, j] -= a[k, i] * right[i, j]
+    for k in range(size - 1, -1, -1):
+        for i in range(k + 1, size):
+            for j in range(columns):
+                right[k, j] -= a[k, i] * right[i, j]
+        for j in range(columns):
+            right[k, j] /= a[k, k]
+
+
+@kernel
+def assemble(rule, work, h):
+    """The linear system at the stages, I - h A (x) J, and Newton's right-hand side."""
+    stages, n = work.rates.shape
+    for a in range(n):
+        size = 0.0
+        for i in range(stages + 1):
+            size = max(size, abs(work.values[i, a]))
+        work.scales[a] = size if size > 0 else 1.0
+    for i in range(stages):
+        for a in range(n):
+            row, largest = work.matrix[i * n + a], 0.0
+            residual = work.values[0, a] - work.values[1 + i, a]
+            for j in range(stages):
+                weight = h * rule.matrix[i, j]
+                residual += weight * work.rates[j, a]
+                for b in range(n):
+                    row[j * n + b] = -weight * work.jacobians[j, a, b] * work.scales[b]
+            row[i * n + a] += work.scales[a]
+            for k in range(stages * n):
+                largest = max(largest, abs(row[k]))
+            balance = 1 / largest if largest > 0 else 1.0
+            for k in range(stages * n):
+                row[k] *= balance
+            work.balance[i * n + a] = balance
+            work.right[i * n + a, 0] = residual * balance
+
+
+@kernel
+def solve_stages(c, layout, drive, piece, moving, rule, work, t, h, tables):
+    """Newton's method from the stages in `work`; False where it does not settle."""
+    stages, n = work.rates.shape
+    lanes, settled = layout.lanes, False
     for _ in range(_ITERATIONS):
-        rows[:, :, 0] = stages
-        rates = jacobian(t + rule.points * h, rows)
-        residual = x - stages + h * rule.matrix @ rates[:, :, 0]
-        system = _System.build(rule, h, rates[:, :, 1:], np.maximum(np.abs(stages).max(axis=0), np.abs(x)))
-        update = system.solve(residual[:, :, None])
-        if update is None:
-            return None
-        stages = stages + update[:, :, 0]
+        for i in range(stages):
+            rate(c, layout, drive, piece, t + rule.points[i] * h, moving, work.values[1 + i], tables)
+            for a in range(n):
+                place = layout.states[moving[a]] + lanes
+                work.rates[i, a] = peek(c, place)
+                for b in range(n):
+                    work.jacobians[i, a, b] = peek(c, place + 1 + b)
+        assemble(rule, work, h)
+        if not factor(work.matrix, work.pivots):
+            return False
+        solve(work.matrix, work.pivots, work.right)
+        largest = 0.0
+        for a in range(n):
+            work.noise[a] = 0.0
+            for i in range(stages):
+                update = work.right[i * n + a, 0]
+                if not abs(update) < np.inf:
+                    return False
+                largest = max(largest, abs(update))
+                work.noise[a] = max(work.noise[a], abs(update))
+                work.values[1 + i, a] += update * work.scales[a]
         if settled:
-            return _Stages(stages, system, np.abs(update[:, :, 0]).max(axis=0))
-        settled = bool(np.max(np.abs(update[:, :, 0]) / system.scales) < _SETTLED)
-    return None
+            return True
+        settled = largest < _SETTLED
+    return False
 
 
-def _solve_tangents(rule: Radau, slopes: Slopes, t: float, h: float, rows: np.ndarray, stages: _Stages) -> np.ndarray:
-    """Stages with their sensitivities: (I - h A (x) J) S = S_0 + h A df/dp."""
-    result = np.empty((STAGES, *rows.shape))
-    result[:, :, 0] = stages.values
-    if rows.shape[1] > 1:
-        at_rest = np.zeros_like(result)
-        at_rest[:, :, 0] = stages.values
-        forcing = slopes(t + rule.points * h, at_rest)[:, :, 1:]
-        result[:, :, 1:] = stages.system.solve(rows[None, :, 1:] + h * np.tensordot(rule.matrix, forcing, axes=1))
-    return result
+@kernel
+def solve_tangents(c, layout, drive, piece, moving, rule, work, t, h, tables):
+    """Sensitivities of the stages: (I - h A (x) J) S = S_0 + h A df/dp."""
+    stages, n, lanes = work.forcing.shape
+    for i in range(stages):
+        rate(c, layout, drive, piece, t + rule.points[i] * h, moving, work.values[1 + i], tables)
+        for a in range(n):
+            for k in range(1, lanes):
+                work.forcing[i, a, k] = peek(c, layout.states[moving[a]] + lanes + k)
+    for i in range(stages):
+        for a in range(n):
+            row = work.tangents[i * n + a]
+            for k in range(lanes):
+                row[k] = work.nodes[0, a, k]
+            for j in range(stages):
+                weight = h * rule.matrix[i, j]
+                for k in range(lanes):
+                    row[k] += weight * work.forcing[j, a, k]
+            for k in range(lanes):
+                row[k] *= work.balance[i * n + a]
+    solve(work.matrix, work.pivots, work.tangents)
+    for i in range(stages):
+        for a in range(n):
+            for k in range(lanes):
+                work.nodes[1 + i, a, k] = work.tangents[i * n + a, k] * work.scales[a]
 
 
-@dataclass(frozen=True)
-class _System:
-    """I - h A (x) J, in units of the states: stiff systems span many decades."""
+@kernel
+def roughness(rule, work):
+    """The last two Legendre coefficients of every state beyond rounding, relative to its size on the step."""
+    nodes, n = work.values.shape
+    rough = 0.0
+    for a in range(n):
+        last, before, size = 0.0, 0.0, 0.0
+        for i in range(nodes):
+            last += rule.analysis[nodes - 1, i] * work.values[i, a]
+            before += rule.analysis[nodes - 2, i] * work.values[i, a]
+            size = max(size, abs(work.values[i, a]))
+        if size > 0:
+            last = max(abs(last) / size - _NOISE * work.noise[a], 0.0)
+            before = max(abs(before) / size - _NOISE * work.noise[a], 0.0)
+            # The last but one is counted as it would look one degree further on.
+            rough = max(rough, last, before ** (nodes / (nodes - 1)))
+    return rough
 
-    rule: Radau
-    step: float
-    jacobians: np.ndarray
-    scales: np.ndarray
 
-    @classmethod
-    def build(cls, rule: Radau, h: float, jacobians: np.ndarray, sizes: np.ndarray) -> _System:
-        return cls(rule, h, np.ascontiguousarray(jacobians), np.where(sizes > 0, sizes, 1.0))
+@kernel
+def first_step(c, layout, drive, piece, t, moving, values, longest, tables):
+    """A tenth of the time in which a state would change by its own size."""
+    rate(c, layout, drive, piece, t, moving, values, tables)
+    h = abs(longest)
+    for a in range(len(moving)):
+        speed = abs(peek(c, layout.states[moving[a]] + layout.lanes))
+        if speed * h > 0.1 * abs(values[a]) > 0:
+            h = 0.1 * abs(values[a]) / speed
+    return h if longest >= 0 else -h
 
-    def solve(self, right: np.ndarray) -> np.ndarray | None:
-        """The solution for right-hand sides of shape (stages, states, columns), or None where there is none."""
-        right = np.ascontiguousarray(right)
-        solution, regular = eliminate(self.rule.matrix, self.step, self.jacobians, self.scales, right)
-        return solution if regular else None
+
+@kernel
+def accept(work):
+    """The step is done: its polynomial is that of the step before from now on."""
+    for j in range(len(work.values)):
+        for a in range(work.values.shape[1]):
+            work.nodes[j, a, 0] = work.before[j, a] = work.values[j, a]
+
+
+@kernel
+def start_next(work):
+    """The end of a step is the start of the next."""
+    last = len(work.values) - 1
+    for a in range(work.values.shape[1]):
+        work.values[0, a] = work.values[last, a]
+        for k in range(work.nodes.shape[2]):
+            work.nodes[0, a, k] = work.nodes[last, a, k]
+
+
+@kernel
+def extrapolate(rule, work, place, step):
+    """First guesses of the stages: the polynomial of the step before, from `place` on and over `step` of its units."""
+    nodes, n = work.values.shape
+    for i in range(1, nodes):
+        place_weights(rule, place + rule.nodes[i] * step, work.weights)
+        for a in range(n):
+            guess = 0.0
+            for j in range(nodes):
+                guess += work.weights[j] * work.before[j, a]
+            work.values[i, a] = guess
+
+
+@kernel
+def sample(rule, work, moving, states, place, row):
+    """All states with their tangents at a place on the step; those at rest are as they were."""
+    place_weights(rule, place, work.weights)
+    lanes = states.shape[1]
+    for a in range(len(states)):
+        for k in range(lanes):
+            row[a, k] = states[a, k]
+    for a in range(len(moving)):
+        total = row[moving[a]]
+        for k in range(lanes):
+            total[k] = 0.0
+        for j in range(len(work.nodes)):
+            for k in range(lanes):
+                total[k] += work.weights[j] * work.nodes[j, a, k]
 
 
 @entry
-def eliminate(weights, h, jacobians, scales, right):
-    """The solution X of (I - h A (x) J) X = right by Gaussian elimination with row pivots, and whether there is one.
+def follow(slope, force, memories, work, moving, states, rule, drive, piece, start, times, limits, tables, found):
+    """`collocate`, with the registers of both layouts prepared: times done, the time reached, steps.
 
-    Columns are in units of the scales and rows are balanced before the pivots are chosen.
+    `slope` carries a lane per moving state, `force` the lanes of `states`; states and outputs are `found`.
     """
-    stages, n, columns = right.shape
-    size = stages * n
-    matrix = np.empty((size, size + columns))
-    for row in range(size):
-        i, a = row // n, row % n
-        largest = 0.0
-        for column in range(size):
-            j, b = column // n, column % n
-            value = -h * weights[i, j] * jacobians[j, a, b] * scales[b] + (scales[a] if row == column else 0.0)
-            matrix[row, column] = value
-            largest = max(largest, abs(value))
-        for k in range(columns):
-            matrix[row, size + k] = right[i, a, k]
-        factor = 1 / max(largest, 1e-300)
-        for column in range(size + columns):
-            matrix[row, column] *= factor
-            if not np.isfinite(matrix[row, column]):
-                return np.zeros(right.shape), False
-    for pivot in range(size):
-        best = pivot
-        for row in range(pivot + 1, size):
-            if abs(matrix[row, pivot]) > abs(matrix[best, pivot]):
-                best = row
-        if matrix[best, pivot] == 0:
-            return np.zeros(right.shape), False
-        if best != pivot:
-            for column in range(pivot, size + columns):
-                matrix[best, column], matrix[pivot, column] = matrix[pivot, column], matrix[best, column]
-        for row in range(pivot + 1, size):
-            ratio = matrix[row, pivot] / matrix[pivot, pivot]
-            if ratio != 0:
-                for column in range(pivot + 1, size + columns):
-                    matrix[row, column] -= ratio * matrix[pivot, column]
-    solution = np.empty(right.shape)
-    for k in range(size, size + columns):
-        for row in range(size - 1, -1, -1):
-            total = matrix[row, k]
-            for column in range(row + 1, size):
-                total -= matrix[row, column] * matrix[column, k]
-            matrix[row, k] = total / matrix[row, row]
-    for row in range(size):
-        for k in range(columns):
-            solution[row // n, row % n, k] = matrix[row, size + k] * scales[row % n]
-    return solution, True
-
-
-def _roughness(rule: Radau, values: np.ndarray, noise: np.ndarray) -> float:
-    """The last two Legendre coefficients of every state beyond rounding, relative to its size on the step."""
-    last = np.maximum(np.abs(rule.analysis[-2:] @ values) - _NOISE * noise, 0)
-    size = np.abs(values).max(axis=0)
-    ratio = last / np.where(size > 0, size, np.inf)
-    # The last but one is counted as it would look one degree further on.
-    return float(max(ratio[1].max(), (ratio[0] ** ((STAGES + 1) / STAGES)).max()))
+    (tolerance, max_steps, least, with_tangents), (trajectory, outputs) = limits, found
+    c, f = pointer(memories[0]), pointer(memories[1])
+    pointers, stages, nodes = (pointer(tables[0]), pointer(tables[1]), pointer(tables[1])), len(rule.points), work.nodes
+    t, end, done, steps, short = start, times[-1], 0, 0, 0
+    h = first_step(c, slope, drive, piece, t, moving, work.values[0], end - t, pointers)
+    before = h
+    while done < len(times) and steps < max_steps and short < _SHORT:
+        steps += 1
+        h = end - t if abs(h) >= abs(end - t) else h
+        if abs(h) <= _RESOLUTION * abs(t):
+            break
+        extrapolate(rule, work, 1.0, h / before)
+        if not solve_stages(c, slope, drive, piece, moving, rule, work, t, h, pointers):
+            h *= _SHRINK
+            continue
+        rough = roughness(rule, work)
+        if rough > tolerance:
+            h *= max(_SHRINK, 0.8 * (tolerance / rough) ** (1 / stages))
+            continue
+        if with_tangents:
+            solve_tangents(f, force, drive, piece, moving, rule, work, t, h, pointers)
+        accept(work)
+        while done < len(times) and abs(times[done] - start) <= abs(t + h - start):
+            sample(rule, work, moving, states, (times[done] - t) / h, trajectory[done])
+            done += 1
+        start_next(work)
+        short = short + 1 if abs(h) < least else 0
+        before, t = h, (end if done == len(times) else t + h)
+        h *= min(_GROW, 0.8 * (tolerance / max(rough, 1e-300)) ** (1 / stages))
+    for a in range(len(moving)):
+        for k in range(states.shape[1]):
+            states[moving[a], k] = nodes[0, a, k]
+    observe(memories[1], force, drive, times, 0, done, trajectory, outputs, pointers, 0)
+    memories[0][0] += 0.0  # a last use, for the pointer does not keep the memory alive
+    return done, t, steps

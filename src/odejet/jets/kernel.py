@@ -22,7 +22,6 @@ from numba.extending import overload
 
 from odejet.jets.lanes import (
     add,
-    entry,
     half,
     inverse,
     kernel,
@@ -37,6 +36,7 @@ from odejet.jets.lanes import (
     width,
     zero,
 )
+from odejet.jets.shared import interprets, run
 from odejet.tape import Column, Elementary, Op, Tape
 
 _OUT, _A, _B, _C = int(Column.OUT), int(Column.A), int(Column.B), int(Column.C)
@@ -288,11 +288,8 @@ def quadrature(c, out, a, b, e, function, reach, k, lanes, tables, modulus):
 
 
 @kernel
-def run(c, code, terms, first, last, k, dynamic, lanes, tables, modulus):
-    """Order k of the instructions first..last-1.
-
-    `tables` points to the integers, their reciprocals and the reciprocals times the unit of time.
-    """
+def execute(c, code, terms, first, last, k, dynamic, lanes, tables, modulus):
+    """Order k of the instructions first..last-1."""
     for row in range(first * _COLUMNS, last * _COLUMNS, _COLUMNS):
         op, out, a, b = peek(code, row), peek(code, row + _OUT), peek(code, row + _A), peek(code, row + _B)
         extra, o = peek(code, row + _C), out + k * lanes
@@ -329,6 +326,23 @@ def keep_tangents(c, out, lanes):
     poke(c, out + lanes, value * 0)
 
 
+@interprets(types.float64, types.complex128)
+def interpret_numbers(c, code, terms, first, last, low, high, dynamic, lanes, integers, reciprocals, advances, modulus):
+    """Orders low..high-1 of the instructions first..last-1, for doubles and complex numbers."""
+    for k in range(low, high):
+        execute(c, code, terms, first, last, k, dynamic, lanes, (integers, reciprocals, advances), 0)
+
+
+@interprets(types.uint64)
+def interpret_residues(
+    c, code, terms, first, last, low, high, dynamic, lanes, integers, reciprocals, advances, modulus
+):
+    """The same for residues."""
+    tables, field = (integers, reciprocals, advances), (peek(modulus, 0), peek(modulus, 1), peek(modulus, 2))
+    for k in range(low, high):
+        execute(c, code, terms, first, last, k, dynamic, lanes, tables, field)
+
+
 @kernel
 def set_row(c, place, rows, i, dynamic, lanes):
     """Write the value and tangents of rows[i] to order zero of a register."""
@@ -341,7 +355,7 @@ def set_row(c, place, rows, i, dynamic, lanes):
 @kernel
 def prepare(c, layout, constants, parameters, states, tables, modulus):
     """Order zero of everything static, and of the states; known initial states are written into `states` too."""
-    lanes, dynamic, none = layout.lanes, layout.dynamic, np.int64(0)
+    lanes, dynamic = layout.lanes, layout.dynamic
     code, terms, static = pointer(layout.code), pointer(layout.terms), layout.split[0]
     for i in range(len(constants)):
         poke(c, layout.constants[i], constants[i])
@@ -351,7 +365,7 @@ def prepare(c, layout, constants, parameters, states, tables, modulus):
     for _ in range(2):
         for i in range(len(states)):
             set_row(c, layout.states[i], states, i, dynamic, lanes)
-        run(c, code, terms, none, static, none, dynamic, lanes, tables, modulus)
+        run(c, code, terms, 0, static, 0, dynamic, lanes, tables, modulus)
         for i in range(len(states)):
             if layout.initial[i] >= 0:
                 for lane in range(lanes):
@@ -367,40 +381,3 @@ def expand(c, layout, t, order, last, tables, modulus):
     code, terms = pointer(layout.code), pointer(layout.terms)
     for k in range(order):
         run(c, code, terms, layout.split[0], last, k, layout.dynamic, layout.lanes, tables, modulus)
-
-
-@entry
-def expand_points(layout, constants, parameters, states, times, inputs, drawn, order, tables, modulus):
-    """Series of all states and outputs to `order` at many points, for any number type.
-
-    Arrays lead with the point: rows of `parameters` and `states`, times, coefficients of free `inputs`, and the values
-    `drawn` for functions where the number type cannot compute them.  The layout must hold order + 2 orders.
-    """
-    points, lanes, n, q = len(states), layout.lanes, len(layout.states), len(layout.outputs)
-    memory = np.zeros(layout.size, dtype=states.dtype)
-    c, pointers = pointer(memory), (pointer(tables[0]), pointer(tables[1]), pointer(tables[1]))
-    state_series = np.zeros((points, n, order + 1, lanes), dtype=states.dtype)
-    output_series = np.zeros((points, q, order + 1, lanes), dtype=states.dtype)
-    passes = 1 if drawn.shape[1] == 0 else 2
-    for point in range(points):
-        for i in range(drawn.shape[1]):
-            poke(c, layout.quadratures[i], drawn[point, i])
-        for i in range(inputs.shape[1]):
-            for k in range(order + 1):
-                poke(c, layout.inputs[i] + k * lanes, inputs[point, i, k])
-        # With drawn values a second pass over order zero finds the slopes of all functions in place.
-        for _ in range(passes):
-            prepare(c, layout, constants, parameters[point], states[point], pointers, modulus)
-            if passes > 1:
-                expand(c, layout, times[point], np.int64(1), len(layout.code), pointers, modulus)
-        expand(c, layout, times[point], order + 1, len(layout.code), pointers, modulus)
-        for i in range(n):
-            moves = layout.states[i] >= layout.dynamic
-            for k in range(order + 1 if moves else 1):
-                for lane in range(lanes):
-                    state_series[point, i, k, lane] = memory[layout.states[i] + k * lanes + lane]
-        for i in range(q):
-            for k in range(order + 1):
-                for lane in range(lanes):
-                    output_series[point, i, k, lane] = memory[layout.outputs[i] + k * lanes + lane]
-    return state_series, output_series

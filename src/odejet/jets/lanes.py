@@ -15,7 +15,6 @@ from __future__ import annotations
 import importlib
 import sys
 from functools import partial
-from pathlib import Path
 from types import ModuleType
 
 import numpy as np
@@ -23,6 +22,8 @@ from llvmlite import ir
 from numba import njit, types
 from numba.core import event
 from numba.extending import intrinsic, models, overload, register_model
+
+from odejet.jets import shared
 
 kernel = partial(njit, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)
 """Decorator of what only other kernels call: sparing its wrappers halves the time of the first compilation."""
@@ -40,8 +41,14 @@ def entry(function):
     numba compiles again when the file of the function changes; here all files with kernels count.
     """
     dispatcher = njit(function, error_model="numpy", cache=True)
-    dispatcher._cache._cache_file._source_stamp = _SOURCES
-    _ENTRIES.append(dispatcher)
+    dispatcher._cache._cache_file._source_stamp = shared.SOURCES
+    compile_alone = dispatcher.compile
+
+    def compile_with_interpreter(signature):
+        shared.make_ready(signature)
+        return compile_alone(signature)
+
+    dispatcher.compile = compile_with_interpreter
     return dispatcher
 
 
@@ -51,7 +58,7 @@ class _Announcement(event.Listener):
     told = False
 
     def on_start(self, happening: event.Event) -> None:
-        ours = any(happening.data["dispatcher"] is dispatcher for dispatcher in _ENTRIES)
+        ours = happening.data["dispatcher"].py_func.__module__.startswith("odejet.")
         if ours and not self.told:
             self.told = True
             print("odejet: compiling its kernels for this machine, once per installation ...", file=sys.stderr)
@@ -60,7 +67,6 @@ class _Announcement(event.Listener):
         pass
 
 
-_ENTRIES: list = []
 event.register("numba:compile", _Announcement())
 
 
@@ -81,16 +87,6 @@ def _import_arrays() -> None:
 
 
 _import_arrays()
-
-_SOURCES = tuple(
-    (path.name, path.stat().st_mtime_ns, path.stat().st_size)
-    for path in sorted(
-        [
-            *Path(__file__).parent.glob("*.py"),
-            *(Path(__file__).parents[1] / name for name in ("tape.py", "algebra/homotopy.py")),
-        ]
-    )
-)
 
 WIDTH = 4
 

@@ -15,7 +15,8 @@ from functools import cached_property
 
 import numpy as np
 
-from odejet.jets.kernel import expand_points, lay_out
+from odejet.jets.kernel import lay_out
+from odejet.jets.registers import expand_points
 from odejet.tape import Column, Elementary, Op, Tape
 
 PRIMES = tuple(2**61 - gap for gap in (2373, 3153, 7245, 8133, 8613, 9189))

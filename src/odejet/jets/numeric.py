@@ -10,8 +10,9 @@ from math import factorial
 
 import numpy as np
 
-from odejet.jets.kernel import MAX_ORDER, TABLES, expand_points, lay_out
+from odejet.jets.kernel import MAX_ORDER, TABLES, lay_out
 from odejet.jets.lanes import padded
+from odejet.jets.registers import expand_points
 from odejet.tape import Tape
 
 _COMPLEX_TABLES = tuple(table.astype(complex) for table in TABLES)

@@ -13,18 +13,22 @@ from typing import NamedTuple
 
 import numpy as np
 
-from odejet.jets.kernel import MAX_ORDER, expand, prepare, run
+from odejet.jets.kernel import MAX_ORDER, TABLES, Layout, expand, prepare
 from odejet.jets.lanes import WIDTH, entry, kernel, load, madd, peek, pointer, poke, store
+from odejet.jets.shared import run
 
-REACHED, STIFF, COLLAPSED, NONFINITE, EXHAUSTED = range(5)
-"""How an integration ended: at the last time; at a step limited by stability and not by the solution; at a step too
-small to be resolved; at a right-hand side that is not finite; at the limit of steps."""
+REACHED, STIFF, SLOW, COLLAPSED, NONFINITE, EXHAUSTED = range(6)
+"""How an integration ended: at the last time; at a step limited by stability and not by the solution; after many steps
+with many more to go, where implicit ones may be worth a trial; at a step too small to be resolved; at a right-hand side
+that is not finite; at the limit of steps."""
+
+PATIENCE = 30
+"""Small steps in a row before an implicit method is asked for."""
 
 _TANGENT_TOLERANCE = 1e3  # times the tolerance of the values
 _RESOLUTION = 1e-14  # the smallest step, relative to the time
 _SMOOTH = 1e-4  # third terms below this, relative to the states, are no reason for a small step
-_MANY = 3000  # so many steps still to go at the present size make a smooth solution a stiff one
-_PATIENCE = 30  # for so many steps in a row
+_STEADY = 0.3  # a step that shrinks by more, while patience lasts, is on its way to a pole
 _LONGEST = 1e6  # a step in units of the one before: powers of it must not overflow
 _ROUNDING = 1e-15  # a step that is shorter than what is left by no more than this reaches the end
 _VANISHED = 1e-200  # below this the high orders of a series underflow; no quantity of a model is so small
@@ -222,7 +226,7 @@ def sample(c, layout, order, t, unit, times, first, last, trajectory):
 def observe(memory, layout, drive, times, first, last, trajectory, outputs, tables, modulus):
     """All outputs at times[first:last], from the states there."""
     c = pointer(memory)
-    lanes, n, q, m, none = layout.lanes, len(layout.states), len(layout.outputs), len(layout.inputs), np.int64(0)
+    lanes, n, q, m = layout.lanes, len(layout.states), len(layout.outputs), len(layout.inputs)
     code, terms, source, target = pointer(layout.observe), pointer(layout.terms), pointer(trajectory), pointer(outputs)
     inputs, driven = pointer(layout.inputs), pointer(drive.values)
     for i in range(first, last):
@@ -233,7 +237,7 @@ def observe(memory, layout, drive, times, first, last, trajectory, outputs, tabl
             if layout.states[s] >= layout.dynamic:
                 for lane in range(0, lanes, WIDTH):
                     store(c, layout.states[s] + lane, load(source, (i * n + s) * lanes + lane))
-        run(c, code, terms, none, len(layout.observe), none, layout.dynamic, lanes, tables, modulus)
+        run(c, code, terms, 0, len(layout.observe), 0, layout.dynamic, lanes, tables, modulus)
         for j in range(q):
             for lane in range(0, lanes, WIDTH):
                 store(target, (i * q + j) * lanes + lane, load(c, layout.outputs[j] + lane))
@@ -277,30 +281,53 @@ def move(c, layout, order, h):
                     poke(c, x + lane, 0.0)
 
 
+class Arrays(NamedTuple):
+    """The memory of an integration, which Python allots: compiling that would take longer than a whole fit."""
+
+    memory: np.ndarray
+    point_memory: np.ndarray
+    advances: np.ndarray
+    scales: np.ndarray
+    trajectory: np.ndarray
+    outputs: np.ndarray
+
+    @classmethod
+    def allot(cls, layout: Layout, point: Layout, times: int) -> Arrays:
+        states, outputs = len(layout.states), len(layout.outputs)
+        return cls(
+            np.zeros(layout.size),
+            np.zeros(point.size),
+            TABLES[1].copy(),
+            np.zeros(states),
+            np.empty((times, states, layout.lanes)),
+            np.empty((times, outputs, layout.lanes)),
+        )
+
+
 @entry
-def integrate(layout, point, constants, parameters, states, drive, start, times, tolerance, max_steps, work, tables):
+def integrate(layout, point, constants, parameters, states, drive, start, times, limits, work, tables, arrays):
     """States and outputs at `times`, which lead away from `start` in one direction.
 
     `layout` holds series and `point` single values; `parameters` and `states` are rows of value and tangents, and
-    `states` is left at the time reached; `drive` holds the sampled inputs.  Returns (status, times done, time reached,
-    steps, order, states, outputs).
+    `states` is left at the time reached; `drive` holds the sampled inputs.  Limits are the tolerance, the number of
+    steps, and after how many steps, so small that how many more would follow, a trajectory is called slow.  The memory
+    comes from `Arrays`.  Returns (status, times done, time reached, steps, their order and last length).
     """
+    tolerance, max_steps, many, patience = limits
     lanes, modulus, reciprocals = layout.lanes, 0, tables[1]
-    memory, point_memory, advances = np.zeros(layout.size), np.zeros(point.size), reciprocals.copy()
+    memory, point_memory, advances, scales, trajectory, outputs = arrays
     c, pointers = pointer(memory), (pointer(tables[0]), pointer(reciprocals), pointer(advances))
     prepare(c, layout, constants, parameters, states, pointers, modulus)
     for i in range(layout.dynamic):
         point_memory[i] = memory[i]
-    trajectory = np.empty((len(times), len(states), lanes))
-    outputs = np.empty((len(times), len(layout.outputs), lanes))
-    scales = np.zeros(len(states))
 
     t, end = start, times[-1]
     direction, span = (1.0 if end >= start else -1.0), abs(end - start)
     density = len(times) / max(span, 1e-300)
     # Named integers: numba would compile the kernels below anew for every literal.
     none, first_order, highest = np.int64(0), np.int64(1), np.int64(MAX_ORDER)
-    status, done, steps, probe, calm, order = np.int64(EXHAUSTED), none, none, none, none, highest
+    status, done, steps, probe, order = np.int64(EXHAUSTED), none, none, none, highest
+    calm, slow, steady = none, none, 0.0
     knots, driven = drive.knots, len(layout.inputs) > 0
     piece = first_piece(knots, t, direction)
     if driven:
@@ -358,13 +385,21 @@ def integrate(layout, point, constants, parameters, states, drive, start, times,
             piece, unit = piece + np.int64(direction), max(unit, h)
             continue
         unit = h
-        calm = calm + 1 if smooth and remaining > _MANY * h else 0
-        if calm >= _PATIENCE:
+        small = remaining > many * h
+        calm, slow = (calm + 1 if small and smooth else 0), (slow + 1 if small else 0)
+        if slow == 1:
+            steady = _STEADY * h
+        if calm >= PATIENCE:
             status = STIFF
             break
+        if slow >= patience:
+            if h > steady:
+                status = SLOW
+                break
+            slow = none
     for i in range(len(states)):
         for lane in range(lanes):
             # This last use also keeps numba from freeing `memory` while `c` points to it.
             states[i, lane] = memory[layout.states[i] + lane]
     advances[0] = 0.0  # likewise
-    return status, done, t, steps, order, trajectory[:done], outputs[:done]
+    return status, done, t, steps, order, unit

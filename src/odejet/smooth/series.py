@@ -16,6 +16,7 @@ follows from it costs a quarter.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -252,20 +253,23 @@ def _cosines(x: np.ndarray, count: int, first: int, step: int) -> np.ndarray:  #
 
     The powers of e^{i arccos x} are doubled from block to block: a phase is off by no more than k roundings.
     """
-    cosine, sine = x.copy(), np.sqrt((1.0 - x) * (1.0 + x))
-    cosines, sines = np.empty((count, len(x))), np.empty((count, len(x)))
-    if count == 0:
-        return cosines
-    cosines[0], sines[0] = (cosine, sine) if first else (np.ones(len(x)), np.zeros(len(x)))
-    if step == 2:
-        cosine, sine = cosine * cosine - sine * sine, 2.0 * cosine * sine
+    # Loops throughout: numba would compile whole-array assignments ten times longer.
+    cosines, sines, turn = np.empty((count, len(x))), np.empty((count, len(x))), np.empty((2, len(x)))
+    for i in range(len(x) if count else 0):
+        cosine, sine = x[i], math.sqrt((1.0 - x[i]) * (1.0 + x[i]))
+        cosines[0, i], sines[0, i] = (cosine, sine) if first else (1.0, 0.0)
+        turn[0, i], turn[1, i] = cosine, sine
+        if step == 2:
+            turn[0, i], turn[1, i] = cosine * cosine - sine * sine, 2.0 * cosine * sine
     done = 1
     while done < count:
         for j in range(min(done, count - done)):
             for i in range(len(x)):
-                cosines[done + j, i] = cosine[i] * cosines[j, i] - sine[i] * sines[j, i]
-                sines[done + j, i] = sine[i] * cosines[j, i] + cosine[i] * sines[j, i]
-        cosine, sine = cosine * cosine - sine * sine, 2.0 * cosine * sine
+                cosines[done + j, i] = turn[0, i] * cosines[j, i] - turn[1, i] * sines[j, i]
+                sines[done + j, i] = turn[1, i] * cosines[j, i] + turn[0, i] * sines[j, i]
+        for i in range(len(x)):
+            cosine, sine = turn[0, i], turn[1, i]
+            turn[0, i], turn[1, i] = cosine * cosine - sine * sine, 2.0 * cosine * sine
         done *= 2
     return cosines
 

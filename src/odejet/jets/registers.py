@@ -1,0 +1,89 @@
+"""Registers: the memory of a tape at many points, filled and read from Python, for any number type.
+
+What a trajectory needs thousands of times is done by compiled steps; jets at given points are asked for more rarely,
+and here only the interpreter itself is compiled.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from odejet.jets.kernel import Layout
+from odejet.jets.shared import interpret
+
+_CHUNK = 1 << 16  # numbers that are held at once, few enough for the cache
+
+
+class Registers:
+    """Rows of registers, one per point, laid out for the interpreter."""
+
+    def __init__(self, layout: Layout, points: int, dtype: Any, tables: Sequence[np.ndarray], modulus: Any = 0) -> None:
+        self.layout, self.tables, self.modulus = layout, tables, modulus
+        self.memory = np.zeros((points, layout.size), dtype=dtype)
+
+    def write(self, places: np.ndarray, rows: np.ndarray) -> None:
+        """Value and tangents at order zero; of what is static the tangents alone, too, as kernels expect."""
+        lanes = np.arange(self.layout.lanes)
+        self.memory[:, places[:, None] + lanes] = rows
+        static = places < self.layout.dynamic
+        if static.any():
+            self.memory[:, places[static, None] + self.layout.lanes + lanes[1:]] = rows[..., static, 1:]
+
+    def series(self, places: np.ndarray, orders: int) -> np.ndarray:
+        """The first orders of registers, of shape (points, registers, orders, lanes)."""
+        lanes = self.layout.lanes
+        numbers = self.memory[:, places[:, None] + np.arange(orders * lanes)]
+        return numbers.reshape(len(self.memory), len(places), orders, lanes)
+
+    def run(self, code: np.ndarray, orders: int) -> None:
+        sizes = orders, self.layout.dynamic, self.layout.lanes
+        interpret(self.memory, code, self.layout.terms, *sizes, tables=self.tables, modulus=self.modulus)
+
+    def prepare(self, constants: np.ndarray, parameters: np.ndarray, states: np.ndarray) -> None:
+        """Order zero of everything static, and of the states."""
+        layout = self.layout
+        self.memory[:, layout.constants] = constants
+        self.write(layout.parameters, parameters)
+        known = layout.initial >= 0
+        # Known initial states come from static instructions, and a static state may feed others: hence two rounds.
+        for _ in range(2):
+            self.write(layout.states, states)
+            self.run(layout.code[: layout.split[0]], 1)
+            if known.any():
+                states = states.copy()
+                states[:, known] = self.series(layout.initial[known], 1)[:, :, 0]
+
+    def expand(self, times: np.ndarray, orders: int) -> None:
+        """The series of everything that moves."""
+        self.memory[:, self.layout.time] = times
+        if self.layout.orders > 1:
+            self.memory[:, self.layout.time + self.layout.lanes] = self.tables[1][1]
+        self.run(self.layout.code[self.layout.split[0] :], orders)
+
+
+def expand_points(layout, constants, parameters, states, times, inputs, drawn, order, tables, modulus):
+    """Series of all states and outputs to `order` at many points.
+
+    Arrays lead with the point: rows of `parameters` and `states`, times, coefficients of free `inputs`, and the values
+    `drawn` for functions where the number type cannot compute them.  The layout must hold order + 2 orders.
+    """
+    points, moving = len(states), layout.states >= layout.dynamic
+    state_series = np.zeros((points, len(layout.states), order + 1, layout.lanes), dtype=states.dtype)
+    output_series = np.zeros((points, len(layout.outputs), order + 1, layout.lanes), dtype=states.dtype)
+    for first in range(0, points, chunk := max(1, _CHUNK // layout.size)):
+        part = slice(first, first + chunk)
+        registers = Registers(layout, len(states[part]), states.dtype, tables, modulus)
+        registers.memory[:, layout.quadratures[: drawn.shape[1]]] = drawn[part]
+        places = layout.inputs[:, None] + np.arange(order + 1) * layout.lanes
+        registers.memory[:, places] = inputs[part]
+        # With drawn values a second pass over order zero finds the slopes of all functions in place.
+        for orders in (1, order + 1) if drawn.shape[1] else (order + 1,):
+            registers.prepare(constants, parameters[part], states[part])
+            registers.expand(times[part], orders)
+        state_series[part, moving] = registers.series(layout.states[moving], order + 1)
+        state_series[part, ~moving, 0] = registers.series(layout.states[~moving], 1)[:, :, 0]
+        output_series[part] = registers.series(layout.outputs, order + 1)
+    return state_series, output_series
