@@ -182,6 +182,7 @@ class Fit:
     verdict: Identifiability | None = None
     candidates: Candidates | None = None
     weights: str = "likelihood"
+    noise_given: float | str | Mapping[str, float | str] | None = None  # what was known of the noise beforehand
     seed: int = 0
     effort: str = "auto"
     smoothed: Mapping[tuple[str, str], Smoothed] = field(default_factory=dict)  # (experiment, output); never saved
@@ -242,6 +243,7 @@ class Fit:
             seconds=sum(stages.values()) if seconds is None else seconds,
             verdict=verdict,
             weights="likelihood" if misfit.weighted else "none",
+            noise_given=misfit.noise,
             **told,
         )
 
@@ -317,7 +319,7 @@ class Fit:
             raise ModelError(str(error.args[0])) from None
         value, sd = float(self.values[self.labels.index(label)]), self.stderr[label]
         bounds = self.bounds.get(label, (-math.inf, math.inf))
-        return interval(value, sd, level, self.uncertainty.freedom, bounds, label in self.held)
+        return interval(value, sd, level, self.uncertainty.freedom[label], bounds, label in self.held)
 
     def at_bound(self, name: str) -> bool:
         """Whether a bound keeps an estimate from going on."""
