@@ -11,6 +11,7 @@
 """
 
 from odejet.uncertainty.fisher import (
+    ByName,
     Information,
     Matrix,
     Uncertainty,
@@ -25,6 +26,7 @@ from odejet.uncertainty.fisher import (
 )
 
 __all__ = [
+    "ByName",
     "Information",
     "Matrix",
     "Uncertainty",

@@ -67,6 +67,13 @@ class Matrix:
         return "\n".join([head, *rows])
 
 
+class ByName(dict[str, Any]):
+    """Values by label, which also answers to the state's name of an initial state."""
+
+    def __missing__(self, name: str) -> Any:
+        return self[list(self)[find(list(self), name)]]
+
+
 @dataclass(frozen=True, eq=False)
 class Uncertainty:
     """What the data say of all unknowns together."""
