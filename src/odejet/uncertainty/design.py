@@ -26,6 +26,8 @@ from odejet.uncertainty.fisher import ByName, Matrix, covariance
 if TYPE_CHECKING:
     import pandas
 
+    from odejet.result import Fit
+
 Times = Sequence[float] | np.ndarray | Mapping[str, Sequence[float] | np.ndarray]
 Noise = float | str | Mapping[str, float | str]
 
@@ -251,3 +253,16 @@ def _factor(after: float, before: float) -> float:
 
 def _percent(share: float) -> str:
     return f"{100 * share:.2g} %" if math.isfinite(share) else "unknown"
+
+
+def of_fit(fit: Fit, experiment: str | None = None) -> Design:
+    """The experiment of a fit as a design, with the values and the noise that were found."""
+    own = fit.experiment(experiment)
+    return Design(
+        own.applied(fit.model),
+        fit.parameters,
+        fit.initial_states[own.name],
+        {name: np.unique(series.times) for name, series in own.outputs.items()},
+        {name: float(np.median(sds)) for name, sds in fit.sds[own.name].items()},
+        own.sampled or None,
+    )

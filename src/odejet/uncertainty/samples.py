@@ -79,7 +79,7 @@ def laplace(likelihood: Likelihood, draws: int, chains: int, seed: int) -> np.nd
 
 
 def ensemble(likelihood: Likelihood, start: np.ndarray, draws: int, chains: int, seed: int) -> np.ndarray:
-    """Draws by emcee's walkers, started from those of the Laplace approximation."""
+    """Draws by emcee's walkers, which are its chains, started from those of the Laplace approximation."""
     emcee = _needed("emcee")
     frame, misfit, n = likelihood.frame, likelihood.misfit, start.shape[2]
     low, high = frame.box
@@ -95,10 +95,8 @@ def ensemble(likelihood: Likelihood, start: np.ndarray, draws: int, chains: int,
         return -misfit.score(frame.back(theta))
 
     sampler = emcee.EnsembleSampler(walkers, n, log_probability)
-    steps = -(-draws * chains // walkers)
     sampler.random_state = np.random.RandomState(seed).get_state()
     state = sampler.run_mcmc(begin, WARMUP)
     sampler.reset()
-    sampler.run_mcmc(state, steps)
-    chain = sampler.get_chain(flat=True)[: draws * chains]
-    return np.asarray(chain).reshape(draws, chains, n).transpose(1, 0, 2)
+    sampler.run_mcmc(state, draws)
+    return np.asarray(sampler.get_chain()).transpose(1, 0, 2)
