@@ -374,7 +374,7 @@ class Fit:
         """What the data determine: unknowns by their profiles, and combinations of those they leave loose."""
         from odejet.uncertainty.practical import practical
 
-        return practical(self, self.likelihood)
+        return practical(self)
 
     @cached_property
     def glance(self) -> Practical:
@@ -382,7 +382,7 @@ class Fit:
         from odejet.uncertainty.practical import QUICK, practical
 
         known = self.__dict__.get("practical")
-        return known if known is not None else practical(self, self.likelihood, seconds=QUICK, profiled=False)
+        return known if known is not None else practical(self, seconds=QUICK, profiled=False)
 
     def error_budget(
         self, time: float | None = None, experiment: str | None = None, estimator: str | None = None

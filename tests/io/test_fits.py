@@ -69,7 +69,8 @@ def random_fits(draw):
         ONE,
         values=np.array(draw(st.lists(finite, min_size=n, max_size=n))),
         uncertainty=Uncertainty(
-            Matrix(ONE.labels, rows), tuple(draw(st.lists(st.dictionaries(words, finite), max_size=2))),
+            Matrix(ONE.labels, rows),
+            tuple(draw(st.lists(st.dictionaries(words, finite), max_size=2))),
             {label: draw(upward) for label in ONE.labels},
         ),
         sds={"experiment1": {"y1": np.array(draw(maybe))}},
@@ -161,7 +162,12 @@ def test_names_are_those_of_the_object():
 def test_numbers_that_json_lacks():
     rows = np.full((5, 5), math.nan)
     np.fill_diagonal(rows, math.inf)
-    fit = replace(ONE, uncertainty=Uncertainty(Matrix(ONE.labels, rows), (), dict.fromkeys(ONE.labels, math.inf)), cost=math.inf, aic=math.nan)
+    fit = replace(
+        ONE,
+        uncertainty=Uncertainty(Matrix(ONE.labels, rows), (), dict.fromkeys(ONE.labels, math.inf)),
+        cost=math.inf,
+        aic=math.nan,
+    )
     document = fit.to_dict()
     assert document["stderr"]["k1"] is None and document["cost"] is None and document["aic"] is None
     back = again(fit)

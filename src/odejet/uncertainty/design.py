@@ -85,9 +85,7 @@ class Design:
         return misfit, np.array([float(values[unknown.name]) for unknown in misfit.unknowns])
 
     def _simulated(self, model: Model, times: np.ndarray) -> Simulation:
-        return simulate(
-            model, self.parameters, self.initial_state, times, start=self.start, inputs=self.inputs or None
-        )
+        return simulate(model, self.parameters, self.initial_state, times, start=self.start, inputs=self.inputs or None)
 
     @cached_property
     def covariance(self) -> Matrix:

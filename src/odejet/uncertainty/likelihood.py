@@ -176,4 +176,3 @@ class Held(Misfit):
         )
         assert part is not None
         return part
-

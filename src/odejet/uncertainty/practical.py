@@ -105,9 +105,7 @@ def kind(value: float, interval: tuple[float, float], opened: tuple[bool, bool] 
     return DETERMINED if reach <= NARROW else WEAK if reach <= WIDE else UNDETERMINED
 
 
-def practical(
-    fit: Fit, likelihood: Likelihood, level: float = 0.95, seconds: float = SECONDS, profiled: bool = True
-) -> Practical:
+def practical(fit: Fit, level: float = 0.95, seconds: float = SECONDS, profiled: bool = True) -> Practical:
     """All unknowns of a fit judged, and combinations of those that are loose.
 
     Without `profiled` the unknowns are judged by curvature alone, and profiles only confirm combinations.
@@ -120,13 +118,13 @@ def practical(
         judged = Finding(label, value, ends, kind(value, ends), "fisher")
         left = deadline - time.perf_counter()
         if profiled and judged.kind != DETERMINED and fit.weights == "likelihood" and left > 0:
-            profiles[label] = profile(likelihood, label, level, left)
+            profiles[label] = profile(fit.likelihood, label, level, left)
             judged = _profiled(profiles[label])
         findings[label] = judged
     loose = any(finding.kind != DETERMINED for finding in findings.values())
     if profiled:
         deadline = max(deadline, time.perf_counter() + LEAST_SECONDS)
-    named = _combined(fit, likelihood, level, deadline) if loose else []
+    named = _combined(fit, level, deadline) if loose else []
     return Practical(findings, tuple(named), profiles)
 
 
@@ -136,11 +134,11 @@ def _profiled(found: Profile) -> Finding:
     return Finding(found.label, found.estimate, ends, judged, "profile", found.open)
 
 
-def _combined(fit: Fit, likelihood: Likelihood, level: float, deadline: float) -> list[Finding]:
-    """Products of powers of loose unknowns that a profile confirms."""
-    if not likelihood.misfit.weighted:
+def _combined(fit: Fit, level: float, deadline: float) -> list[Finding]:
+    """Combinations of loose unknowns that a profile confirms."""
+    if fit.weights != "likelihood":
         return []
-    names = _names(fit)
+    names, likelihood = _names(fit), fit.likelihood
     usable = [i for i, name in enumerate(names) if name]
     confirmed: list[Finding] = []
     for forms in _proposed(fit, likelihood, usable):

@@ -196,7 +196,9 @@ def profile(
 ) -> Profile:
     """Follow the likelihood along an unknown or an expression until it leaves the interval of a level."""
     if not likelihood.misfit.weighted:
-        raise ModelError("a profile needs the likelihood, and this fit is of plain squares; fit with weights='likelihood'")
+        raise ModelError(
+            "a profile needs the likelihood, and this fit is of plain squares; fit with weights='likelihood'"
+        )
     begin = time.perf_counter()
     asked = likelihood.quantity(text)
     walk = _Walk(likelihood, asked, level, begin + seconds)

@@ -63,7 +63,8 @@ def quantity(text: str, model: Model, unknowns: Sequence[Unknown]) -> Quantity:
     labels = [unknown.label for unknown in unknowns]
     if text in labels:
         return Quantity(text, Symbol("it"), {"it": labels.index(text)}, {}, len(labels))
-    places, several = {}, set()
+    places: dict[str, int] = {}
+    several: set[str] = set()
     for i, unknown in enumerate(unknowns):
         several |= {unknown.name} & set(places)
         places[unknown.name] = i
