@@ -363,7 +363,8 @@ def linear_jet(smoothed: Smoothed, time: float, order: int, noise: float, estima
     for smoother in smoothed.admitted(time, order).values():
         if isinstance(smoother, Linear):
             return smoother.jet(time, order).to(order, noise)
-    raise DataError(f"no linear estimator is admitted at t = {time:g}")
+    reasons = dict.fromkeys(smoothed.refusals(time, order).values())
+    raise DataError(f"no linear estimator is admitted at t = {time:g} ({'; '.join(reasons) or 'none was fitted'})")
 
 
 def _level(fit: Fit, own: Experiment, name: str) -> float:

@@ -78,15 +78,16 @@ class Likelihood:
         part = Held.of(self.misfit, self.frame, held, value, start)
         if part is None:
             return None
-        found = refine(
-            part,
-            np.delete(self.frame.inside(start), part.pivot),
-            levels=self.optimum.levels,
-            time_limit=time_limit,
-            max_evaluations=evaluations,
-            precision=PRECISION,
-            frame=part.rest,
-        )
+        with np.errstate(over="ignore", invalid="ignore"):  # far from the optimum numbers may be too large
+            found = refine(
+                part,
+                np.delete(self.frame.inside(start), part.pivot),
+                levels=self.optimum.levels,
+                time_limit=time_limit,
+                max_evaluations=evaluations,
+                precision=PRECISION,
+                frame=part.rest,
+            )
         return found if math.isfinite(found.cost) else None
 
     def whole(self, held: Quantity, value: float, start: np.ndarray, found: Refined) -> np.ndarray:

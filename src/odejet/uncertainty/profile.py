@@ -43,6 +43,7 @@ BETTER = 0.05
 _FIRST_SHARE = 0.5  # of the crossing: where the first step aims
 _FIRST_LONGEST, _LONGEST_STEP = 0.5, 3.0  # on the scale of the walk
 _SHORTEST_STEP = 1e-9
+_FARTHEST = math.log(1e6)  # a quantity that may be so many times larger or smaller has no end
 _GROWTH = 3.0  # of a step from one to the next
 _SURPRISE, _ROOM = 1.5, 0.4  # a root larger than so many times the expected one and this is not believed yet
 _DOUBTS = 4  # how often in a row
@@ -250,13 +251,14 @@ class _Walk:
         if place is not None:
             scale = Scale(float(frame.signs[place]), float(frame.units[place]))
             low, high = float(frame.low[place]), float(frame.high[place])
-            return scale, (float(frame.box[0][place]), float(frame.box[1][place])), _as_given(low, high, scale.sign)
+            here = float(scale.to(self.estimate))
+            ends = max(float(frame.box[0][place]), here - _FARTHEST), min(float(frame.box[1][place]), here + _FARTHEST)
+            return scale, ends, _as_given(low, high, scale.sign)
         keeps = self.asked.keeps_sign(frame.signs) and self.estimate != 0
         scale = Scale(math.copysign(1.0, self.estimate) if keeps else 0.0, abs(self.estimate) or 1.0)
-        far = math.log(HIGHEST)
         signed = {1.0: (0.0, math.inf), -1.0: (-math.inf, 0.0), 0.0: (-math.inf, math.inf)}
         here = float(scale.to(self.estimate))
-        return scale, (here - far, here + far), signed[scale.sign]
+        return scale, (here - _FARTHEST, here + _FARTHEST), signed[scale.sign]
 
     def _tangent(self, gradient: np.ndarray) -> tuple[float, np.ndarray]:
         """The sd of the quantity on the scale of the walk, and how all unknowns move for a unit move of it: by
@@ -286,7 +288,7 @@ class _Walk:
             here = points[-1]
             phi = here.phi + sign * min(step, max(sign * (limit - here.phi), 0.0))
             if abs(phi - here.phi) < _SHORTEST_STEP * max(1.0, abs(phi)):
-                return points[1:], End.BOUND if self.asked.place is not None else End.FAR
+                return points[1:], End.FAR if abs(phi - self.origin.phi) > 0.999 * _FARTHEST else End.BOUND
             if time.perf_counter() > self.deadline:
                 return points[1:], End.TIME
             found = self.reach(phi, points)
