@@ -21,7 +21,7 @@ ONE, TWO = predators(), driven()
 NEEDED = {
     *("model", "data", "unknowns", "covariance", "directions", "noise_freedom", "cost", "aic", "bic", "success"),
     *("message", "solutions", "certificate", "provenance", "census", "stages", "seconds", "verdict", "candidates"),
-    *("weights", "seed", "effort", "held"),
+    *("weights", "noise_given", "seed", "effort", "held"),
 }
 
 finite = st.floats(allow_nan=False, allow_infinity=False)
@@ -157,6 +157,11 @@ def test_names_are_those_of_the_object():
     assert document["stderr"] == dict(ONE.stderr)
     assert document["intervals"]["k1"] == list(ONE.interval("k1"))
     assert document["certificate"]["granted"] is False
+
+
+@given(st.none() | st.sampled_from(["relative", "2%"]) | st.floats(1e-6, 1e6) | st.just({"y1": 0.1, "y2": "relative"}))
+def test_what_was_known_of_the_noise_comes_back(noise):
+    assert Fit.from_dict(json.loads(json.dumps(replace(ONE, noise_given=noise).to_dict()))).noise_given == noise
 
 
 def test_numbers_that_json_lacks():

@@ -202,7 +202,10 @@ def _determined(fit: Fit) -> str:
     """What the data determine: profile intervals, combinations, and the profiles themselves."""
     if not fit.found or fit.weights != "likelihood":
         return ""
-    found, profiles = _profiled(fit)
+    try:
+        found, profiles = _profiled(fit)
+    except (ModelError, DataError):  # a file may hold values with which nothing can be simulated
+        return ""
     rows = []
     for label, one in found.findings.items():
         own = profiles.get(label)

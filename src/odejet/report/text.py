@@ -6,6 +6,8 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from odejet.errors import DataError
+from odejet.expressions import ModelError
 from odejet.uncertainty.practical import DETERMINED, UNDETERMINED, kind
 
 if TYPE_CHECKING:
@@ -88,7 +90,11 @@ def combinations(fit: Fit) -> str:
     """What the data determine of unknowns that they leave loose one by one."""
     if not fit.found:
         return ""
-    return "; ".join(f"{one.label} = {one.value:.4g} {one.shown}" for one in fit.glance.combinations)
+    try:
+        known = fit.glance.combinations
+    except (ModelError, DataError):  # a file may hold values with which nothing can be simulated
+        return ""
+    return "; ".join(f"{one.label} = {one.value:.4g} {one.shown}" for one in known)
 
 
 def anywhere(fit: Fit, label: str) -> bool:

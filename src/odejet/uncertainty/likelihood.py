@@ -53,7 +53,10 @@ class Likelihood:
         misfit = Misfit(fit.model, fit.data, fit.noise_given, fit.weights)
         # Of a quantity that vanishes, the search needs to know the size all the same.
         frame = coordinates.choose(misfit.unknowns, fit.values, dict(fit.bounds), False)
-        return cls(misfit, frame, refine(misfit, fit.values, frame=frame, max_evaluations=1))
+        optimum = refine(misfit, fit.values, frame=frame, max_evaluations=1)
+        if not math.isfinite(optimum.cost):
+            raise ModelError("the model cannot be simulated with the values of the fit; fit again")
+        return cls(misfit, frame, optimum)
 
     @cached_property
     def check(self) -> FitCheck:
