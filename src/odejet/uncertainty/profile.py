@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Any
@@ -146,10 +145,6 @@ class Profile:
         share = (wanted - root[i - 1]) / (root[i] - root[i - 1])
         return float(self.scale.back(phi[i - 1] + min(share, 1.0) * (phi[i] - phi[i - 1])))
 
-    def contains(self, value: float) -> bool:
-        low, high = self.interval()
-        return low <= value <= high
-
     def to_dataframe(self) -> pandas.DataFrame:
         """One row per value: the quantity, its deviance, and what the unknowns are there."""
         import pandas
@@ -192,9 +187,7 @@ def deviance_quantile(level: float, freedom: float, ratio: float) -> float:
 
 
 @one_thread()
-def profile(
-    likelihood: Likelihood, text: str, level: float = 0.95, seconds: float = SECONDS, label: str | None = None
-) -> Profile:
+def profile(likelihood: Likelihood, text: str, level: float = 0.95, seconds: float = SECONDS) -> Profile:
     """Follow the likelihood along an unknown or an expression until it leaves the interval of a level."""
     if not likelihood.misfit.weighted:
         raise ModelError(
@@ -211,7 +204,7 @@ def profile(
     values[len(below)] = walk.estimate
     low, high = walk.bounds
     return Profile(
-        label=asked.label if label is None else label,
+        label=asked.label,
         labels=likelihood.misfit.labels,
         scale=walk.scale,
         values=values,
@@ -411,8 +404,3 @@ def _as_given(low: float, high: float, sign: float) -> tuple[float, float]:
         0.0 if sign > 0 and low <= DEEPEST * min(high, 1.0) else -math.inf if low <= -HIGHEST else low,
         0.0 if sign < 0 and -high <= DEEPEST * min(-low, 1.0) else math.inf if high >= HIGHEST else high,
     )
-
-
-def profiles(likelihood: Likelihood, texts: Sequence[str], level: float = 0.95) -> dict[str, Profile]:
-    """Profiles by what was asked."""
-    return {text: profile(likelihood, text, level) for text in texts}
