@@ -209,7 +209,7 @@ def _determined(fit: Fit) -> str:
     rows = []
     for label, one in found.findings.items():
         own = profiles.get(label)
-        value = f"≈ {one.value:.1g}" if one.kind == UNDETERMINED else f"{one.value:.4g}"
+        value = text.roughly(one.value) if one.kind == UNDETERMINED else f"{one.value:.4g}"
         interval = _shown(own.interval(), own.open) if own is not None else html.escape(one.shown)
         tone = {DETERMINED: "good", UNDETERMINED: "bad"}.get(one.kind, "fair")
         note = f" {html.escape(own.note)}" if own is not None and own.note else ""

@@ -50,8 +50,13 @@ def row(fit: Fit, label: str) -> tuple[str, str, str, str, str]:
         return label, f"{value:.3g}", "unknown", bounded, remark(fit, label)
     low, high = (digits(end, error) for end in fit.interval(label))
     # Digits of what is not determined would say what nobody knows.
-    shown = f"≈ {value:.1g}" if grade(fit, label) == UNDETERMINED else digits(value, error)
+    shown = roughly(value) if grade(fit, label) == UNDETERMINED else digits(value, error)
     return label, shown, f"{error:#.2g}".removesuffix("."), f"[{low}, {high}]", remark(fit, label)
+
+
+def roughly(value: float) -> str:
+    """A value of which only the size means something."""
+    return f"≈ {float(f'{value:.1g}'):g}"
 
 
 def digits(value: float, error: float) -> str:

@@ -163,8 +163,8 @@ class Information:
         return np.where(total > 0, parts / np.where(total > 0, total, 1.0), even)
 
 
-def information(misfit: Misfit, refined: Refined, check: FitCheck) -> Information:
-    """What the data say around an optimum, its residuals judged by `check`."""
+def information(misfit: Misfit, refined: Refined, check: FitCheck, free: np.ndarray | None = None) -> Information:
+    """What the data say around an optimum, its residuals judged by `check`; all but the `free` unknowns are known."""
     inflation = noise_inflation(misfit, refined, check)
     estimated = misfit.estimated if misfit.weighted else np.ones(len(misfit.outputs), dtype=bool)
     freedoms = np.array([max(output.freedom, 1.0) for output in check.outputs])
@@ -172,9 +172,19 @@ def information(misfit: Misfit, refined: Refined, check: FitCheck) -> Informatio
     freedoms = np.where(misfit.counts >= FEWEST, freedoms, float(freedoms[estimated].sum()))
     freedoms = np.where(estimated, freedoms, math.inf)
     ratios = inflation**2 if misfit.weighted else np.ones(len(freedoms))
-    parts = _inverse(refined.jacobian, misfit.row_levels(inflation))
-    roots = tuple(_root(parts, rows) for rows in misfit.groups)
-    return Information(roots, parts.null * parts.units, 1 / parts.units, freedoms, ratios)
+    free = np.ones(len(refined.z), dtype=bool) if free is None else free
+    parts = _inverse(refined.jacobian[:, free], misfit.row_levels(inflation))
+    roots = tuple(_widened(_root(parts, rows), free) for rows in misfit.groups)
+    sizes = np.ones(len(free))
+    sizes[free] = 1 / parts.units
+    return Information(roots, _widened(parts.null * parts.units, free), sizes, freedoms, ratios)
+
+
+def _widened(rows: np.ndarray, free: np.ndarray) -> np.ndarray:
+    """Rows for the free unknowns, with zeros for the others."""
+    wide = np.zeros((len(rows), len(free)))
+    wide[:, free] = rows
+    return wide
 
 
 def held_labels(refined: Refined, stderr: Mapping[str, float], bounds: Mapping[str, tuple[float, float]]) -> list[str]:

@@ -66,6 +66,11 @@ class Likelihood:
     def information(self) -> Information:
         return information(self.misfit, self.optimum, self.check)
 
+    @cached_property
+    def inner_information(self) -> Information:
+        """The same with unknowns that a bound holds taken as known: curvature knows nothing of bounds."""
+        return information(self.misfit, self.optimum, self.check, ~self.optimum.held)
+
     def quantity(self, text: str) -> Quantity:
         return quantity(text, self.misfit.model, self.misfit.unknowns)
 

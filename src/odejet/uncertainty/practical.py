@@ -156,11 +156,14 @@ def _combined(fit: Fit, level: float, deadline: float) -> list[Finding]:
 
 def _proposed(fit: Fit, likelihood: Likelihood, usable: list[int]) -> Iterator[list[Form]]:
     """Combinations with loose parts, the precise ones first; then products sharper than their factors."""
-    known, z = likelihood.information, likelihood.optimum.z
+    z, held = likelihood.optimum.z, likelihood.optimum.held
     alike = [unknown.experiment for unknown in fit.unknowns]
     for precision in PRECISIONS:
-        yield proposals(known, z, usable, precision, alike)
-    yield sharpest(known, z, usable, PRECISIONS[0])
+        yield proposals(likelihood.information, z, usable, precision, alike)
+    if held.any():
+        free = [i for i in usable if not held[i]]
+        yield proposals(likelihood.inner_information, z, free, PRECISIONS[0], alike)
+    yield sharpest(likelihood.inner_information, z, [i for i in usable if not held[i]], PRECISIONS[0])
 
 
 def _names(fit: Fit) -> list[str]:
