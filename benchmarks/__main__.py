@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import sys
 
-SECTIONS = ("flow", "identify", "smooth", "explicit", "algebra", "refine", "accuracy", "solutions")
+SECTIONS = ("flow", "identify", "smooth", "explicit", "algebra", "refine", "accuracy", "solutions", "coverage")
 
 
 def main(argv: list[str]) -> int:

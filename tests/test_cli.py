@@ -612,6 +612,8 @@ def test_a_fit_without_certificate_is_told_by_the_status(measured, capsys):
         (["--json", "data.csv"], "data.csv: this is the file of the data"),
         (["--json", "a", "--report", "a"], "a: this is what --json writes too"),
         (["--inputs", "nothing.csv"], "nothing.csv"),
+        (["--profile", "k*q"], "unknown name 'q'"),
+        (["--intervals", "bootstrap"], "invalid choice"),
     ],
 )
 def test_a_fit_is_refused(measured, capsys, options, said):
@@ -635,6 +637,38 @@ def test_a_model_that_cannot_reach_the_data_has_no_fit(measured, capsys):
     Path("decay.toml").write_text(DECAY.replace("-k*x", "1 + x**2"))  # tan(t + c) lives no longer than pi
     assert "no trajectory of the model reaches" in refused(capsys, [*measured, "--json", "fit.json"], status=3)
     assert not Path("fit.json").exists()
+
+
+def test_intervals_by_the_likelihood(measured, capsys):
+    assert main([*measured, "--noise", "0.01", "--intervals", "profile", "--profile", "k", "k*x"]) == 0
+    lines = capsys.readouterr().out.split("by the likelihood:\n")[1].splitlines()
+    assert [line.split(":")[0].strip() for line in lines] == ["x(0)", "k", "k*x"]
+    low, high = (float(word) for word in lines[2].split() if word.replace(".", "").isdecimal())
+    assert low < 1.5 < high < 1.02 * low
+
+
+# --- design ---
+
+
+def test_the_design_of_a_decay(decay, capsys):
+    assert main(["design", decay, "--set", "k=0.5", "x=3", "--times", "0:4:20", "--noise", "y=2%"]) == 0
+    model = odejet.Model.from_toml(decay)
+    design = odejet.design(model, {"k": 0.5}, {"x": 3}, np.linspace(0, 4, 20), "2%")
+    assert capsys.readouterr().out == f"{design}\n"
+    assert "twice the points of y" in repr(design)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--set", "k=1", "--noise", "0.1"], "no value is given for x"),
+        (["--set", "k=1", "x=1", "--noise", "relative"], "needs the sd of the noise"),
+        (["--set", "k=1", "x=1", "--noise", "q=1"], "the model has no output 'q'"),
+        (["--set", "k=1", "x=1", "--noise", "0.1", "--times", "0:1"], "expected START:STOP:COUNT"),
+    ],
+)
+def test_a_design_is_refused(decay, capsys, options, said):
+    assert said in refused(capsys, ["design", decay, "--times", "0:1:10", *options])
 
 
 def test_nothing_is_written_if_one_file_cannot_be(measured, capsys):

@@ -193,7 +193,7 @@ def test_intervals_of_positive_quantities_are_log_normal():
     value, sd = fit.parameters["k1"], fit.stderr["k1"]
     low, high = fit.interval("k1", 0.99)
     assert low * high == pytest.approx(value**2)
-    reach = stats.t.ppf(0.995, fit.uncertainty.freedom) * sd / value
+    reach = stats.t.ppf(0.995, fit.uncertainty.freedom["k1"]) * sd / value
     assert math.log(high / value) == pytest.approx(reach)
     free = refined_fit(PREDATORS, predators().data, predators().values)
     low, high = free.interval("k1", 0.99)
@@ -225,7 +225,7 @@ def test_zero_is_a_bound_of_both_signs():
         fit = refined_fit(STRAIGHT, data, [1.0, sign * 0.1], bounds={"b": bounds})
         assert fit.bounds["b"] == bounds
         assert fit.at_bound("b") and not fit.at_bound("x")
-        far = sign * stats.t.ppf(0.975, fit.uncertainty.freedom) * fit.stderr["b"]
+        far = sign * stats.t.ppf(0.975, fit.uncertainty.freedom["b"]) * fit.stderr["b"]
         assert fit.interval("b") == pytest.approx(tuple(sorted((0, far))), abs=1e-5)
 
 

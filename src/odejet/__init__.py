@@ -14,10 +14,12 @@ if TYPE_CHECKING:
     from odejet.data import Data, Experiment
     from odejet.fitting import Failure, fit, fit_many
     from odejet.result import Fit
+    from odejet.uncertainty.design import Design, design
 
 __all__ = [
     "Data",
     "DataError",
+    "Design",
     "Experiment",
     "ExpressionError",
     "Failure",
@@ -27,6 +29,7 @@ __all__ = [
     "Outcome",
     "Simulation",
     "Verdict",
+    "design",
     "fit",
     "fit_many",
     "identify",
@@ -37,9 +40,11 @@ __version__ = "0.1.0"
 
 _LATER = {
     "Data": "data",
+    "Design": "uncertainty.design",
     "Experiment": "data",
     "Failure": "fitting",
     "Fit": "result",
+    "design": "uncertainty.design",
     "fit": "fitting",
     "fit_many": "fitting",
 }

@@ -1,4 +1,4 @@
-"""The command line: `odejet fit`, `odejet report`, `odejet identify`, `odejet simulate` and `odejet show`.
+"""The command line: `odejet fit`, `report`, `identify`, `simulate`, `design` and `show`.
 
 A command is a pair of functions: one describes its arguments, the other runs it and returns an exit status.  Results go
 to files or to stdout, words to stderr.  Bad input gets one sentence and exit status 2, a model that cannot be solved or
@@ -87,7 +87,14 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"odejet {_version()}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    for describe in (_describe_fit, _describe_report, _describe_identify, _describe_simulate, _describe_show):
+    for describe in (
+        _describe_fit,
+        _describe_report,
+        _describe_identify,
+        _describe_simulate,
+        _describe_design,
+        _describe_show,
+    ):
         describe(commands)
     return parser
 
@@ -170,6 +177,20 @@ def _describe_fit(commands: Any) -> None:
         help="cores it may use; one fit needs one (default 1)",
     )
     add("--time-limit", metavar="SECONDS", type=float, help="give up after so long (default 120; 1200 for full)")
+    add(
+        "--profile",
+        metavar="NAME",
+        nargs="+",
+        action="extend",
+        default=[],
+        help="intervals by the likelihood of unknowns or expressions, such as k1 or k1*k2",
+    )
+    add(
+        "--intervals",
+        choices=("fisher", "profile"),
+        default="fisher",
+        help="intervals of all unknowns by curvature, or by the likelihood too (default %(default)s)",
+    )
     add("--json", metavar="FILE", help="write the whole fit into a file")
     add("--report", metavar="FILE", help="write a page with all plots (HTML)")
     add("-q", "--quiet", action="store_true", help="no table on stdout")
@@ -192,12 +213,16 @@ def _fit(arguments: argparse.Namespace) -> int:
     from odejet.data import checked
     from odejet.fitting import fit
     from odejet.io.fits import dumps
+    from odejet.misfit import Misfit
     from odejet.report.html import page
+    from odejet.uncertainty.quantities import quantity
 
     try:
         checked(data, model)
     except DataError as error:
         raise DataError(f"{arguments.data}: {error}") from None
+    for name in arguments.profile:
+        quantity(name, model, Misfit(model, data, noise).unknowns)
     found = fit(
         model,
         data,
@@ -219,7 +244,9 @@ def _fit(arguments: argparse.Namespace) -> int:
         contents[arguments.report] = lambda file: file.write(page(found).encode())
     write_all(contents)
     if not arguments.quiet:
-        _put(f"{found}\n".encode())
+        asked = [*(found.labels if arguments.intervals == "profile" else ()), *arguments.profile]
+        told = [f"  {found.profile(name).sentence}" for name in dict.fromkeys(asked)]
+        _put("\n".join([str(found), *(["", "  by the likelihood:", *told] if told else []), ""]).encode())
         for file in contents:
             print(f"written: {file}", file=sys.stderr)
     return Status.DONE if found.certificate.granted else Status.UNCERTIFIED
@@ -503,6 +530,49 @@ def _noisy(outputs: Mapping[str, np.ndarray], eta: float, seed: int) -> dict[str
     return {
         name: values + eta * abs(values.mean()) * rng.standard_normal(len(values)) for name, values in outputs.items()
     }
+
+
+# --- design -----------------------------------------------------------------------------------------------------------
+
+
+def _describe_design(commands: Any) -> None:
+    details = "No data are needed: the values are what one expects. Changes are judged by what they do to all errors."
+    summary = "standard errors to expect of an experiment, and what would make them smaller"
+    parser = _describe(commands, _design, "design", summary, details)
+    add = parser.add_argument
+    add(
+        "--set",
+        metavar="NAME=VALUE",
+        action="append",
+        default=[],
+        help="the value of a parameter, or of a state at the earliest time; may be repeated and take several pairs",
+    )
+    add("--times", metavar="TIMES", required=True, help="of all outputs: START:STOP:COUNT, or a list such as 0,0.5,2")
+    add(
+        "--noise",
+        metavar="NOISE",
+        nargs="+",
+        action="extend",
+        required=True,
+        help="an sd such as 0.1, or a relative one such as 2%%; for one output, such as y1=0.1",
+    )
+    add("--inputs", metavar="FILE", help="samples of inputs (CSV): a column time and one per input")
+
+
+def _design(arguments: argparse.Namespace) -> int:
+    from odejet.io import csv
+    from odejet.model import Model
+
+    model = Model.from_toml(arguments.model)
+    values, times, noise = _values(arguments.set, model), _times(arguments.times), _noise(arguments.noise, model)
+    inputs = csv.read_inputs(arguments.inputs) if arguments.inputs else None
+
+    from odejet.uncertainty.design import design
+
+    parameters = {name: values[name] for name in model.parameters}
+    states = {name: value for name, value in values.items() if name in model.states}
+    _put(f"{design(model, parameters, states, times, noise, inputs=inputs)}\n".encode())
+    return Status.DONE
 
 
 # --- what comes out ---------------------------------------------------------------------------------------------------

@@ -131,6 +131,7 @@ class Misfit:
         if weights not in ("likelihood", "none"):
             raise ModelError(f"weights must be 'likelihood' or 'none', not {weights!r}")
         self.model, self.effort, self.weighted = model, effort, weights == "likelihood"
+        self.noise = noise
         self._experiments = checked(data, model).experiments
         observed = {name for experiment in self._experiments for name in experiment.outputs}
         self.outputs = tuple(name for name in model.outputs if name in observed)

@@ -9,7 +9,8 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,14 +24,20 @@ from odejet.model import Model
 from odejet.refine import Refined
 from odejet.simulation import Simulation, simulate
 from odejet.statistics import FitCheck, OutputCheck, check
-from odejet.uncertainty import Matrix, Uncertainty, find, fisher, held_labels, interval, noise_inflation
+from odejet.uncertainty import ByName, Matrix, Uncertainty, find, fisher, held_labels, interval, noise_inflation
+from odejet.uncertainty.quantities import quantity
 
 if TYPE_CHECKING:
+    import arviz
     import matplotlib.figure
     import pandas
 
     from odejet.identify import Verdict
     from odejet.smooth import Smoothed
+    from odejet.uncertainty.budget import Budget
+    from odejet.uncertainty.likelihood import Likelihood
+    from odejet.uncertainty.practical import Practical
+    from odejet.uncertainty.profile import Profile
 
 LEVEL = 0.95
 """The probability of the intervals that tables show."""
@@ -153,13 +160,6 @@ class Comparison:
         return self.residuals / self.sds
 
 
-class _ByName(dict[str, Any]):
-    """Values by label, which also answers to the state's name of an initial state."""
-
-    def __missing__(self, name: str) -> Any:
-        return self[list(self)[find(list(self), name)]]
-
-
 def _of_one(tables: Mapping[str, Any]) -> Any:
     """The table of the only experiment; of several, all of them by name."""
     return next(iter(tables.values())) if len(tables) == 1 else tables
@@ -191,6 +191,7 @@ class Fit:
     verdict: Identifiability | None = None
     candidates: Candidates | None = None
     weights: str = "likelihood"
+    noise_given: float | str | Mapping[str, float | str] | None = None  # what was known of the noise beforehand
     seed: int = 0
     effort: str = "auto"
     smoothed: Mapping[tuple[str, str], Smoothed] = field(default_factory=dict)  # (experiment, output); never saved
@@ -251,6 +252,7 @@ class Fit:
             seconds=sum(stages.values()) if seconds is None else seconds,
             verdict=verdict,
             weights="likelihood" if misfit.weighted else "none",
+            noise_given=misfit.noise,
             **told,
         )
 
@@ -300,7 +302,7 @@ class Fit:
     @property
     def stderr(self) -> dict[str, float]:
         """Standard errors by label, infinite for what the data do not determine; `stderr["r"]` is that of r(0)."""
-        return _ByName(self.uncertainty.stderr)
+        return ByName(self.uncertainty.stderr)
 
     @property
     def correlation(self) -> Matrix:
@@ -319,14 +321,93 @@ class Fit:
         return tuple(label for label, sd in self.stderr.items() if not math.isfinite(sd))
 
     def interval(self, name: str, level: float = LEVEL) -> tuple[float, float]:
-        """The interval that contains the true value with this probability; see `uncertainty.interval`."""
+        """The interval that contains the true value with this probability, by the curvature of the likelihood.
+
+        Of an unknown, or of an expression in the unknowns such as "k1*k2"; see `uncertainty.interval`.
+        """
         try:
             label = self.labels[find(self.labels, name)]
-        except KeyError as error:
-            raise ModelError(str(error.args[0])) from None
+        except KeyError:
+            return self._expression_interval(name, level)
         value, sd = float(self.values[self.labels.index(label)]), self.stderr[label]
         bounds = self.bounds.get(label, (-math.inf, math.inf))
-        return interval(value, sd, level, self.uncertainty.freedom, bounds, label in self.held)
+        return interval(value, sd, level, self.uncertainty.freedom[label], bounds, label in self.held)
+
+    def _expression_interval(self, text: str, level: float) -> tuple[float, float]:
+        asked = quantity(text, self.model, self.unknowns)
+        value, gradient = asked.at(self.values)
+        known, rows = self.likelihood.information, gradient[None]
+        positive = asked.keeps_sign(self.likelihood.frame.signs)
+        bounds = ((0.0, math.inf) if value > 0 else (-math.inf, 0.0)) if positive else (-math.inf, math.inf)
+        return interval(value, float(known.stderr(rows)[0]), level, float(known.freedom(rows)[0]), bounds)
+
+    def intervals(
+        self, method: str = "fisher", level: float = LEVEL, names: Sequence[str] | None = None
+    ) -> dict[str, tuple[float, float]]:
+        """Intervals of all unknowns, or of what is named: by curvature ("fisher") or by the likelihood ("profile")."""
+        if method not in ("fisher", "profile"):
+            raise ModelError(f"the method of intervals is 'fisher' or 'profile', not {method!r}")
+        asked = self.labels if names is None else names
+        if method == "fisher":
+            return {name: self.interval(name, level) for name in asked}
+        return {name: self.profile(name, level).interval() for name in asked}
+
+    def profile(self, name: str, level: float = LEVEL) -> Profile:
+        """The likelihood along an unknown or an expression such as "k1*k2", all other unknowns at their best.
+
+        Its interval needs no curvature and says when it has no end: `fit.profile("k1").interval()`.
+        """
+        from odejet.uncertainty.profile import profile
+
+        key = (self._label(name), level)
+        if key not in self._profiles:
+            self._profiles[key] = profile(self.likelihood, name, level)
+        return self._profiles[key]
+
+    def _label(self, name: str) -> str:
+        return self.labels[find(self.labels, name)] if name in self.labels or f"{name}(0)" in self.labels else name
+
+    @cached_property
+    def _profiles(self) -> dict[tuple[str, float], Profile]:
+        return {}
+
+    @cached_property
+    def likelihood(self) -> Likelihood:
+        """The likelihood around the optimum, from the model and the data of the fit."""
+        from odejet.uncertainty.likelihood import Likelihood
+
+        return Likelihood.of(self)
+
+    @cached_property
+    def practical(self) -> Practical:
+        """What the data determine: unknowns by their profiles, and combinations of those they leave loose."""
+        from odejet.uncertainty.practical import practical
+
+        return practical(self)
+
+    @cached_property
+    def glance(self) -> Practical:
+        """The same by curvature, quickly; only combinations are looked at closely."""
+        from odejet.uncertainty.practical import QUICK, practical
+
+        known = self.__dict__.get("practical")
+        return known if known is not None else practical(self, seconds=QUICK, profiled=False)
+
+    def error_budget(
+        self, time: float | None = None, experiment: str | None = None, estimator: str | None = None
+    ) -> Budget:
+        """How noise becomes error of the derivatives, and that of the raw algebraic estimate, at one shooting time."""
+        from odejet.uncertainty.budget import error_budget
+
+        return error_budget(self, time, experiment, estimator)
+
+    def to_inference_data(
+        self, draws: int = 1000, chains: int = 4, sampler: str = "laplace", seed: int = 0
+    ) -> arviz.InferenceData:
+        """Draws of all unknowns for ArviZ, from the normal approximation on the scale of the search, or by emcee."""
+        from odejet.uncertainty.samples import to_inference_data
+
+        return to_inference_data(self, draws, chains, sampler, seed)
 
     def at_bound(self, name: str) -> bool:
         """Whether a bound keeps an estimate from going on."""
@@ -351,6 +432,10 @@ class Fit:
     @property
     def points(self) -> int:
         return sum(experiment.points for experiment in self.data.experiments)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What travels between processes: the fit without what can be found again from it."""
+        return {one.name: getattr(self, one.name) for one in fields(self)}
 
     def experiment(self, name: str | None = None) -> Experiment:
         """An experiment of the data by name, or the only one."""

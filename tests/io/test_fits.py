@@ -21,7 +21,7 @@ ONE, TWO = predators(), driven()
 NEEDED = {
     *("model", "data", "unknowns", "covariance", "directions", "noise_freedom", "cost", "aic", "bic", "success"),
     *("message", "solutions", "certificate", "provenance", "census", "stages", "seconds", "verdict", "candidates"),
-    *("weights", "seed", "effort", "held"),
+    *("weights", "noise_given", "seed", "effort", "held"),
 }
 
 finite = st.floats(allow_nan=False, allow_infinity=False)
@@ -69,7 +69,9 @@ def random_fits(draw):
         ONE,
         values=np.array(draw(st.lists(finite, min_size=n, max_size=n))),
         uncertainty=Uncertainty(
-            Matrix(ONE.labels, rows), tuple(draw(st.lists(st.dictionaries(words, finite), max_size=2))), draw(upward)
+            Matrix(ONE.labels, rows),
+            tuple(draw(st.lists(st.dictionaries(words, finite), max_size=2))),
+            {label: draw(upward) for label in ONE.labels},
         ),
         sds={"experiment1": {"y1": np.array(draw(maybe))}},
         cost=draw(upward),
@@ -157,10 +159,20 @@ def test_names_are_those_of_the_object():
     assert document["certificate"]["granted"] is False
 
 
+@given(st.none() | st.sampled_from(["relative", "2%"]) | st.floats(1e-6, 1e6) | st.just({"y1": 0.1, "y2": "relative"}))
+def test_what_was_known_of_the_noise_comes_back(noise):
+    assert Fit.from_dict(json.loads(json.dumps(replace(ONE, noise_given=noise).to_dict()))).noise_given == noise
+
+
 def test_numbers_that_json_lacks():
     rows = np.full((5, 5), math.nan)
     np.fill_diagonal(rows, math.inf)
-    fit = replace(ONE, uncertainty=Uncertainty(Matrix(ONE.labels, rows), (), math.inf), cost=math.inf, aic=math.nan)
+    fit = replace(
+        ONE,
+        uncertainty=Uncertainty(Matrix(ONE.labels, rows), (), dict.fromkeys(ONE.labels, math.inf)),
+        cost=math.inf,
+        aic=math.nan,
+    )
     document = fit.to_dict()
     assert document["stderr"]["k1"] is None and document["cost"] is None and document["aic"] is None
     back = again(fit)

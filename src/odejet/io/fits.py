@@ -108,6 +108,7 @@ def encode(fit: Fit) -> dict[str, Any]:
         "seconds": fit.seconds,
         "stages": fit.stages,
         "weights": fit.weights,
+        "noise_given": fit.noise_given,
         "seed": fit.seed,
         "effort": fit.effort,
         "unknowns": [
@@ -179,7 +180,7 @@ def decode(document: Any, where: str) -> Fit:
         uncertainty=Uncertainty(
             Matrix(labels, entry("covariance", lambda told: _covariance(told, n))),
             entry("directions", lambda told: tuple({_text(k): _real(v) for k, v in one.items()} for one in told)),
-            entry("noise_freedom", lambda told: _real(told, math.inf)),
+            entry("noise_freedom", lambda told: {label: _real(told[label], math.inf) for label in labels}),
         ),
         bounds=entry("unknowns", lambda told: dict(zip(labels, (_pair(one["bounds"]) for one in told), strict=True))),
         held=entry("held", _texts),
@@ -200,6 +201,7 @@ def decode(document: Any, where: str) -> Fit:
         verdict=entry("verdict", _verdict),
         candidates=entry("candidates", lambda told: _candidates(told, n)),
         weights=entry("weights", _text),
+        noise_given=entry("noise_given", _noise),
         seed=entry("seed", _count),
         effort=entry("effort", _text),
     )
@@ -344,6 +346,13 @@ def _solution(told: Mapping[str, Any], unknowns: tuple[Unknown, ...]) -> Solutio
         if unknown.name not in (parameters if unknown.experiment is None else states[unknown.experiment]):
             raise ValueError("an unknown has no value")
     return Solution(parameters, states, _real(told["cost"], math.inf), _truth(told["inside_bounds"]))
+
+
+def _noise(told: Any) -> Any:
+    """What was known of the noise: a number, a word, nothing, or one of these per output."""
+    if isinstance(told, Mapping):
+        return {_text(name): _noise(value) for name, value in told.items()}
+    return told if told is None or isinstance(told, str) else _real(told)
 
 
 def _certificate(told: Mapping[str, Any]) -> Certificate:

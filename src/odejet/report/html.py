@@ -8,16 +8,25 @@ from __future__ import annotations
 
 import html
 import math
+import time
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from odejet.errors import DataError
+from odejet.expressions import ModelError
 from odejet.report import plots, text
 from odejet.report.svg import inline
+from odejet.uncertainty.practical import DETERMINED, UNDETERMINED
 
 if TYPE_CHECKING:
     from odejet.result import Comparison, Fit
     from odejet.smooth import Smoothed
+    from odejet.uncertainty.practical import Practical
+    from odejet.uncertainty.profile import Profile
+
+PROFILE_SECONDS = 20.0
+"""What the profiles of a page may take together."""
 
 MOST_DERIVATIVES = 12
 """Series whose derivatives a page shows."""
@@ -100,7 +109,10 @@ def _parts(fit: Fit) -> Iterator[str]:
     yield _solutions(fit)
     yield _section("Is the fit right?", _certificate(fit))
     yield _fit_plots(fit, pairs)
-    yield _derivative_plots(fit, pairs)
+    yield _determined(fit)
+    smoothed = _smoothed(fit, pairs[:MOST_DERIVATIVES])
+    yield _derivative_plots(fit, pairs, smoothed)
+    yield _budget(fit, smoothed)
     correlation = _figure(fit, "correlation", "correlations of the estimates") if len(fit.labels) > 1 else ""
     two = [_section("Correlation of the estimates", correlation), _story(fit)]
     yield f'<div class="pair">{"".join(two)}</div>' if len(fit.labels) <= BESIDE else "".join(two)
@@ -185,6 +197,80 @@ def _remarks(fit: Fit) -> str:
         free = ", ".join(map(_name, fit.undetermined))
         remarks.append(f"Other values of {free} give the same outputs: what the table says of them is one choice.")
     return "".join(f"<p>{remark}</p>" for remark in remarks)
+
+
+def _determined(fit: Fit) -> str:
+    """What the data determine: profile intervals, combinations, and the profiles themselves."""
+    if not fit.found or fit.weights != "likelihood":
+        return ""
+    try:
+        found, profiles = _profiled(fit)
+    except (ModelError, DataError):  # a file may hold values with which nothing can be simulated
+        return ""
+    rows = []
+    for label, one in found.findings.items():
+        own = profiles.get(label)
+        value = text.roughly(one.value) if one.kind == UNDETERMINED else f"{one.value:.4g}"
+        interval = _shown(own.interval(), own.open) if own is not None else html.escape(one.shown)
+        tone = {DETERMINED: "good", UNDETERMINED: "bad"}.get(one.kind, "fair")
+        note = f" {html.escape(own.note)}" if own is not None and own.note else ""
+        rows.append([_name(label), value, interval, f'<span class="{tone}">{one.kind}</span>{note}'])
+    table = _table(["quantity", "value", "95 % profile interval", "by these data"], rows, right=(1, 2))
+    named = "".join(
+        f"<li>{_name(one.label)} = {one.value:.4g}, 95 % interval {html.escape(one.shown)}</li>"
+        for one in found.combinations
+    )
+    if named:
+        named = f"<p>Though single quantities are loose, the data determine</p><ul>{named}</ul>"
+    elif len(found.determined) < len(found.findings):
+        named = "<p>No product of powers of the loose quantities was found that the data determine.</p>"
+    words = (
+        '<p class="soft">How much worse the data are explained when one quantity is held and all others are at their '
+        "best; the interval holds what stays below the line.</p>"
+    )
+    drawn = ""
+    if profiles:
+        described = "deviance along every quantity"
+        drawn = (
+            f"{words}<figure>{inline(plots.profile_figure(list(profiles.values())), 'profile-', described)}</figure>"
+        )
+    more = _left_out(len(found.findings) - len(profiles), "fit.profile(name)", "quantities")
+    return _section("What the data determine", named + table + drawn + more)
+
+
+def _profiled(fit: Fit) -> tuple[Practical, dict[str, Profile]]:
+    """What is determined, and the profiles of as many unknowns as time allows."""
+    began = time.perf_counter()
+    found = fit.practical
+    profiles = dict(found.profiles)
+    for label in fit.labels[: plots.MOST_PANELS]:
+        if label not in profiles and time.perf_counter() - began < PROFILE_SECONDS:
+            profiles[label] = fit.profile(label)
+    return found, {label: profiles[label] for label in fit.labels if label in profiles}
+
+
+def _shown(interval: tuple[float, float], opened: tuple[bool, bool]) -> str:
+    low, high = (f"{end:.4g}" for end in interval)
+    if all(opened):
+        return "any value"
+    return f"below {high}" if opened[0] else f"above {low}" if opened[1] else f"[{low}, {high}]"
+
+
+def _budget(fit: Fit, smoothed: Mapping[tuple[str, str], Smoothed]) -> str:
+    """Where the raw algebraic estimate has its error from, in an experiment that was smoothed whole."""
+    known = {experiment for experiment, _ in smoothed}
+    own = next((e.name for e in fit.data.experiments if e.name in known), None)
+    if not fit.found or own is None:
+        return ""
+    try:
+        budget = replace(fit, smoothed=smoothed).error_budget(experiment=own)
+    except (ModelError, DataError):
+        return ""
+    rows = [[_name(label), *map(html.escape, rest)] for label, *rest in budget.table()]
+    heads = ["quantity", "value", "error by noise", "error by bias", "refined ± stderr", "the noise comes from"]
+    told = "".join(f"<p>{html.escape(_sentence(one))}</p>" for one in (budget.sentence, *budget.advice()))
+    where = f"<p class='soft'>At t = {budget.time:.4g}, before refinement, with the fit standing for the truth.</p>"
+    return _section("Error of the raw estimate", told + _table(heads, rows, right=(1, 2, 3, 4)) + where)
 
 
 def _solutions(fit: Fit) -> str:
@@ -294,8 +380,7 @@ def _fit_plots(fit: Fit, pairs: Sequence[Comparison]) -> str:
     return _section("Fit and data", f'{words}<div class="plots">{"".join(figures)}</div>{more}') if figures else ""
 
 
-def _derivative_plots(fit: Fit, pairs: Sequence[Comparison]) -> str:
-    smoothed = _smoothed(fit, pairs[:MOST_DERIVATIVES])
+def _derivative_plots(fit: Fit, pairs: Sequence[Comparison], smoothed: Mapping[tuple[str, str], Smoothed]) -> str:
     width = plots.NARROW if len(smoothed) > 1 else plots.WIDE
     figures = []
     for i, ((experiment, output), one) in enumerate(smoothed.items()):
@@ -327,8 +412,8 @@ def _smoothed(fit: Fit, pairs: Sequence[Comparison]) -> Mapping[tuple[str, str],
     return found
 
 
-def _left_out(count: int, where: str) -> str:
-    return f'<p class="soft">{count} more series are not shown here; see <code>{where}</code>.</p>' if count > 0 else ""
+def _left_out(count: int, where: str, what: str = "series") -> str:
+    return f'<p class="soft">{count} more {what} are not shown here; see <code>{where}</code>.</p>' if count > 0 else ""
 
 
 def _described(fit: Fit, pair: Comparison) -> str:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from odejet.result import Comparison, Fit
     from odejet.smooth import Smoothed
+    from odejet.uncertainty.profile import Profile
 
 INK, GRID, BLUE, GREY, RUST, PAPER = "#222222", "#e5e5e5", "#1f4e79", "#8d8d8d", "#b4531f", "#fefefe"
 """Words and axes, grid lines, the fit, measurements, what is compared with the fit, and empty ground."""
@@ -96,6 +97,17 @@ def _framed(width: float, height: float) -> Figure:
 
     figure = Figure(figsize=(width, height))
     figure.subplots_adjust(_MARGIN / width, 0.48 / height, 1 - 0.1 / width, 1 - 0.42 / height, hspace=0.16)
+    return figure
+
+
+def _grid(width: float, height: float, rows: int, columns: int) -> Figure:
+    """The same for a grid of panels with titles, whose heights have one scale."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(width, height))
+    inner = width - _MARGIN - 0.1, height - 0.4 - 0.3
+    gaps = 0.25 * columns / inner[0], 0.6 * rows / inner[1]
+    figure.subplots_adjust(_MARGIN / width, 0.4 / height, 1 - 0.1 / width, 1 - 0.3 / height, *gaps)
     return figure
 
 
@@ -234,6 +246,54 @@ def model_derivatives(
         inputs=input_jets(model, own.inputs, simulation.times, orders),
     )
     return simulation.times, series.output_derivatives[:, list(model.outputs).index(output), :, 0]
+
+
+# --- profiles ---------------------------------------------------------------------------------------------------------
+
+
+@_styled
+def profile_figure(profiles: Sequence[Profile]) -> Figure:
+    """The deviance along each quantity, its quantile and the interval it leaves; open ends run into the frame."""
+    shown = profiles[:MOST_PANELS]
+    columns = min(4, math.ceil(math.sqrt(len(shown))))
+    rows = math.ceil(len(shown) / columns)
+    figure = _grid(2.75 * columns if columns > 1 else NARROW, 2.1 * rows if columns > 1 else 3.2, rows, columns)
+    panels = list(figure.subplots(rows, columns, squeeze=False, sharey=True).flat)
+    for panel, one in zip(panels, shown, strict=False):
+        _draw_profile(panel, one)
+    for panel in panels[len(shown) :]:
+        panel.set_visible(False)
+    for panel in panels[: len(shown) : columns]:
+        panel.set_ylabel("deviance", fontsize=8)
+    return figure
+
+
+def _draw_profile(panel: Axes, one: Profile) -> None:
+    from scipy.interpolate import PchipInterpolator
+
+    phi, signed = one.scale.to(one.values), np.sqrt(one.deviances) * np.sign(one.values - one.estimate)
+    fine = np.linspace(phi[0], phi[-1], 200)
+    # The signed root is nearly straight, so that few points draw a smooth curve.
+    curve = PchipInterpolator(phi, signed)(fine) ** 2 if len(phi) > 2 and np.all(np.diff(phi) > 0) else None
+    low, high = one.interval()
+    inside = np.clip([low, high], one.values[0], one.values[-1])
+    panel.axvspan(inside[0], inside[1], color=BLUE, alpha=0.1, linewidth=0)
+    panel.axhline(one.quantile, color=RUST, linewidth=1.0, linestyle=(0, (4, 2)))
+    if curve is not None:
+        panel.plot(one.scale.back(fine), curve, color=BLUE, linewidth=1.4)
+    panel.plot(one.values, one.deviances, "o", color=BLUE, markersize=3, markeredgewidth=0)
+    panel.axvline(one.estimate, color=GREY, linewidth=0.8)
+    if one.scale.sign > 0 and one.values[-1] > 20 * one.values[0]:
+        panel.set_xscale("log")
+    else:
+        panel.locator_params(axis="x", nbins=4)
+    panel.set_ylim(-0.05 * one.quantile, 1.6 * one.quantile)
+    panel.set_title(
+        _short(one.label, 30)
+        + {(True, True): " (open)", (True, False): " (open below)"}.get(
+            one.open, " (open above)" if one.open[1] else ""
+        )
+    )
 
 
 # --- candidates, correlations, timings --------------------------------------------------------------------------------

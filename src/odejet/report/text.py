@@ -6,6 +6,10 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from odejet.errors import DataError
+from odejet.expressions import ModelError
+from odejet.uncertainty.practical import DETERMINED, UNDETERMINED, kind
+
 if TYPE_CHECKING:
     from odejet.result import Fit
     from odejet.statistics import OutputCheck
@@ -47,7 +51,14 @@ def row(fit: Fit, label: str) -> tuple[str, str, str, str, str]:
         bounded = f"[{ends[0]:.3g}, {ends[1]:.3g}]" if any(map(math.isfinite, ends)) else "any value"
         return label, f"{value:.3g}", "unknown", bounded, remark(fit, label)
     low, high = (digits(end, error) for end in fit.interval(label))
-    return label, digits(value, error), f"{error:#.2g}".removesuffix("."), f"[{low}, {high}]", remark(fit, label)
+    # Digits of what is not determined would say what nobody knows.
+    shown = roughly(value) if grade(fit, label) == UNDETERMINED else digits(value, error)
+    return label, shown, f"{error:#.2g}".removesuffix("."), f"[{low}, {high}]", remark(fit, label)
+
+
+def roughly(value: float) -> str:
+    """A value of which only the size means something."""
+    return f"≈ {float(f'{value:.1g}'):g}"
 
 
 def digits(value: float, error: float) -> str:
@@ -69,7 +80,28 @@ def remark(fit: Fit, label: str) -> str:
         notes.append("not determined")
     elif anywhere(fit, label):
         notes.append("anywhere in its bounds")
+    elif label not in fit.undetermined and not fit.at_bound(label) and grade(fit, label) not in ("", DETERMINED):
+        notes.append(grade(fit, label))
     return ", ".join(note for note in notes if note)
+
+
+def grade(fit: Fit, label: str) -> str:
+    """How well the data determine an unknown, by its interval; empty without a fit."""
+    if not fit.found:
+        return ""
+    value = float(fit.values[fit.labels.index(label)])
+    return kind(value, fit.interval(label))
+
+
+def combinations(fit: Fit) -> str:
+    """What the data determine of unknowns that they leave loose one by one."""
+    if not fit.found:
+        return ""
+    try:
+        known = fit.glance.combinations
+    except (ModelError, DataError):  # a file may hold values with which nothing can be simulated
+        return ""
+    return "; ".join(f"{one.label} = {one.value:.4g} {one.shown}" for one in known)
 
 
 def anywhere(fit: Fit, label: str) -> bool:
@@ -90,6 +122,8 @@ def notes(fit: Fit) -> dict[str, str]:
         told["not determined"] = f"{', '.join(fit.undetermined)}; other values of them give the same outputs"
     if fit.verdict is not None and fit.verdict.combinations:
         told["known in combination"] = ", ".join(fit.verdict.combinations)
+    if known := combinations(fit):
+        told["determined in combination"] = known
     if fit.found:
         told["noise"] = noise(fit)
     if math.isfinite(fit.chi_square):

@@ -1,4 +1,4 @@
-"""Uncertainty: how far the unknowns may be from their estimates, by the curvature of the likelihood at its optimum.
+"""Fisher: how far the unknowns may be from their estimates, by the curvature of the likelihood at its optimum.
 
 With J the Jacobian of the residuals in units of their noise, the Fisher information of the unknowns is J'J.  Its
 inverse is never formed: with the columns of J scaled to one, J = U S V', a small singular value is a direction in which
@@ -8,7 +8,9 @@ moves have an infinite standard error, not that of rounding.
     covariance = V S^-1 (U' C U) S^-1 V'
 
 C is the covariance of the residuals in the units in which they were fitted: one where the noise is known, and the noise
-that was found where it is not, so that plain least squares of outputs with different noise gets honest errors too.
+that was found where it is not, so that plain least squares of outputs with different noise gets honest errors too.  It
+is a sum over the outputs.  Where their noise was estimated, each with its own degrees of freedom, the variance of an
+unknown has those of Welch (1947) and Satterthwaite (1946), and intervals are wider by Student's t.
 """
 
 from __future__ import annotations
@@ -65,13 +67,20 @@ class Matrix:
         return "\n".join([head, *rows])
 
 
+class ByName(dict[str, Any]):
+    """Values by label, which also answers to the state's name of an initial state."""
+
+    def __missing__(self, name: str) -> Any:
+        return self[list(self)[find(list(self), name)]]
+
+
 @dataclass(frozen=True, eq=False)
 class Uncertainty:
     """What the data say of all unknowns together."""
 
     covariance: Matrix  # infinite variances of what is not determined, and NaN beside them
     directions: tuple[Mapping[str, float], ...]  # ways to move the unknowns that change no output; largest part is one
-    freedom: float  # degrees of freedom of the noise that was estimated; infinite where it is known
+    freedom: Mapping[str, float]  # degrees of freedom of each variance, by label; infinite where the noise is known
 
     @property
     def stderr(self) -> dict[str, float]:
@@ -93,13 +102,89 @@ def fisher(misfit: Misfit, refined: Refined, check: FitCheck) -> Uncertainty:
     if not len(refined.residuals):
         nothing = np.full((n, n), math.nan)
         np.fill_diagonal(nothing, math.inf)
-        return Uncertainty(Matrix(labels, nothing), (), math.inf)
+        return Uncertainty(Matrix(labels, nothing), (), dict.fromkeys(labels, math.inf))
+    known = information(misfit, refined, check)
+    directions = tuple(dict(zip(labels, row.tolist(), strict=True)) for row in _scaled(known.null))
+    freedom = dict(zip(labels, known.freedom(np.eye(n)).tolist(), strict=True))
+    return Uncertainty(Matrix(labels, known.covariance), directions, freedom)
+
+
+@dataclass(frozen=True, eq=False)
+class Information:
+    """What the data say of all unknowns and of anything that is made of them."""
+
+    roots: tuple[np.ndarray, ...]  # a square root of what each output's noise adds to the covariance of the unknowns
+    null: np.ndarray  # in rows, directions of which nothing is known
+    sizes: np.ndarray  # of the columns of the Jacobian: a move of one over this size is one unit of residual
+    freedoms: np.ndarray  # of the noise of each output; infinite where it is known
+    ratios: np.ndarray  # measurements per degree of freedom of each output
+
+    @property
+    def covariance(self) -> np.ndarray:
+        """Of the unknowns: infinite variances of what is not determined, and NaN beside them."""
+        values = sum((root.T @ root for root in self.roots), np.zeros((len(self.sizes),) * 2))
+        moved = self.moved(np.eye(len(self.sizes)))
+        values[moved, :] = math.nan
+        values[:, moved] = math.nan
+        values[moved, moved] = math.inf
+        return values
+
+    def moved(self, gradients: np.ndarray) -> np.ndarray:
+        """Which quantities, by their gradients in rows, change along a direction of which nothing is known."""
+        if not len(self.null):
+            return np.zeros(len(gradients), dtype=bool)
+        # On the scale of the Jacobian's columns both have unit length.
+        directions = np.linalg.qr((self.null * self.sizes).T)[0]
+        scaled = gradients / self.sizes
+        lengths = np.maximum(np.sqrt((scaled**2).sum(axis=1)), 1e-300)
+        return np.sqrt(((scaled @ directions) ** 2).sum(axis=1)) > _MOVED * lengths
+
+    def parts(self, gradients: np.ndarray) -> np.ndarray:
+        """What each output (columns) adds to the variance of each quantity (rows)."""
+        return np.array([((gradients @ root.T) ** 2).sum(axis=1) for root in self.roots]).T
+
+    def stderr(self, gradients: np.ndarray) -> np.ndarray:
+        return np.where(self.moved(gradients), math.inf, np.sqrt(self.parts(gradients).sum(axis=1)))
+
+    def freedom(self, gradients: np.ndarray) -> np.ndarray:
+        """Degrees of freedom of each variance: (sum_j v_j)^2 / sum_j (v_j^2 / nu_j), infinite for known noise."""
+        shares = self._shares(gradients)
+        with np.errstate(divide="ignore"):
+            return 1 / np.maximum((shares**2 / self.freedoms).sum(axis=1), 0.0)
+
+    def ratio(self, gradients: np.ndarray) -> np.ndarray:
+        """Measurements per degree of freedom, as they enter the variance of each quantity."""
+        return self._shares(gradients) @ self.ratios
+
+    def _shares(self, gradients: np.ndarray) -> np.ndarray:
+        parts = self.parts(gradients)
+        total = parts.sum(axis=1, keepdims=True)
+        even = np.full(parts.shape, 1 / max(parts.shape[1], 1))
+        return np.where(total > 0, parts / np.where(total > 0, total, 1.0), even)
+
+
+def information(misfit: Misfit, refined: Refined, check: FitCheck, free: np.ndarray | None = None) -> Information:
+    """What the data say around an optimum, its residuals judged by `check`; all but the `free` unknowns are known."""
     inflation = noise_inflation(misfit, refined, check)
-    values, null = covariance(refined.jacobian, misfit.row_levels(inflation))
-    directions = tuple(dict(zip(labels, row.tolist(), strict=True)) for row in _scaled(null))
     estimated = misfit.estimated if misfit.weighted else np.ones(len(misfit.outputs), dtype=bool)
-    freedom = sum(output.freedom for output, own in zip(check.outputs, estimated, strict=True) if own)
-    return Uncertainty(Matrix(labels, values), directions, max(freedom, 1.0) if estimated.any() else math.inf)
+    freedoms = np.array([max(output.freedom, 1.0) for output in check.outputs])
+    # An output of few points takes its noise from all of them, and their degrees of freedom with it.
+    freedoms = np.where(misfit.counts >= FEWEST, freedoms, float(freedoms[estimated].sum()))
+    freedoms = np.where(estimated, freedoms, math.inf)
+    ratios = inflation**2 if misfit.weighted else np.ones(len(freedoms))
+    free = np.ones(len(refined.z), dtype=bool) if free is None else free
+    parts = _inverse(refined.jacobian[:, free], misfit.row_levels(inflation))
+    roots = tuple(_widened(_root(parts, rows), free) for rows in misfit.groups)
+    sizes = np.ones(len(free))
+    sizes[free] = 1 / parts.units
+    return Information(roots, _widened(parts.null * parts.units, free), sizes, freedoms, ratios)
+
+
+def _widened(rows: np.ndarray, free: np.ndarray) -> np.ndarray:
+    """Rows for the free unknowns, with zeros for the others."""
+    wide = np.zeros((len(rows), len(free)))
+    wide[:, free] = rows
+    return wide
 
 
 def held_labels(refined: Refined, stderr: Mapping[str, float], bounds: Mapping[str, tuple[float, float]]) -> list[str]:
@@ -140,21 +225,35 @@ def covariance(jacobian: np.ndarray, sds: np.ndarray) -> tuple[np.ndarray, np.nd
 
     Unknowns that those directions move get infinite variances and no covariances.
     """
+    parts = _inverse(jacobian, sds)
+    rows, nothing = slice(0, len(jacobian)), np.zeros(1)
+    known = Information((_root(parts, rows),), parts.null * parts.units, 1 / parts.units, nothing, nothing)
+    return known.covariance, known.null
+
+
+@dataclass(frozen=True)
+class _Inverse:
+    """A pseudo-inverse in parts: the transpose of V S^-1 U' C^(1/2) is `spread @ known * units`."""
+
+    spread: np.ndarray
+    known: np.ndarray
+    units: np.ndarray
+    null: np.ndarray
+
+
+def _inverse(jacobian: np.ndarray, sds: np.ndarray) -> _Inverse:
     n = jacobian.shape[1]
     sizes = np.sqrt((jacobian**2).sum(axis=0))
     units = np.where(sizes > 0, 1 / np.where(sizes > 0, sizes, 1.0), 1.0)
     u, s, vt = np.linalg.svd(jacobian * units, full_matrices=False)
     rank = int(np.count_nonzero(s > RANK * s.max(initial=0.0)))
-    known, null = vt[:rank], _complement(vt[:rank], n)
     spread = (u[:, :rank] * sds[:, None]) / s[:rank]
-    # The square root of the covariance, so that variances are sums of squares and never negative.
-    root = np.linalg.qr(spread, mode="r") @ known * units
-    values = root.T @ root
-    moved = np.sqrt((null**2).sum(axis=0)) > _MOVED
-    values[moved, :] = math.nan
-    values[:, moved] = math.nan
-    values[moved, moved] = math.inf
-    return values, _sparse(null) * units
+    return _Inverse(spread, vt[:rank], units, _sparse(_complement(vt[:rank], n)))
+
+
+def _root(parts: _Inverse, rows: slice) -> np.ndarray:
+    """The square root of a covariance from some of the residuals, so that variances are sums of squares."""
+    return np.asarray(np.linalg.qr(parts.spread[rows], mode="r") @ parts.known * parts.units)
 
 
 def _complement(rows: np.ndarray, n: int) -> np.ndarray:

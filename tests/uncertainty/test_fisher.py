@@ -8,10 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from odejet import Data, simulate
+from odejet import Data, Model, simulate
 from odejet.misfit import Misfit
 from odejet.uncertainty import Matrix, covariance, find, interval, quantile
 from tests import zoo
+from tests.fits import predators, refined_fit
 
 # Verdicts are for generic inputs, which those written with the models need not be.  Two models grow without bound from
 # most values, and the weakest direction of one (2e-13 of the strongest) is beyond doubles.
@@ -111,3 +112,39 @@ def test_names_of_matrices():
     np.testing.assert_array_equal(np.asarray(matrix), matrix.values)
     with pytest.raises(KeyError, match="did you mean 'k1'"):
         find(matrix.labels, "k2")
+
+
+def test_each_unknown_has_the_degrees_of_freedom_of_the_outputs_that_tell_it():
+    """Two lines that share nothing: one with few points, one with many."""
+    model = Model({"u": "a + 0*u", "v": "b + 0*v"}, {"y1": "u", "y2": "v"})
+    rng, few, many = np.random.default_rng(4), np.linspace(0, 1, 12), np.linspace(0, 1, 300)
+    data = Data(None, {"y1": (few, few + 0.1 * rng.normal(size=12)), "y2": (many, many + rng.normal(size=300))})
+    fit = refined_fit(model, data, [0.1, 0.1, 1.0, 1.0])
+    assert fit.uncertainty.freedom == pytest.approx({"u(0)": 10, "a": 10, "v(0)": 298, "b": 298}, rel=1e-6)
+    line = stats.linregress(few, data.experiments[0].outputs["y1"].values)
+    assert fit.stderr["a"] == pytest.approx(line.stderr, rel=1e-6)
+    reach = stats.t.ppf(0.975, 10) * line.stderr
+    assert fit.interval("a") == pytest.approx((line.slope - reach, line.slope + reach), rel=1e-6)
+    known = refined_fit(model, data, [0.1, 0.1, 1.0, 1.0], noise={"y1": 0.1, "y2": 1.0})
+    assert set(known.uncertainty.freedom.values()) == {math.inf}
+
+
+def test_an_expression_has_the_error_of_its_gradient():
+    fit = predators()
+    low, high = fit.interval("k1/k2")
+    j = np.array([0, 0, 1 / fit.parameters["k2"], -fit.parameters["k1"] / fit.parameters["k2"] ** 2, 0])
+    sd = math.sqrt(j @ fit.covariance.values @ j)
+    ratio = fit.parameters["k1"] / fit.parameters["k2"]
+    reach = stats.t.ppf(0.975, fit.uncertainty.freedom["k1"]) * sd / ratio
+    assert (low, high) == pytest.approx((ratio * math.exp(-reach), ratio * math.exp(reach)), rel=1e-6)
+
+
+def test_an_expression_of_what_is_lost_can_be_known():
+    """Only the sum of two rates acts."""
+    times = np.linspace(0, 3, 60)
+    values = 2 * np.exp(-0.8 * times) + 0.01 * np.random.default_rng(1).normal(size=60)
+    fit = refined_fit(Model({"x": "-(a + b)*x"}, {"y": "x"}), Data(times, {"y": values}), [2, 0.3, 0.5])
+    assert fit.undetermined == ("a", "b")
+    low, high = fit.interval("a + b")
+    assert low < 0.8 < high < 1.05 * low
+    assert math.isinf(fit.interval("a - b")[1])

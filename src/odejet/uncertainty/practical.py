@@ -1,0 +1,172 @@
+"""Practical: what the data at hand determine, whatever the model would allow with perfect data.
+
+    determined          the 95 % interval ends within a quarter of the value to either side
+    weakly determined   it ends, within a factor of ten, or the sign is not known
+    undetermined        it does not end, or farther away than that
+
+An interval from the curvature is believed if it is narrow; every other one is found by a profile.  Where unknowns are
+loose, products of their powers or sums may be determined all the same; those that are, a profile having confirmed it,
+are named, so that the answer is the compound and not its factors.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from odejet.uncertainty.combinations import Form, proposals, sharpest
+from odejet.uncertainty.likelihood import Likelihood
+from odejet.uncertainty.profile import Profile, profile
+
+if TYPE_CHECKING:
+    from odejet.result import Fit
+
+DETERMINED, WEAK, UNDETERMINED = "determined", "weakly determined", "undetermined"
+
+NARROW, WIDE = 1.25, 10.0
+"""Factors between the value and an end of its interval that are still determined, and still weakly so."""
+
+PRECISIONS = (0.05, 0.1)
+"""Sds of the logarithm of a combination that is worth naming; the second if there is none with the first."""
+
+MOST, TRIED = 3, 6
+"""Combinations that are named, and that are looked at."""
+
+SECONDS, LEAST_SECONDS, QUICK = 20.0, 3.0, 2.0
+"""What all profiles together may take, what is left for combinations in any case, and what those of a glance may."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One quantity with its interval, where that came from, and what it amounts to."""
+
+    label: str
+    value: float
+    interval: tuple[float, float]
+    kind: str
+    method: str  # "fisher" or "profile"
+    open: tuple[bool, bool] = (False, False)
+
+    @property
+    def shown(self) -> str:
+        """The interval as text, an open end as an inequality."""
+        low, high = self.interval
+        match self.open:
+            case (True, True):
+                return "any value"
+            case (True, False):
+                return f"below {high:.3g}"
+            case (False, True):
+                return f"above {low:.3g}"
+        return f"[{low:.4g}, {high:.4g}]"
+
+
+@dataclass(frozen=True, eq=False)
+class Practical:
+    """What is known of every unknown, and which combinations of loose ones are known."""
+
+    findings: Mapping[str, Finding]
+    combinations: tuple[Finding, ...]
+    profiles: Mapping[str, Profile]  # those that were needed
+
+    def of(self, kind: str) -> tuple[str, ...]:
+        """Labels of one kind."""
+        return tuple(label for label, finding in self.findings.items() if finding.kind == kind)
+
+    @property
+    def determined(self) -> tuple[str, ...]:
+        return self.of(DETERMINED)
+
+    @property
+    def weak(self) -> tuple[str, ...]:
+        return self.of(WEAK)
+
+    @property
+    def undetermined(self) -> tuple[str, ...]:
+        return self.of(UNDETERMINED)
+
+    def __repr__(self) -> str:
+        lines = [f"{one.label} = {one.value:.4g} {one.shown}: {one.kind}" for one in self.findings.values()]
+        lines += [f"{one.label} = {one.value:.4g} {one.shown}" for one in self.combinations]
+        return "\n".join(lines)
+
+
+def kind(value: float, interval: tuple[float, float], opened: tuple[bool, bool] = (False, False)) -> str:
+    """What an interval amounts to."""
+    low, high = interval
+    if any(opened) or not (math.isfinite(low) and math.isfinite(high)):
+        return UNDETERMINED
+    if low * high <= 0:
+        return WEAK if max(abs(low), abs(high)) <= WIDE * abs(value) or low == high else UNDETERMINED
+    reach = max(high / value, value / low) if value > 0 else max(low / value, value / high)
+    return DETERMINED if reach <= NARROW else WEAK if reach <= WIDE else UNDETERMINED
+
+
+def practical(fit: Fit, level: float = 0.95, seconds: float = SECONDS, profiled: bool = True) -> Practical:
+    """All unknowns of a fit judged, and combinations of those that are loose.
+
+    Without `profiled` the unknowns are judged by curvature alone, and profiles only confirm combinations.
+    """
+    deadline = time.perf_counter() + seconds
+    findings: dict[str, Finding] = {}
+    profiles: dict[str, Profile] = {}
+    for label, value in zip(fit.labels, fit.values.tolist(), strict=True):
+        ends = fit.interval(label, level)
+        judged = Finding(label, value, ends, kind(value, ends), "fisher")
+        left = deadline - time.perf_counter()
+        if profiled and judged.kind != DETERMINED and fit.weights == "likelihood" and left > 0:
+            profiles[label] = profile(fit.likelihood, label, level, left)
+            judged = _profiled(profiles[label])
+        findings[label] = judged
+    loose = any(finding.kind != DETERMINED for finding in findings.values())
+    if profiled:
+        deadline = max(deadline, time.perf_counter() + LEAST_SECONDS)
+    named = _combined(fit, level, deadline) if loose else []
+    return Practical(findings, tuple(named), profiles)
+
+
+def _profiled(found: Profile) -> Finding:
+    ends = found.interval()
+    judged = kind(found.estimate, ends, found.open)
+    return Finding(found.label, found.estimate, ends, judged, "profile", found.open)
+
+
+def _combined(fit: Fit, level: float, deadline: float) -> list[Finding]:
+    """Combinations of loose unknowns that a profile confirms."""
+    if fit.weights != "likelihood":
+        return []
+    names, likelihood = _names(fit), fit.likelihood
+    usable = [i for i, name in enumerate(names) if name]
+    confirmed: list[Finding] = []
+    for forms in _proposed(fit, likelihood, usable):
+        for form in forms[:TRIED]:
+            left = deadline - time.perf_counter()
+            if len(confirmed) == MOST or left <= 0:
+                break
+            judged = _profiled(profile(likelihood, form.text(names), level, left))
+            if judged.kind == DETERMINED:
+                confirmed.append(judged)
+        if confirmed:
+            break
+    return confirmed
+
+
+def _proposed(fit: Fit, likelihood: Likelihood, usable: list[int]) -> Iterator[list[Form]]:
+    """Combinations with loose parts, the precise ones first; then products sharper than their factors."""
+    z, held = likelihood.optimum.z, likelihood.optimum.held
+    alike = [unknown.experiment for unknown in fit.unknowns]
+    for precision in PRECISIONS:
+        yield proposals(likelihood.information, z, usable, precision, alike)
+    if held.any():
+        free = [i for i in usable if not held[i]]
+        yield proposals(likelihood.inner_information, z, free, PRECISIONS[0], alike)
+    yield sharpest(likelihood.inner_information, z, [i for i in usable if not held[i]], PRECISIONS[0])
+
+
+def _names(fit: Fit) -> list[str]:
+    """How each unknown is written in an expression; empty where several experiments share the name."""
+    several = len(fit.data.experiments) > 1
+    return ["" if several and unknown.experiment is not None else unknown.name for unknown in fit.unknowns]

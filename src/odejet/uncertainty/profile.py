@@ -1,0 +1,406 @@
+"""Profile: the likelihood along a quantity, with everything else at its best for every value of it.
+
+    deviance(c) = 2 min { cost(z) : g(z) = c } - 2 cost(optimum)
+
+The noise levels that are not known are among everything else.  The interval holds the values whose deviance is below
+the quantile of chi-square; where the noise was estimated from N measurements with nu degrees of freedom, the quantile
+is that of a linear model, N log(1 + t^2 / nu) with Student's t.  It needs no curvature: it may be lopsided, and where
+the deviance never rises enough it has no end.
+
+From the optimum the quantity walks outward in both directions, on a logarithmic scale if it keeps its sign.  The root
+of the deviance is nearly linear in the distance, which tells the next step and, at the end, the crossing.  Every start
+is predicted from the last two points, so that two or three evaluations find the next optimum.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from dataclasses import dataclass
+from enum import Enum
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from odejet.coordinates import HIGHEST
+from odejet.expressions import ModelError
+from odejet.smooth.threads import one_thread
+from odejet.uncertainty.fisher import quantile
+from odejet.uncertainty.likelihood import Likelihood
+from odejet.uncertainty.quantities import Quantity
+
+if TYPE_CHECKING:
+    import matplotlib.figure
+    import pandas
+
+SECONDS = 30.0
+"""What the profile of one quantity may take."""
+
+BETTER = 0.05
+"""A profile that finds a likelihood higher by more than this (in the deviance) has found a better optimum."""
+
+_FIRST_SHARE = 0.5  # of the crossing: where the first step aims
+_FIRST_LONGEST, _LONGEST_STEP = 0.5, 3.0  # on the scale of the walk
+_SHORTEST_STEP = 1e-9
+_FARTHEST = math.log(1e6)  # a quantity that may be so many times larger or smaller has no end
+_GROWTH = 3.0  # of a step from one to the next
+_SURPRISE, _ROOM = 1.5, 0.4  # a root larger than so many times the expected one and this is not believed yet
+_DOUBTS = 4  # how often in a row
+_BACK = 0.35  # what is left of a step that was not believed, or led nowhere
+_CLOSE = 0.02  # of the crossing: near enough for interpolation
+_MOST_POINTS = 60
+_CLOSINGS = 8
+_RANK = 1e-9
+_EVALUATIONS = 40  # of a held optimum; one that is not found by then is better approached from nearer
+
+
+class End(Enum):
+    """How one side of a profile ended, as words."""
+
+    CLOSED = "the deviance rises above the quantile"
+    BOUND = "it is still below the quantile at the bound"
+    FAR = "it is still below the quantile where the search ends"
+    UNREACHED = "no values beyond can be simulated within the bounds"
+    TIME = "the time limit was reached"
+
+
+@dataclass(frozen=True)
+class Scale:
+    """The scale of a walk: logarithmic with a sign, or that of asinh in some unit."""
+
+    sign: float
+    unit: float
+
+    def to(self, value: float | np.ndarray) -> Any:
+        with np.errstate(divide="ignore"):
+            return self.sign * np.log(np.abs(value)) if self.sign else np.arcsinh(np.asarray(value) / self.unit)
+
+    def back(self, phi: float | np.ndarray) -> Any:
+        with np.errstate(over="ignore"):
+            return self.sign * np.exp(self.sign * np.asarray(phi)) if self.sign else self.unit * np.sinh(phi)
+
+    def slope(self, value: float) -> float:
+        """d value / d phi."""
+        return abs(value) if self.sign else math.hypot(value, self.unit)
+
+
+@dataclass(frozen=True)
+class Point:
+    """An optimum with the quantity held: where, the root of its deviance, and all unknowns."""
+
+    phi: float
+    root: float
+    z: np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class Profile:
+    """The deviance along a quantity; values rise, and the deviance is zero at the estimate."""
+
+    label: str
+    labels: tuple[str, ...]  # of the unknowns
+    scale: Scale
+    values: np.ndarray
+    deviances: np.ndarray
+    unknowns: np.ndarray  # all of them at every value
+    estimate: float
+    ends: tuple[End, End]
+    level: float  # up to which it was followed
+    freedom: float  # of the noise
+    ratio: float  # measurements per degree of freedom
+    bounds: tuple[float, float]
+    note: str = ""
+    seconds: float = 0.0
+
+    @property
+    def quantile(self) -> float:
+        """The deviance at the ends of the interval."""
+        return deviance_quantile(self.level, self.freedom, self.ratio)
+
+    @property
+    def open(self) -> tuple[bool, bool]:
+        """Whether the interval has no lower end, and no upper one."""
+        return self.ends[0] is not End.CLOSED, self.ends[1] is not End.CLOSED
+
+    def interval(self, level: float | None = None) -> tuple[float, float]:
+        """The interval of a level up to that of the profile; an open end is the bound, or infinite."""
+        level = self.level if level is None else level
+        if not 0 < level <= self.level:
+            raise ModelError(f"the profile reaches a level of {self.level:g}, not {level:g}; profile it again with it")
+        wanted = math.sqrt(deviance_quantile(level, self.freedom, self.ratio))
+        low, high = (self._crossing(side, wanted) for side in (-1, 1))
+        return (self.bounds[0] if low is None else low), (self.bounds[1] if high is None else high)
+
+    def _crossing(self, side: int, wanted: float) -> float | None:
+        """Where the root of the deviance reaches a value on one side; None if it does not."""
+        chosen = self.values * side >= self.estimate * side
+        order = np.argsort(self.values[chosen] * side)
+        phi, root = self.scale.to(self.values[chosen][order]), np.sqrt(self.deviances[chosen][order])
+        beyond = np.flatnonzero(root >= wanted * (1 - 1e-9))
+        if not len(beyond):
+            return None
+        i = int(beyond[0])
+        if i == 0:
+            return self.estimate
+        share = (wanted - root[i - 1]) / (root[i] - root[i - 1])
+        return float(self.scale.back(phi[i - 1] + min(share, 1.0) * (phi[i] - phi[i - 1])))
+
+    def to_dataframe(self) -> pandas.DataFrame:
+        """One row per value: the quantity, its deviance, and what the unknowns are there."""
+        import pandas
+
+        table = {"value": self.values, "deviance": self.deviances}
+        return pandas.DataFrame(table | dict(zip(self.labels, self.unknowns.T, strict=True)))
+
+    def plot(self) -> matplotlib.figure.Figure:
+        """The deviance over the quantity, with the interval."""
+        from odejet.report.plots import profile_figure
+
+        return profile_figure([self])
+
+    @property
+    def sentence(self) -> str:
+        """The interval in words."""
+        low, high = self.interval()
+        told = {
+            (False, False): f"between {low:.4g} and {high:.4g}",
+            (True, False): f"below {high:.4g}, no lower end",
+            (False, True): f"above {low:.4g}, no upper end",
+            (True, True): "any value",
+        }[self.open]
+        return f"{self.label}: {told} ({100 * self.level:g} %){f'; {self.note}' if self.note else ''}"
+
+    def __repr__(self) -> str:
+        return f"Profile of {self.sentence}, {len(self.values)} points"
+
+
+def deviance_quantile(level: float, freedom: float, ratio: float) -> float:
+    """The deviance that a true value stays below with this probability.
+
+    For a linear model with one noise level the deviance is N log(1 + t^2 / nu) with Student's t, exactly; with ratio =
+    N / nu this becomes chi-square as nu grows.
+    """
+    if not 0 < level < 1:
+        raise ModelError(f"the level of an interval is a probability between 0 and 1, such as 0.95, not {level:g}")
+    t = quantile(level, freedom)
+    return t * t if math.isinf(freedom) else ratio * freedom * math.log1p(t * t / freedom)
+
+
+@one_thread()
+def profile(likelihood: Likelihood, text: str, level: float = 0.95, seconds: float = SECONDS) -> Profile:
+    """Follow the likelihood along an unknown or an expression until it leaves the interval of a level."""
+    if not likelihood.misfit.weighted:
+        raise ModelError(
+            "a profile needs the likelihood, and this fit is of plain squares; fit with weights='likelihood'"
+        )
+    begin = time.perf_counter()
+    asked = likelihood.quantity(text)
+    walk = _Walk(likelihood, asked, level, begin + seconds)
+    below, low_end = walk.side(-1)
+    above, high_end = walk.side(1)
+    points = [*below[::-1], walk.origin, *above]
+    roots = np.array([point.root for point in points])
+    values = np.array([walk.value(point.phi) for point in points])
+    values[len(below)] = walk.estimate
+    low, high = walk.bounds
+    return Profile(
+        label=asked.label,
+        labels=likelihood.misfit.labels,
+        scale=walk.scale,
+        values=values,
+        deviances=roots**2,
+        unknowns=np.array([point.z for point in points]),
+        estimate=walk.estimate,
+        ends=(low_end, high_end),
+        level=level,
+        freedom=walk.freedom,
+        ratio=walk.ratio,
+        bounds=(low, high),
+        note=walk.note,
+        seconds=time.perf_counter() - begin,
+    )
+
+
+class _Walk:
+    """The way from the optimum outward, along one quantity."""
+
+    def __init__(self, likelihood: Likelihood, asked: Quantity, level: float, deadline: float) -> None:
+        self.likelihood, self.asked, self.deadline = likelihood, asked, deadline
+        self.best, frame = likelihood.optimum, likelihood.frame
+        self.estimate, gradient = asked.at(self.best.z)
+        if not math.isfinite(self.estimate):
+            raise ModelError(f"'{asked.label}' has no value at the optimum; ask for another expression")
+        known = likelihood.information
+        self.freedom, self.ratio = float(known.freedom(gradient[None])[0]), float(known.ratio(gradient[None])[0])
+        self.crossing = math.sqrt(deviance_quantile(level, self.freedom, self.ratio))
+        self.scale, self.ends, self.bounds = self._scaled()
+        self.origin = Point(float(self.scale.to(self.estimate)), 0.0, self.best.z)
+        self.sd, self.towards = self._tangent(gradient * frame.slopes(self.best.z) / self.scale.slope(self.estimate))
+        self.note = ""
+
+    def _scaled(self) -> tuple[Scale, tuple[float, float], tuple[float, float]]:
+        """The scale of the walk, its ends there, and the bounds of the quantity."""
+        frame, place = self.likelihood.frame, self.asked.place
+        if place is not None:
+            scale = Scale(float(frame.signs[place]), float(frame.units[place]))
+            low, high = float(frame.low[place]), float(frame.high[place])
+            here = float(scale.to(self.estimate))
+            ends = max(float(frame.box[0][place]), here - _FARTHEST), min(float(frame.box[1][place]), here + _FARTHEST)
+            return scale, ends, _as_given(low, high, scale.sign)
+        keeps = self.asked.keeps_sign(frame.signs) and self.estimate != 0
+        scale = Scale(math.copysign(1.0, self.estimate) if keeps else 0.0, abs(self.estimate) or 1.0)
+        signed = {1.0: (0.0, math.inf), -1.0: (-math.inf, 0.0), 0.0: (-math.inf, math.inf)}
+        here = float(scale.to(self.estimate))
+        return scale, (here - _FARTHEST, here + _FARTHEST), signed[scale.sign]
+
+    def _tangent(self, gradient: np.ndarray) -> tuple[float, np.ndarray]:
+        """The sd of the quantity on the scale of the walk, and how all unknowns move for a unit move of it: by
+        regression, those on a bound staying there."""
+        free = ~self.best.held
+        if self.asked.place is not None:
+            free[self.asked.place] = True
+        jacobian = self.best.jacobian * self.likelihood.frame.slopes(self.best.z) * free
+        _, sizes, vt = np.linalg.svd(jacobian, full_matrices=False)
+        kept = sizes > _RANK * sizes.max(initial=0.0)
+        root = vt[kept] / sizes[kept, None]
+        along = root @ gradient
+        variance = float(along @ along)
+        if not (variance > 0 and math.isfinite(variance)):
+            return math.inf, np.zeros(len(gradient))
+        return math.sqrt(variance), root.T @ along / variance
+
+    def value(self, phi: float) -> float:
+        return float(self.scale.back(phi))
+
+    def side(self, sign: int) -> tuple[list[Point], End]:
+        """Points on one side, outward, and why there are no more."""
+        points = [self.origin]
+        limit = self.ends[0] if sign < 0 else self.ends[1]
+        step, doubts = self.first_step(), 0
+        while len(points) < _MOST_POINTS:
+            here = points[-1]
+            phi = here.phi + sign * min(step, max(sign * (limit - here.phi), 0.0))
+            if abs(phi - here.phi) < _SHORTEST_STEP * max(1.0, abs(phi)):
+                return points[1:], End.FAR if abs(phi - self.origin.phi) > 0.999 * _FARTHEST else End.BOUND
+            if time.perf_counter() > self.deadline:
+                return points[1:], End.TIME
+            found = self.reach(phi, points)
+            if found is None:
+                step *= _BACK
+                if step < 1e-3 * max(_FIRST_LONGEST, abs(here.phi - self.origin.phi)):
+                    return points[1:], End.UNREACHED
+            elif self.surprising(found, points) and doubts < _DOUBTS:
+                # A valley that bends, or another valley: nearer, one can tell.
+                step, doubts = _BACK * step, doubts + 1
+            elif found.root >= self.crossing:
+                points.append(found)
+                return self.closed(points), End.CLOSED
+            else:
+                doubts = 0
+                points = self.straightened([*points, found])
+                step = self.next_step(points)
+        return points[1:], End.FAR
+
+    def first_step(self) -> float:
+        step = min(_FIRST_SHARE * self.crossing * self.sd, _FIRST_LONGEST)
+        return step if step > 0 else _FIRST_LONGEST
+
+    def surprising(self, found: Point, points: list[Point]) -> bool:
+        """Whether the deviance has risen beyond the crossing and faster than its beginning tells."""
+        here = points[-1]
+        slope = 1 / self.sd
+        if len(points) > 1:
+            slope = (here.root - points[-2].root) / abs(here.phi - points[-2].phi)
+        expected = here.root + max(slope, 0.0) * abs(found.phi - here.phi)
+        return found.root > max(self.crossing, _SURPRISE * expected + _ROOM)
+
+    def straightened(self, points: list[Point]) -> list[Point]:
+        """Points that a later one shows to be too high are found again from there."""
+        for i in range(len(points) - 2, 0, -1):
+            if points[i].root <= points[i + 1].root + _CLOSE * self.crossing:
+                break
+            again = self.optimum(points[i].phi, points[i + 1].z)
+            if again is None or again.root >= points[i].root:
+                break
+            points[i] = again
+        return points
+
+    def next_step(self, points: list[Point]) -> float:
+        """A step that leads a little beyond the crossing, if the root of the deviance goes on as it did."""
+        before, here = points[-2], points[-1]
+        step = abs(here.phi - before.phi)
+        slope = (here.root - before.root) / step
+        wanted = (1.01 * self.crossing - here.root) / slope if slope > 0 else math.inf
+        return min(max(wanted, 0.05 * step), _GROWTH * step, _LONGEST_STEP)
+
+    def closed(self, points: list[Point]) -> list[Point]:
+        """Points until one is close enough to the crossing."""
+        inner, outer = points[-2], points[-1]
+        trail = points[:-1]
+        for _ in range(_CLOSINGS):
+            if min(outer.root - self.crossing, self.crossing - inner.root) <= _CLOSE * self.crossing:
+                break
+            phi = self._interpolated(trail, outer)
+            found = self.reach(phi, trail, outer)
+            if found is None:
+                break
+            if found.root >= self.crossing:
+                outer = found
+            else:
+                inner = found
+                trail.append(found)
+        return [*trail[1:], outer]
+
+    def _interpolated(self, trail: list[Point], outer: Point) -> float:
+        """Where the root of the deviance should be at the crossing, by a parabola through three points if it rises."""
+        inner = trail[-1]
+        line = inner.phi + (self.crossing - inner.root) / (outer.root - inner.root) * (outer.phi - inner.phi)
+        if len(trail) < 2:
+            return line
+        known = [trail[-2], inner, outer]
+        roots = np.array([point.root for point in known])
+        if np.any(np.diff(roots) <= 0):
+            return line
+        curve = float(np.polyval(np.polyfit(roots, [p.phi - inner.phi for p in known], 2), self.crossing)) + inner.phi
+        between = min(inner.phi, outer.phi) < curve < max(inner.phi, outer.phi)
+        return curve if between else line
+
+    def reach(self, phi: float, points: list[Point], beyond: Point | None = None) -> Point | None:
+        """The optimum with the quantity held, started from where the points lead; None where none can be simulated."""
+        for start in self.starts(phi, points, beyond):
+            found = self.optimum(phi, start)
+            if found is not None:
+                return found
+        return None
+
+    def optimum(self, phi: float, start: np.ndarray) -> Point | None:
+        value, left = self.value(phi), max(self.deadline - time.perf_counter(), 0.01)
+        found = self.likelihood.hold(self.asked, value, start, left, _EVALUATIONS)
+        if found is None:
+            return None
+        deviance = 2 * (found.cost - self.best.cost)
+        if deviance < -BETTER:
+            self.note = "values were found that explain the data better than the fit: fit again with more effort"
+        return Point(phi, math.sqrt(max(deviance, 0.0)), self.likelihood.whole(self.asked, value, start, found))
+
+    def starts(self, phi: float, points: list[Point], beyond: Point | None) -> list[np.ndarray]:
+        """The prediction from the points on both sides, or from the last two; then the last point itself."""
+        frame = self.likelihood.frame
+        here = points[-1]
+        theta, slope = frame.to(here.z), self.towards
+        other = beyond if beyond is not None else points[-2] if len(points) > 1 else None
+        if other is not None and other.phi != here.phi:
+            slope = (theta - frame.to(other.z)) / (here.phi - other.phi)
+        low, high = frame.box
+        moved = np.clip(theta + (phi - here.phi) * np.where(np.isfinite(slope), slope, 0.0), low, high)
+        return [frame.back(moved), here.z]
+
+
+def _as_given(low: float, high: float, sign: float) -> tuple[float, float]:
+    """The bounds of an unknown without the ends that a search needs."""
+    from odejet.coordinates import DEEPEST
+
+    return (
+        0.0 if sign > 0 and low <= DEEPEST * min(high, 1.0) else -math.inf if low <= -HIGHEST else low,
+        0.0 if sign < 0 and -high <= DEEPEST * min(-low, 1.0) else math.inf if high >= HIGHEST else high,
+    )

@@ -1,0 +1,180 @@
+"""Quantities: what one may ask about, an unknown of a fit or an expression in its unknowns, with its exact gradient.
+
+Names are those of the model: a parameter, or a state for its initial value; what the model fixes has its number.  The
+gradient comes from dual numbers, a value with its derivatives, run through the expression.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from odejet.expressions import (
+    Expression,
+    Function,
+    Number,
+    Power,
+    Product,
+    Sum,
+    Symbol,
+    evaluate,
+    parse,
+)
+from odejet.misfit import Unknown
+from odejet.model import Model
+
+
+@dataclass(frozen=True, eq=False)
+class Quantity:
+    """A function of the unknowns z."""
+
+    label: str
+    expression: Expression
+    places: Mapping[str, int]  # of the names it may contain among z
+    numbers: Mapping[str, float]  # of names whose values are known
+    size: int  # of z
+
+    @property
+    def place(self) -> int | None:
+        """The position of the unknown that it is, if it is one."""
+        return self.places.get(self.expression.name) if isinstance(self.expression, Symbol) else None
+
+    def at(self, z: np.ndarray) -> tuple[float, np.ndarray]:
+        """Value and gradient; not finite where the expression has no value."""
+        rows = np.eye(self.size)
+        values: dict[str, Any] = {name: Dual(float(z[i]), rows[i]) for name, i in self.places.items()}
+        try:
+            found = evaluate(self.expression, {**values, **self.numbers}, _Functions)
+        except (ArithmeticError, ValueError):
+            return math.nan, np.full(self.size, math.nan)
+        return (found.value, found.gradient) if isinstance(found, Dual) else (float(found), np.zeros(self.size))
+
+    def keeps_sign(self, signs: np.ndarray) -> bool:
+        """Whether it cannot change its sign: a product of powers of unknowns that do not change theirs."""
+        return _keeps_sign(self.expression, {name: signs[i] != 0 for name, i in self.places.items()})
+
+
+def quantity(text: str, model: Model, unknowns: Sequence[Unknown]) -> Quantity:
+    """What a text means: the label of an unknown, or an expression."""
+    labels = [unknown.label for unknown in unknowns]
+    if text in labels:
+        return Quantity(text, Symbol("it"), {"it": labels.index(text)}, {}, len(labels))
+    places: dict[str, int] = {}
+    several: set[str] = set()
+    for i, unknown in enumerate(unknowns):
+        several |= {unknown.name} & set(places)
+        places[unknown.name] = i
+    numbers = {name: float(value) for name, value in model.fixed.items()}
+    expression = parse(text, known=[*places, *numbers], refused=_refused(model, unknowns, several))
+    label = unknowns[places[text]].label if text in places else text
+    return Quantity(label, expression, places, numbers, len(labels))
+
+
+def _refused(model: Model, unknowns: Sequence[Unknown], several: set[str]) -> dict[str, str]:
+    """Names of the model that have no one value, with what to do instead."""
+    refused = {"t": "a quantity does not depend on the time"}
+    for name in several:
+        own = [unknown.label for unknown in unknowns if unknown.name == name]
+        refused[name] = f"'{name}' has an initial value in every experiment; ask for one of {', '.join(own[:5])}"
+    for table, what in ((model.outputs, "an output"), (model.inputs, "an input")):
+        refused |= {name: f"'{name}' is {what}; ask about parameters and initial states" for name in table}
+    unknown_names = {unknown.name for unknown in unknowns}
+    known = {name for name in model.states if name not in unknown_names}
+    return refused | {name: f"the initial value of '{name}' is known" for name in known}
+
+
+def _keeps_sign(expression: Expression, sure: Mapping[str, bool]) -> bool:
+    match expression:
+        case Number():
+            return True
+        case Symbol(name):
+            return sure.get(name, True)
+        case Product(factors):
+            return all(_keeps_sign(factor, sure) for _, factor in factors)
+        case Sum(((_, term),)):
+            return _keeps_sign(term, sure)
+        case Power(base, _):
+            return _keeps_sign(base, sure)
+        case Function("exp", _):
+            return True
+        case Function("sqrt", argument):
+            return _keeps_sign(argument, sure)
+        case _:
+            return False
+
+
+@dataclass(frozen=True, eq=False)
+class Dual:
+    """A value and its gradient."""
+
+    value: float
+    gradient: np.ndarray
+
+    def __neg__(self) -> Dual:
+        return Dual(-self.value, -self.gradient)
+
+    def __add__(self, other: Dual | float) -> Dual:
+        if isinstance(other, Dual):
+            return Dual(self.value + other.value, self.gradient + other.gradient)
+        return Dual(self.value + other, self.gradient)
+
+    def __sub__(self, other: Dual | float) -> Dual:
+        return self + (-other)
+
+    def __mul__(self, other: Dual | float) -> Dual:
+        if isinstance(other, Dual):
+            return Dual(self.value * other.value, self.value * other.gradient + other.value * self.gradient)
+        return Dual(self.value * other, other * self.gradient)
+
+    def __truediv__(self, other: Dual | float) -> Dual:
+        if isinstance(other, Dual):
+            ratio = self.value / other.value
+            return Dual(ratio, (self.gradient - ratio * other.gradient) / other.value)
+        return Dual(self.value / other, self.gradient / other)
+
+    def __pow__(self, other: Dual | float) -> Dual:
+        if isinstance(other, Dual):
+            return _Functions.exp(other * _Functions.log(self))
+        power = math.pow(self.value, other)
+        slope = other * math.pow(self.value, other - 1) if other else 0.0
+        return Dual(power, slope * self.gradient)
+
+    __radd__, __rmul__ = __add__, __mul__
+
+    def __rsub__(self, other: float) -> Dual:
+        return -self + other
+
+    def __rtruediv__(self, other: float) -> Dual:
+        return Dual(other / self.value, (-other / self.value**2) * self.gradient)
+
+    def __rpow__(self, other: float) -> Dual:
+        return _Functions.exp(self * math.log(other))
+
+
+def _lifted(function: Any, slope: Any) -> Any:
+    """A function of numbers, and of dual numbers by its derivative."""
+
+    def apply(argument: Dual | float) -> Any:
+        if not isinstance(argument, Dual):
+            return function(argument)
+        return Dual(function(argument.value), slope(argument.value) * argument.gradient)
+
+    return staticmethod(apply)
+
+
+class _Functions:
+    """The elementary functions of dual numbers."""
+
+    exp = _lifted(math.exp, math.exp)
+    log = _lifted(math.log, lambda x: 1 / x)
+    sin = _lifted(math.sin, math.cos)
+    cos = _lifted(math.cos, lambda x: -math.sin(x))
+    tan = _lifted(math.tan, lambda x: 1 + math.tan(x) ** 2)
+    sinh = _lifted(math.sinh, math.cosh)
+    cosh = _lifted(math.cosh, math.sinh)
+    tanh = _lifted(math.tanh, lambda x: 1 - math.tanh(x) ** 2)
+    sqrt = _lifted(math.sqrt, lambda x: 0.5 / math.sqrt(x))

@@ -1,0 +1,102 @@
+"""Samples: draws of all unknowns for users who carry on in a Bayesian tool.
+
+On the scale of the search (logarithmic for what keeps its sign) the prior is flat within the bounds, and the noise
+levels that are not known have Jeffreys' prior: integrated out, they leave the likelihood with each level at its most
+likely value.  The Laplace approximation draws from the normal law at the optimum, wider by Student's t where the noise
+was estimated; emcee draws from the whole likelihood.
+"""
+
+from __future__ import annotations
+
+import importlib
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from odejet.expressions import ModelError
+from odejet.uncertainty.likelihood import Likelihood
+
+if TYPE_CHECKING:
+    import arviz
+
+    from odejet.result import Fit
+
+SAMPLERS = ("laplace", "emcee")
+WARMUP = 500
+"""Steps of emcee that are not kept."""
+
+
+def to_inference_data(fit: Fit, draws: int, chains: int, sampler: str, seed: int) -> arviz.InferenceData:
+    """Draws, observed data and the log-likelihood, as ArviZ has them."""
+    if sampler not in SAMPLERS:
+        raise ModelError(f"the sampler must be one of {', '.join(SAMPLERS)}, not {sampler!r}")
+    for name, value in (("draws", draws), ("chains", chains)):
+        if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+            raise ModelError(f"{name} must be a whole number of at least 1, not {value!r}")
+    arviz = _needed("arviz")
+    if fit.weights != "likelihood":
+        raise ModelError("draws need the likelihood, and this fit is of plain squares; fit with weights='likelihood'")
+    theta = laplace(fit.likelihood, draws, chains, seed)
+    if sampler == "emcee":
+        theta = ensemble(fit.likelihood, theta, draws, chains, seed)
+    z = fit.likelihood.frame.back(theta)
+    observed = {
+        f"{pair.output}" if len(fit.data.experiments) == 1 else f"{pair.output} in {pair.experiment}": pair.values
+        for pair in fit.compare()
+    }
+    return arviz.from_dict(
+        posterior={label: z[:, :, i] for i, label in enumerate(fit.labels)},
+        observed_data=observed,
+        attrs={"inference_library": "odejet", "model": fit.model.name, "sampler": sampler},
+    )
+
+
+def _needed(name: str) -> Any:
+    try:
+        return importlib.import_module(name)
+    except ImportError:
+        raise ModelError(f"this needs the package {name}; install it with pip install 'odejet[bayes]'") from None
+
+
+def laplace(likelihood: Likelihood, draws: int, chains: int, seed: int) -> np.ndarray:
+    """Draws (chains, draws, unknowns) of theta from the normal law at the optimum, within the box."""
+    frame, optimum, known = likelihood.frame, likelihood.optimum, likelihood.information
+    every = np.eye(len(optimum.z))
+    loose = [label for label, moved in zip(optimum.labels, known.moved(every), strict=True) if moved]
+    if loose:
+        raise ModelError(
+            f"the data say nothing of {', '.join(loose[:5])}, so that there is no law to draw from; give them a value"
+        )
+    rng = np.random.default_rng(seed)
+    roots = np.concatenate(known.roots) / frame.slopes(optimum.z)
+    normal = rng.normal(size=(chains, draws, len(roots)))
+    freedom = float(known.freedom(every).min())
+    if math.isfinite(freedom):
+        normal *= np.sqrt(freedom / rng.chisquare(freedom, size=(chains, draws, 1)))
+    low, high = frame.box
+    return np.clip(frame.to(optimum.z) + normal @ roots, low, high)
+
+
+def ensemble(likelihood: Likelihood, start: np.ndarray, draws: int, chains: int, seed: int) -> np.ndarray:
+    """Draws by emcee's walkers, which are its chains, started from those of the Laplace approximation."""
+    emcee = _needed("emcee")
+    frame, misfit, n = likelihood.frame, likelihood.misfit, start.shape[2]
+    low, high = frame.box
+    walkers = max(2 * n + 2, chains)
+    rng = np.random.default_rng([seed, 1])
+    pool = start.reshape(-1, n)
+    begin = np.clip(pool[rng.integers(len(pool), size=walkers)], low + 1e-9, high - 1e-9)
+    begin += 1e-6 * rng.normal(size=begin.shape)
+
+    def log_probability(theta: np.ndarray) -> float:
+        if np.any(theta < low) or np.any(theta > high):
+            return -math.inf
+        return -misfit.score(frame.back(theta))
+
+    sampler = emcee.EnsembleSampler(walkers, n, log_probability)
+    sampler.random_state = np.random.RandomState(seed).get_state()
+    state = sampler.run_mcmc(begin, WARMUP)
+    sampler.reset()
+    sampler.run_mcmc(state, draws)
+    return np.asarray(sampler.get_chain()).transpose(1, 0, 2)
