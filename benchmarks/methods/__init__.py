@@ -1,6 +1,6 @@
 """Methods: everything that is compared, by name, behind one interface: a problem in, an answer out.
 
-All but odejet itself search with the same compiled objective and the same budget , so that what is compared
+All but odejet itself search with the same compiled objective and the same budget, so that what is compared
 is how they search.  Each comes with the likelihood, where every output has its own noise, and as NAME-sse with the
 plain sum of squares.
 """
