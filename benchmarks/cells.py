@@ -70,7 +70,7 @@ class Draw:
         if values is None:
             return PENALTY
         known = [name for name in self.values if name not in self.system.unidentifiable]
-        worst = max(abs(values[name] - self.values[name]) / abs(self.values[name]) for name in known)
+        worst = float(np.max([abs(values[name] / self.values[name] - 1) for name in known]))
         return worst if math.isfinite(worst) else PENALTY
 
 
