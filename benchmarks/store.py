@@ -10,10 +10,11 @@ A cell that is in either form is done.
 from __future__ import annotations
 
 import csv
+import io
 import json
 import math
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
@@ -120,8 +121,11 @@ class Store:
         results = self.load()
         for method in dict.fromkeys(result.method for result in results):
             rows = [_row(result) for result in results if result.method == method]
-            lines = [",".join(rows[0]), *(_line(row.values()) for row in rows)]
-            write_whole(target / f"{method}.csv", "\n".join(lines) + "\n")
+            text = io.StringIO()
+            writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
+            writer.writeheader()
+            writer.writerows(rows)
+            write_whole(target / f"{method}.csv", text.getvalue())
         write_whole(target / SETTINGS, json.dumps(self.settings(), indent=1) + "\n")
 
 
@@ -131,10 +135,6 @@ def _row(result: Result) -> dict[str, str]:
     row |= {"error": f"{result.error:.6g}", "cost": f"{result.cost:.10g}", "evaluations": str(result.evaluations)}
     row |= {entry.name: f"{getattr(timing, entry.name):.4g}" for entry in fields(Timing)}
     return row | {"ending": result.ending}
-
-
-def _line(values: Iterable[str]) -> str:
-    return ",".join(f'"{value.replace(chr(34), "")}"' if "," in value else value for value in values)
 
 
 def _from_row(method: str, row: Mapping[str, str]) -> Result:
