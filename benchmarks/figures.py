@@ -37,7 +37,7 @@ def success_by_noise(results: Results, methods: Sequence[str], published: Sequen
                   label=f"paper: {name.replace('_', ' ')}")  # fmt: skip
     axes.set_xticks(places, [f"{n:g}" for n in levels])
     axes.set(xlabel="noise", ylabel="SR-10 (%)", ylim=(0, 102), title=heading)
-    axes.legend(fontsize=7)
+    axes.legend(fontsize=7, loc="lower left")
     return _svg(figure)
 
 

@@ -23,6 +23,8 @@ from benchmarks.tables import OURS, Results, Table
 from odejet import DataError
 
 WIDTH = 120
+STARVED, LONG = 0.5, 5.0
+"""A fit has had too little of a busy machine if its processor seconds are below this share of many seconds."""
 OUTPUT = Path(__file__).parents[1] / "docs" / "benchmark.md"
 SHOWN_RIVAL = ("ess", "ess-sse")
 """Whose paired outcomes are shown by system, as the paper shows those of AMIGO2; the other rivals' are in tables."""
@@ -115,7 +117,8 @@ def coverage(results: Results) -> Iterator[str]:
         levels = sorted({cell.noise for cell in own})
         regular = len(own) == len(trials) * len(names) * len(levels)
         systems_told = "all 25 systems" if len(names) == 25 else ", ".join(sorted(names))
-        told = f"{systems_told} at noise {', '.join(f'{n:g}' for n in levels)}, {len(trials)} trials each"
+        each = f"{len(trials)} trial{'s' if len(trials) > 1 else ''} each"
+        told = f"{systems_told} at noise {', '.join(f'{n:g}' for n in levels)}, {each}"
         label = ", ".join(tables.title(method) for method in methods)
         yield f"{label}: {len(own)} cells ({told}{'' if regular else ', not all of them'})"
 
@@ -196,6 +199,13 @@ def _seconds(document: Document, results: Results) -> None:
         document.write(
             f"What odejet finds once per model and process, before any data, is not in these figures: median "
             f"{spent[len(spent) // 2]:.2f} s, largest {spent[-1]:.1f} s by the clock."
+        )
+
+    ours = results.by_method[OURS].values()
+    if starved := sum(r.timing.processor < STARVED * r.timing.seconds and r.timing.seconds > LONG for r in ours):
+        document.write(
+            f"odejet limits itself by the clock. In {starved} of its {len(ours)} cells the machine was so busy that it "
+            f"had less than half a core for more than {LONG:g} s; answers there may be worse than on a quiet machine."
         )
 
 
