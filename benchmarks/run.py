@@ -11,12 +11,14 @@ one thread each (`dask worker --nthreads 1`).
 from __future__ import annotations
 
 import argparse
+import math
 import multiprocessing
 import os
 import sys
 import threading
 import time
 import zlib
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
@@ -36,7 +38,7 @@ from odejet.smooth.threads import one_thread
 
 RESULTS = Path(__file__).parent / "results" / "cells"
 DEATHS = 3
-"""How often a worker may die before the cells that it leaves count as failed."""
+"""How often a worker may die at a cell before that counts as failed."""
 
 _PREPARED: dict[tuple[str, str], float] = {}
 
@@ -71,17 +73,15 @@ def work(task: Task) -> Result:
         begin, processor = time.perf_counter(), time.thread_time()
         answer = _attempt(task, problem)
         timing = Timing(time.perf_counter() - begin, time.thread_time() - processor, prepare, answer.found_at)
-    error, cost = truth.error(answer.values), float(answer.cost)
-    return Result(
-        task.method, task.cell, error, cost, answer.evaluations, answer.ending, timing, answer.values
-    )  # fmt: skip
+    found = float(answer.cost), answer.evaluations, answer.ending, timing, answer.values
+    return Result(task.method, task.cell, truth.error(answer.values), *found)
 
 
 def _attempt(task: Task, problem: Problem) -> Answer:
     try:
         return METHODS[task.method].solve(problem)
     except Exception as error:  # what a method raises is its answer to this cell
-        return Answer(None, float("inf"), 0, f"{type(error).__name__}: {error}"[:200])
+        return Answer(None, math.inf, 0, f"{type(error).__name__}: {error}"[:200])
 
 
 def _prepared(task: Task) -> float:
@@ -105,7 +105,7 @@ def _seed(task: Task) -> int:
 
 def lost(task: Task, reason: str) -> Result:
     """The result of a cell whose worker died again and again."""
-    return Result(task.method, task.cell, cells.PENALTY, float("inf"), 0, reason, Timing(0.0, 0.0))
+    return Result(task.method, task.cell, cells.PENALTY, math.inf, 0, reason, Timing(0.0, 0.0))
 
 
 # --- many cells ---
@@ -116,22 +116,23 @@ def serially(tasks: Sequence[Task]) -> Iterator[Result]:
 
 
 def in_processes(tasks: Sequence[Task], jobs: int) -> Iterator[Result]:
-    """In processes of this machine; when one dies the others' cells are not lost, and its own is tried again."""
-    context, waiting, deaths = multiprocessing.get_context("spawn"), list(tasks), 0
+    """In processes of this machine; when one dies no other cell is lost, and its own is tried again, last of all."""
+    context, waiting, blame = multiprocessing.get_context("spawn"), list(tasks), Counter[Task]()
     while waiting:
-        before, waiting_for = len(waiting), waiting
-        waiting = []
         with ProcessPoolExecutor(jobs, mp_context=context, initializer=_end_with_parent) as pool:
-            futures = {pool.submit(work, task): task for task in waiting_for}
+            futures = {pool.submit(work, task): task for task in waiting}
+            broken = set()
             for future in as_completed(futures):
                 try:
                     yield future.result()
                 except BrokenProcessPool:
-                    waiting.append(futures[future])
-        deaths = deaths + 1 if len(waiting) == before else 0
-        if deaths == DEATHS:
-            yield from (lost(task, "the process that computed it died") for task in waiting)
-            return
+                    broken.add(future)
+        waiting = [task for future, task in futures.items() if future in broken]
+        # Cells go in order: those that were being computed are the first of what is left.
+        suspects, waiting = waiting[:jobs], waiting[jobs:]
+        blame.update(suspects)
+        waiting += [task for task in suspects if blame[task] < DEATHS]
+        yield from (lost(task, "the process that computed it died") for task in suspects if blame[task] == DEATHS)
 
 
 def _end_with_parent() -> None:

@@ -206,6 +206,25 @@ def test_a_cluster_that_loses_a_worker_gives_the_same_files(tmp_path, undisturbe
     assert answers(tmp_path) == undisturbed
 
 
+POISON = 1
+
+
+def deadly(task: Task) -> Result:
+    """Stands for `work` where a cell brings its process down."""
+    if task.cell.trial == POISON:
+        os._exit(1)
+    return Result(task.method, task.cell, 0.5, 0.0, 1, "alive", Timing(0.0, 0.0))
+
+
+def test_a_cell_that_brings_its_process_down_costs_no_other(monkeypatch):
+    monkeypatch.setattr(run, "work", deadly)
+    tasks = sorted(
+        tasks_of(["truth"], ["seir"], [0.0], range(6), PROTOCOL, BUDGET), key=lambda t: t.cell.trial != POISON
+    )
+    found = {result.cell.trial: result.ending for result in run.in_processes(tasks, 1)}
+    assert found == {**dict.fromkeys(range(6), "alive"), POISON: "the process that computed it died"}
+
+
 @pytest.mark.slow
 def test_a_worker_that_dies_is_replaced(tmp_path, undisturbed):
     """One of two local processes is killed, not the run itself."""
