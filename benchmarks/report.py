@@ -264,8 +264,8 @@ error that is smaller by more than a tenth. Where no fit can succeed, errors are
 
 VARIANTS = """
 *Without refinement* is the best algebraic candidate of all shooting times, within the bounds, as it is. *AAA only*
-takes derivatives from rational interpolants alone; odejet refuses these where there is noise or a pole between the
-data, which counts as no answer, while the paper's variant goes on. SR-10 in percent:
+takes derivatives from rational approximations alone, to four standard deviations of the noise that smoothing finds,
+also where odejet itself would refuse them. SR-10 in percent:
 """
 
 SECONDS = """

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import math
 import warnings
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from benchmarks import cells, systems
 from benchmarks.cells import Cell, Protocol
-from benchmarks.methods import METHODS, Budget, Problem, families, scatter
+from benchmarks.methods import METHODS, Budget, Problem, families, ours, scatter
 from benchmarks.methods.problem import Counted, Objective, Over
 from odejet.refine import refine
+from odejet.result import Provenance
+from odejet.smooth import fit_output
 
 BUDGET, FEW = Budget(evaluations=2000, seconds=60.0), Budget(evaluations=500, seconds=60.0)
 PROTOCOL = Protocol(seed=2, points=100)
@@ -60,10 +63,26 @@ def test_our_own_variants_answer_with_values_for_everything(method):
     assert truth.error(answer.values) < 1e-2
 
 
-def test_without_a_candidate_there_is_no_unrefined_answer():
-    given, _ = problem("odejet-aaa", noise=1e-1)
-    answer = METHODS["odejet-aaa"].solve(given)
-    assert answer.values is None and answer.ending == "no candidate"
+def test_without_a_candidate_there_is_no_unrefined_answer(monkeypatch):
+    """A fit without a candidate refines from ones: an answer of odejet, but not of the variants without refinement."""
+    fallen = SimpleNamespace(
+        cost=1.0, message="", provenance=Provenance("none"), initial_state={}, parameters={"a": 1.0}
+    )
+    monkeypatch.setattr(ours.oj, "fit", lambda *_, **__: fallen)
+    given, _ = problem("odejet")
+    assert ours.unrefined(given).values is None and ours.unrefined(given).ending == "no candidate"
+    assert ours.fitted(given).values == {"a": 1.0}
+
+
+def test_aaa_alone_is_taken_where_it_would_be_refused():
+    times = np.linspace(0, 3, 200)
+    values = np.sin(times) + 1e-3 * np.random.default_rng(0).standard_normal(200)
+    assert "aaa" in fit_output(times, values).refused
+    found = ours.rational_only(times, values)
+    assert set(found.admitted()) == {"aaa"}
+    assert np.max(np.abs(found(times) - np.sin(times))) < 2e-2
+    constant = ours.rational_only(times, np.ones(200))
+    assert set(constant.smoothers) == {"constant"}
 
 
 def test_both_losses_of_every_search():
