@@ -15,7 +15,7 @@ help:
 	@echo "make test      set up and run the tests; make test-all runs the slow ones too"
 	@echo "make install   set up .venv with odejet in it"
 	@echo "make lint      check style and types; make format writes the style"
-	@echo "make bench     measure simulation, identifiability, smoothing and root finding"
+	@echo "make bench     measure simulation, identifiability, smoothing, root finding and fits beside other programs"
 	@echo "make clean     remove .venv and caches"
 
 $(BIN)/python:
@@ -64,6 +64,8 @@ bench: $(BENCH)
 	$(BIN)/python -m benchmarks identify --only benchmark
 	$(BIN)/python -m benchmarks smooth speed
 	$(BIN)/python -m benchmarks algebra
+	# Every ratio to a peer, from one run; the whole experiment is python -m benchmarks run, pack, report.
+	$(BIN)/python -m benchmarks summary
 
 clean:
 	rm -rf $(VENV) .pytest_cache .ruff_cache .mypy_cache .hypothesis dist build

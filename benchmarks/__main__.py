@@ -1,11 +1,14 @@
-"""`python -m benchmarks SECTION`: measurements, one section each."""
+"""`python -m benchmarks SECTION`: measurements, one section each, and the whole benchmark: generate, run, report."""
 
 from __future__ import annotations
 
 import importlib
 import sys
 
-SECTIONS = ("flow", "identify", "smooth", "explicit", "algebra", "refine", "accuracy", "solutions", "coverage")
+SECTIONS = (
+    "flow", "identify", "smooth", "explicit", "algebra", "refine", "accuracy", "solutions", "coverage",
+    "generate", "run", "pack", "report", "cstr", "summary",
+)  # fmt: skip
 
 
 def main(argv: list[str]) -> int:

@@ -19,8 +19,7 @@ from typing import Any
 import numpy as np
 
 import odejet as oj
-from benchmarks import systems
-from odejet.flow import Flow, Outcome
+from benchmarks import cells, systems
 from odejet.misfit import Misfit
 from odejet.refine import Refined, refine
 
@@ -44,30 +43,15 @@ class Truth:
 
 
 def draw(name: str, noise: float, trial: int, seed: int, points: int, irregular: bool) -> Truth:
-    """Data of the protocol; trajectories that blow up are drawn again from the same stream."""
-    system = systems.load(name)
-    rng = np.random.default_rng([seed, trial, systems.names().index(name)])
-    model, flow = system.model, Flow(system.model)
-    times = system.times(points)
-    while True:
-        parameters, initial_state = systems.draw(system, rng)
-        run = flow.run(
-            [parameters[p] for p in model.parameters],
-            [initial_state[s] for s in model.states],
-            times,
-            sensitivities=False,
-        )
-        if run.outcome is Outcome.COMPLETED and np.all(np.isfinite(run.outputs)):
-            break
-    noisy = np.random.default_rng([seed, trial, systems.names().index(name), round(-np.log10(noise)) if noise else 99])
-    outputs = {}
-    for i, output in enumerate(model.outputs):
-        clean = run.outputs[:, i, 0]
-        measured = clean + noise * abs(clean.mean()) * noisy.normal(size=len(times))
-        outputs[output] = measured
+    """Data of the protocol, or at irregular times."""
+    protocol, cell = cells.Protocol(seed, points), cells.Cell(name, noise, trial)
+    drawn = cells.draw(name, trial, protocol)
     if irregular:
-        return Truth(system, parameters, initial_state, _irregular(system, parameters, initial_state, noise, noisy))
-    return Truth(system, parameters, initial_state, oj.Data(times, outputs))
+        rng = cells.noise_stream(cell, protocol)
+        data = _irregular(drawn.system, drawn.parameters, drawn.initial_state, noise, rng)
+    else:
+        data = cells.measured(drawn, cell, protocol)
+    return Truth(drawn.system, drawn.parameters, drawn.initial_state, data)
 
 
 def _irregular(

@@ -54,14 +54,14 @@ PAPER = {
 
 def square(name: str, beyond: int = 1) -> Explicit:
     """The explicit system of the rows that `identify` chooses."""
-    verdict = _verdict(name)
+    verdict = verdict_of(name)
     outputs = list(verdict.model.outputs)
     rows = tuple((outputs.index(output), order) for output, order in verdict.rows)
     return prolong(verdict.model, (rows,), verdict.fix, beyond)
 
 
 @functools.cache
-def _verdict(name: str) -> oj.Verdict:
+def verdict_of(name: str) -> oj.Verdict:
     return oj.identify(systems.load(name).model)
 
 
@@ -85,7 +85,7 @@ def sizes_table() -> Iterator[str]:
     yield f"| {' | '.join(head)} |"
     yield "| ---" + "|---:" * (len(head) - 1) + " |"
     for name in systems.names():
-        verdict, system, lean = _verdict(name), square(name), square(name, beyond=0)
+        verdict, system, lean = verdict_of(name), square(name), square(name, beyond=0)
         sizes, (order, equations) = system.sizes, PAPER[name]
         row = [max(verdict.orders.values()), order, sizes.equations, equations, lean.sizes.equations]
         row += [sizes.terms, sizes.monomials, sizes.degree, _mixed_volume(lean), verdict.roots]

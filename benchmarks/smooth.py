@@ -277,7 +277,7 @@ def _speed(seed: int, systems: list[str]) -> str:
         if output.system not in systems or output.name != "y1":
             continue
         for noise in NOISES:
-            ours, theirs, jets, size = _race(output, output.noisy(noise, seed))
+            ours, theirs, jets, size = race(output, output.noisy(noise, seed))
             ratios.append(theirs / ours)
             start = f"| {output.system} {output.name} | {noise:g} | {size} | {1e3 * ours:.0f} | {1e3 * jets:.1f} "
             lines.append(start + f"| {theirs:.1f} | {ratios[-1]:.0f} |")
@@ -288,7 +288,7 @@ def _speed(seed: int, systems: list[str]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _race(output: Output, values: np.ndarray) -> tuple[float, float, float, int]:
+def race(output: Output, values: np.ndarray) -> tuple[float, float, float, int]:
     """Seconds of our fit, of scikit-learn's and of our jets, and the size of our basis."""
 
     def fit() -> smooth.Smoothed:

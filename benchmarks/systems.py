@@ -1,4 +1,4 @@
-"""The 25 benchmark systems by name, and the draws of their true values.
+"""The 25 benchmark systems by name, those that are reported apart, and the draws of their true values.
 
 `systems.toml` holds them; `load("lotka_volterra")` gives one as a model with its time span, `draw` gives values of its
 parameters and initial states as the benchmark's protocol wants them.
@@ -67,15 +67,29 @@ def protocol() -> Protocol:
 
 
 def names() -> tuple[str, ...]:
-    """Every system, in alphabetical order."""
-    return tuple(sorted(set(_document()) - {"protocol"}))
+    """The systems of the benchmark, in alphabetical order."""
+    return tuple(sorted(_tables() - set(apart())))
+
+
+def apart() -> tuple[str, ...]:
+    """Systems that are reported beside the benchmark and count to none of its figures."""
+    return tuple(sorted(name for name in _tables() if _document()[name]["benchmark"].get("apart")))
+
+
+def number(name: str) -> int:
+    """The position of a system, which seeds its draws; those apart come last, so that they move no others."""
+    return (*names(), *apart()).index(name)
+
+
+def _tables() -> set[str]:
+    return set(_document()) - {"protocol"}
 
 
 @functools.cache
 def load(name: str) -> System:
     """One system by name."""
-    if name not in names():
-        raise ModelError(f"there is no benchmark system '{name}'{nearest(name, names())}")
+    if name not in _tables():
+        raise ModelError(f"there is no benchmark system '{name}'{nearest(name, sorted(_tables()))}")
     tables = {"name": name, **_document()[name]}
     facts = tables.pop("benchmark")
     first, last = (float(end) for end in facts["time"])

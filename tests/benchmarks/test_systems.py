@@ -12,7 +12,7 @@ from benchmarks import systems
 from odejet import ModelError, Outcome, simulate
 from odejet.expressions import parse
 
-PUBLISHED = Path(__file__).parents[2] / "shared" / "benchmark" / "systems.json"
+PUBLISHED = Path(__file__).parents[3] / "shared" / "benchmark" / "systems.json"
 
 
 def test_there_are_25_systems():
@@ -47,7 +47,21 @@ def test_protocol_is_the_published_one():
         assert getattr(protocol, key) == sampling[key]
 
 
-@pytest.mark.parametrize("name", systems.names())
+def test_the_textbook_brusselator_is_apart():
+    """x = 2 X and y = 2 Y turn it into x' = 1 - (B + 1) x + A x^2 y, y' = B x - A x^2 y with A = 4 a and B = 6 b."""
+    assert systems.apart() == ("brusselator_textbook",)
+    assert systems.number("brusselator_textbook") == 25
+    assert [systems.number(name) for name in systems.names()] == list(range(25))
+    a, b, x, y = 0.3, 0.7, 1.1, 0.4
+    simulation = simulate(
+        systems.load("brusselator_textbook").model, {"a": a, "b": b}, {"X": x / 2, "Yc": y / 2}, [0, 1e-6]
+    )
+    rates = [float(np.diff(simulation[name])[0]) / 1e-6 for name in ("y1", "y2")]
+    expected = [1 - (6 * b + 1) * x + 4 * a * x**2 * y, 6 * b * x - 4 * a * x**2 * y]
+    np.testing.assert_allclose(rates, expected, rtol=1e-4)
+
+
+@pytest.mark.parametrize("name", (*systems.names(), *systems.apart()))
 def test_a_system_is_complete_and_solvable(name):
     system = systems.load(name)
     assert system.title and system.model.outputs

@@ -1,0 +1,95 @@
+"""Ceiling: how often a perfect fit would succeed, by the Fisher information at the truth.
+
+With J the sensitivities of the outputs to the unknowns and S the covariance of the noise, the errors of the best fit
+are normal, to first order:
+
+    weighted        covariance (J' S^-1 J)^-1
+    unweighted      covariance P S P',  P = (J'J)^-1 J'
+
+Success asks for every unknown at once, so its probability is counted over draws of such errors.  They grow in
+proportion to the noise, so that one set of draws tells every noise level.
+"""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import dataclass
+
+import numpy as np
+
+from benchmarks import cells
+from benchmarks.cells import Cell, Draw, Protocol
+from odejet.flow import Flow
+
+DRAWS = 2000
+
+
+@dataclass(frozen=True)
+class Ceiling:
+    """Largest relative errors at noise one, drawn for both losses."""
+
+    weighted: np.ndarray
+    unweighted: np.ndarray
+
+    def success(self, noise: float, threshold: float, weighted: bool = True) -> float:
+        """The probability that every relative error is below a threshold."""
+        worst = self.weighted if weighted else self.unweighted
+        return float(np.mean(worst * noise <= threshold))
+
+
+def of_cell(cell: Cell, protocol: Protocol) -> Ceiling:
+    return _of_trial(cell.system, cell.trial, protocol)
+
+
+@functools.lru_cache(maxsize=2048)
+def _of_trial(system: str, trial: int, protocol: Protocol) -> Ceiling:
+    return ceiling(cells.draw(system, trial, protocol), protocol.scale)
+
+
+def ceiling(truth: Draw, scale: str = "mean") -> Ceiling:
+    jacobian, sds = relative_sensitivities(truth), noise_rows(truth, scale)
+    rng = np.random.default_rng(0)
+    draws = rng.standard_normal((DRAWS, jacobian.shape[1]))
+    informed = sds > 0  # an output whose mean is zero has no noise: it tells all it can, which is taken for granted
+    with np.errstate(divide="ignore", invalid="ignore"):
+        whitened = jacobian[informed] / sds[informed, None]
+    return Ceiling(worst(weighted_root(whitened), draws), worst(unweighted_root(jacobian, sds), draws))
+
+
+def relative_sensitivities(truth: Draw) -> np.ndarray:
+    """Derivatives of all outputs at all times by the logarithms of what can be known; output after output."""
+    model, flow = truth.system.model, Flow(truth.system.model)
+    run = flow.run(
+        [truth.parameters[name] for name in model.parameters],
+        [truth.initial_state[name] for name in model.states],
+        truth.times,
+    )
+    names = flow.unknowns()
+    kept = [i for i, name in enumerate(names) if name not in truth.system.unidentifiable]
+    sizes = np.array([abs(truth.values[names[i]]) for i in kept])
+    by_output = np.moveaxis(run.outputs[:, :, 1:], 1, 0)[:, :, kept]
+    return by_output.reshape(-1, len(kept)) * sizes
+
+
+def noise_rows(truth: Draw, scale: str) -> np.ndarray:
+    """The sd of every row at noise one."""
+    return np.repeat(list(cells.noise_levels(truth, 1.0, scale).values()), len(truth.times))
+
+
+def weighted_root(whitened: np.ndarray) -> np.ndarray:
+    """A matrix A whose A A' is the covariance of a weighted fit."""
+    units = 1 / np.maximum(np.linalg.norm(whitened, axis=0), np.finfo(float).tiny)
+    triangle = np.linalg.qr(whitened * units, mode="r")
+    return units[:, None] * np.linalg.pinv(triangle, rcond=1e-15)
+
+
+def unweighted_root(jacobian: np.ndarray, sds: np.ndarray) -> np.ndarray:
+    """A matrix A whose A A' is the covariance of an unweighted fit."""
+    units = 1 / np.maximum(np.linalg.norm(jacobian, axis=0), np.finfo(float).tiny)
+    inverse = units[:, None] * np.linalg.pinv(jacobian * units, rcond=1e-15)
+    return np.linalg.qr((inverse * sds).T, mode="r").T
+
+
+def worst(root: np.ndarray, draws: np.ndarray) -> np.ndarray:
+    """The largest error of every draw."""
+    return np.abs(draws @ root.T).max(axis=1)

@@ -1,0 +1,309 @@
+"""Report: the results of a run as docs/benchmark.md, with its tables as CSV and its figures beside it.
+
+python -m benchmarks report [--results DIR ...] [--output docs/benchmark.md]
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import sys
+import textwrap
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from benchmarks import cstr, figures, paper, systems, tables
+from benchmarks.cells import Protocol
+from benchmarks.methods import METHODS
+from benchmarks.pack import PACKED
+from benchmarks.store import Result, Store, write_whole
+from benchmarks.tables import OURS, Results, Table
+from odejet import DataError
+
+WIDTH = 120
+STARVED, LONG = 0.5, 5.0
+"""A fit has had too little of a busy machine if its processor seconds are below this share of many seconds."""
+OUTPUT = Path(__file__).parents[1] / "docs" / "benchmark.md"
+SHOWN_RIVAL = ("ess", "ess-sse")
+"""Whose paired outcomes are shown by system, as the paper shows those of AMIGO2; the other rivals' are in tables."""
+
+
+class Document:
+    """Text that grows, and the files it refers to."""
+
+    def __init__(self, output: Path) -> None:
+        self.output, self.folder = output, output.with_suffix("")
+        self.parts: list[str] = []
+
+    def write(self, *texts: str) -> None:
+        """Paragraphs, filled to the width of a page unless they are tables or lists."""
+        for paragraph in "\n\n".join(texts).strip().split("\n\n"):
+            as_it_is = paragraph.lstrip().startswith(("|", "-", "#", "!"))
+            self.parts.append(paragraph.strip() if as_it_is else textwrap.fill(" ".join(paragraph.split()), WIDTH))
+
+    def table(self, table: Table, shown: bool = True) -> None:
+        write_whole(self.folder / f"{table.name}.csv", table.csv())
+        if shown:
+            self.parts.append(table.markdown() if table.rows else "None.")
+
+    def figure(self, name: str, text: str, described: str) -> None:
+        write_whole(self.folder / f"{name}.svg", text)
+        self.parts.append(f"![{described}]({self.folder.name}/{name}.svg)")
+
+    def save(self) -> None:
+        write_whole(self.output, "\n\n".join(self.parts) + "\n")
+
+
+def read(directories: Sequence[Path]) -> tuple[list[Result], dict[str, Any]]:
+    """Results of all directories, which must have been made by the same protocol; that, and their budgets."""
+    found: dict[tuple[str, Any], Result] = {}
+    settings: dict[str, Any] = {}
+    for directory in directories:
+        store = Store(directory)
+        own = store.settings()
+        if not own:
+            raise DataError(f"there are no results in {directory}; `python -m benchmarks run` makes them")
+        if settings and own["protocol"] != settings["protocol"]:
+            raise DataError(f"{directory} has data of another protocol than {directories[0]}; report them apart")
+        settings = settings or {"protocol": own["protocol"], "budgets": []}
+        if own["budget"] not in settings["budgets"]:
+            settings["budgets"].append(own["budget"])
+        found |= {(result.method, result.cell): result for result in store.load()}
+    return list(found.values()), settings
+
+
+def compose(found: Sequence[Result], settings: dict[str, Any], output: Path, quick: bool = False) -> Document:
+    """The whole document; `quick` leaves out what is computed anew."""
+    results, document = Results(found, Protocol(**settings["protocol"])), Document(output)
+    if OURS not in results.by_method:
+        raise DataError("these results have none of odejet's own; run --methods odejet first")
+    document.write("# Benchmark", INTRODUCTION)
+    _what_was_run(document, results, settings)
+    _bars(document, results)
+    _all_cells(document, results)
+    if results.rivals:
+        _rivals(document, results)
+    _variants(document, results)
+    _seconds(document, results)
+    if not quick:
+        document.write("## The square systems", TEMPLATES)
+        document.table(tables.templates())
+        document.write("## CSTR", CSTR, cstr.report(0, results.protocol))
+    _draws(document, results, found)
+    return document
+
+
+def _what_was_run(document: Document, results: Results, settings: dict[str, Any]) -> None:
+    protocol = settings["protocol"]
+    budgets = [f"{b['evaluations']:,} simulations and at most {b['seconds']:g} s" for b in settings["budgets"]]
+    document.write(
+        "## What was run",
+        f"Data: seed {protocol['seed']}, {protocol['points']} points, noise relative to the {protocol['scale']} of "
+        f"each output. Budget of every search but odejet: {' or '.join(budgets)} of a processor; simulations count "
+        "alike with and without sensitivities (the paper: 200,000 and 600 s).",
+    )
+    document.write("\n".join(f"- {line}" for line in coverage(results)))
+
+
+def coverage(results: Results) -> Iterator[str]:
+    """Which methods ran on which cells, in words."""
+    groups: dict[tuple[Any, ...], list[str]] = {}
+    for method in results.methods:
+        groups.setdefault(tuple(results.cells(method)), []).append(method)
+    for own, methods in groups.items():
+        trials, names = {cell.trial for cell in own}, {cell.system for cell in own}
+        levels = sorted({cell.noise for cell in own})
+        regular = len(own) == len(trials) * len(names) * len(levels)
+        systems_told = "all 25 systems" if len(names) == 25 else ", ".join(sorted(names))
+        each = f"{len(trials)} trial{'s' if len(trials) > 1 else ''} each"
+        told = f"{systems_told} at noise {', '.join(f'{n:g}' for n in levels)}, {each}"
+        label = ", ".join(tables.title(method) for method in methods)
+        yield f"{label}: {len(own)} cells ({told}{'' if regular else ', not all of them'})"
+
+
+def _bars(document: Document, results: Results) -> None:
+    """What was promised, and whether it holds."""
+    own = results.cells(OURS)
+    lines = []
+    for noise in systems.protocol().noise:
+        part = tables.at(own, noise)
+        theirs = paper.by_noise("sr10_by_noise", "proposed", noise)
+        if part and theirs is not None:
+            ours = tables.success(results.errors(OURS, part), 0.1)
+            lines.append(f"- SR-10 at noise {noise:g}: {ours:.1f} (paper {theirs:.1f}): {_verdict(ours >= theirs)}")
+    rate, limit = tables.success(results.errors(OURS, own), 0.1), results.expected(own, 0.1, weighted=True)
+    gap = limit - rate
+    lines.append(f"- SR-10 over all: {rate:.1f}, expected of a perfect weighted fit {limit:.1f}: {_verdict(gap <= 1)}")
+    if shared := results.cells(OURS, "truth") if "truth" in results.by_method else []:
+        ours, best = (tables.success(results.errors(name, shared), 0.1) for name in (OURS, "truth"))
+        lines.append(f"- of the fit started from the truth on the same data: {best:.1f}, odejet {ours:.1f}")
+    document.write("## Against the bars", BARS, "\n".join(lines))
+
+
+def _verdict(met: bool) -> str:
+    return "met" if met else "**missed**"
+
+
+def _all_cells(document: Document, results: Results) -> None:
+    own = [method for method in results.methods if method.startswith(OURS) or METHODS[method].knows_truth]
+    document.write("## Success and error", OVERALL)
+    document.table(tables.overall(results))
+    document.write("### By noise", "SR-10 in percent:")
+    document.table(tables.success_by_noise(results, own, None, "success-by-noise"))
+    published = list(paper.METHODS)
+    main = [name for name in (OURS, f"{OURS}-sse") if name in results.by_method]
+    picture = figures.success_by_noise(results, main, published, None, "Success by noise")
+    document.figure("success-by-noise", picture, "success by noise")
+    document.write("Median worst error in percent:")
+    document.table(tables.error_by_noise(results, own, None, "error-by-noise"))
+    document.write("### By system at noise 1e-2", BY_SYSTEM)
+    shown = [name for name in (OURS, f"{OURS}-sse", *results.rivals) if name in results.by_method]
+    document.table(tables.error_by_system(results, shown))
+
+
+def _rivals(document: Document, results: Results) -> None:
+    common = results.common()
+    document.write("## Beside other searches", RIVALS.format(count=len(common)))
+    everyone = [OURS, *(name for name in (f"{OURS}-sse",) if name in results.by_method), *results.rivals]
+    everyone = [name for name in everyone if set(common) <= set(results.cells(name))]
+    if common:
+        document.table(tables.success_by_noise(results, everyone, common, "success-by-noise-common"))
+        document.write("Median worst error in percent on these cells:")
+        document.table(tables.error_by_noise(results, everyone, common, "error-by-noise-common"))
+        document.figure("success-by-time", figures.success_by_time(results, common), "success beside time")
+    document.write("### Paired outcomes", PAIRED)
+    document.table(tables.paired_summary(results))
+    for rival in results.rivals:
+        document.table(tables.paired(results, rival), shown=rival in SHOWN_RIVAL)
+    document.write("### Where odejet is beaten", BEATEN)
+    document.table(tables.beaten(results))
+
+
+def _variants(document: Document, results: Results) -> None:
+    names = [name for name in results.methods if name in (OURS, f"{OURS}-unrefined", f"{OURS}-aaa")]
+    if len(names) > 1:
+        document.write("## Refinement and derivative estimators", VARIANTS)
+        document.table(tables.success_by_noise(results, names, None, "variants"))
+        published = ["proposed", *tables.PAPER_VARIANTS]
+        picture = figures.success_by_noise(results, names, published, None, "With and without refinement")
+        document.figure("variants", picture, "success with and without refinement")
+
+
+def _seconds(document: Document, results: Results) -> None:
+    document.write("## Seconds", SECONDS)
+    document.table(tables.timing(results))
+    prepare = [r.timing.prepare for r in itertools.chain(*(found.values() for found in results.by_method.values()))]
+    if spent := sorted(value for value in prepare if value > 0):
+        document.write(
+            f"What odejet finds once per model and process, before any data, is not in these figures: median "
+            f"{spent[len(spent) // 2]:.2f} s, largest {spent[-1]:.1f} s by the clock."
+        )
+
+    ours = results.by_method[OURS].values()
+    if starved := sum(r.timing.processor < STARVED * r.timing.seconds and r.timing.seconds > LONG for r in ours):
+        document.write(
+            f"odejet limits itself by the clock. In {starved} of its {len(ours)} cells the machine was so busy that it "
+            f"had less than half a core for more than {LONG:g} s; answers there may be worse than on a quiet machine."
+        )
+
+
+def _draws(document: Document, results: Results, found: Sequence[Result]) -> None:
+    document.write("## Draws that were refused", REFUSED)
+    document.table(tables.refused(results))
+    beside = tables.apart(found)
+    if beside.rows:
+        document.write("## The Brusselator of the textbooks", APART)
+        document.table(beside)
+    endings = Counter(r.ending for r in found if r.error >= 1e6 and not r.method.startswith(f"{OURS}-"))
+    if endings:
+        lines = [f"- {count} times: {ending}" for ending, count in endings.most_common(8)]
+        document.write("## Cells without an answer", "\n".join(lines))
+
+
+INTRODUCTION = """
+Generated by `python -m benchmarks report`; do not edit. The experiment is the paper's: 25 systems, 10 trials, five
+noise levels, 750 points, true values in [0.1, 0.9], a search in [1e-5, 10]. A run succeeds at SR-X if every quantity
+that can be known is within X percent; its worst error is the largest of these, and no answer counts as 1e6. `python
+-m benchmarks run` repeats it; every table is in a CSV file in the folder of the same name as this page.
+"""
+
+BARS = """
+What odejet promises: SR-10 at least the paper's at every noise level, and within one point of what a perfect weighted
+fit is expected to reach on these draws. The paper's draws are others: figures of ten draws vary by about ±0.6 points
+over all noise levels and ±1.8 at 1e-2.
+"""
+
+OVERALL = """
+The ceiling is the expected SR-10 of a perfect fit with the same loss on the same cells, from the Fisher information
+at the truth. The *fit started from the truth* is such a fit on the very data. A method that ran on fewer cells is to
+be compared with the last column, odejet's SR-10 on those cells.
+"""
+
+BY_SYSTEM = """
+Median worst error in percent, of the cells that each method has; *perfect fit* is the median over the errors that the
+Fisher information predicts.
+"""
+
+RIVALS = """
+All searches use the same compiled simulation with exact sensitivities and the same box, so this compares how they
+search, not how their authors' programs simulate. Those marked *unweighted* minimise the sum of squares, the others
+the likelihood in which every output has a noise of its own. SR-10 in percent on the {count} cells that all have:
+"""
+
+PAIRED = """
+On the cells that both have: who is within 10 percent in all quantities. By system for scatter search, AMIGO2's
+method; the paper's column has both/proposed only/AMIGO2 only/neither of its 50 cells.
+"""
+
+BEATEN = """
+Systems and noise levels where a rival succeeds more often than odejet or, with equal success, has a median worst
+error that is smaller by more than a tenth. Where no fit can succeed, errors are large and their order is luck.
+"""
+
+VARIANTS = """
+*Without refinement* is the best algebraic candidate of all shooting times, within the bounds, as it is. *AAA only*
+takes derivatives from rational approximations alone, to four standard deviations of the noise that smoothing finds,
+also where odejet itself would refuse them. SR-10 in percent:
+"""
+
+SECONDS = """
+Processor seconds of one data set on one core. A search ends with its budget, so *until found* tells when it had found
+the point that it answers with; odejet's seconds are all it takes to answer and to certify. Ratios are medians over
+the same cells. The paper's seconds are those of its own machines and programs.
+"""
+
+TEMPLATES = """
+The highest derivative of an output *h* and the number of equations of the square polynomial system beside the
+paper's, and the exact number of its roots at generic data: that is how many paths odejet tracks.
+"""
+
+CSTR = """
+The paper's controlled example, on this run's first trial (`python -m benchmarks cstr`); the paper's trial has other
+true values.
+"""
+
+REFUSED = """
+Draws whose trajectory blows up or cannot be integrated to 1e-12 are drawn again from the same stream.
+"""
+
+APART = """
+In the benchmark's scaling, X loses half of what it does in the textbooks, and most draws grow exponentially. The
+benchmark keeps it as it was run; this is the textbook's, in none of the figures above.
+"""
+
+
+def main(argv: list[str]) -> int:
+    options = argparse.ArgumentParser(prog="python -m benchmarks report", description=(__doc__ or "").split("\n")[0])
+    options.add_argument("--results", type=Path, nargs="+", default=[PACKED])
+    options.add_argument("--output", type=Path, default=OUTPUT)
+    options.add_argument("--quick", action="store_true", help="leave out the square systems and the CSTR")
+    given = options.parse_args(argv)
+    try:
+        compose(*read(given.results), given.output, given.quick).save()
+    except DataError as error:
+        print(error, file=sys.stderr)
+        return 2
+    print(f"{given.output} and the files in {given.output.with_suffix('')}")
+    return 0
