@@ -324,7 +324,7 @@ def test_summary_names_everything():
         *fit.labels,
         "global",
         "not certified",
-        "12 not real",
+        "42 solved",
         "first rung",
         "blend",
         "t = 3.25",
