@@ -25,7 +25,7 @@ EXPONENTS, COEFFICIENTS = (1, -1, 2, -2), (1, -1)
 MOST_TRIED = 200_000
 _DECIMALS = 0.1  # exponents of eigenvectors are rounded to multiples of this
 _LEAST, _MOST = 0.1, 4.0  # sizes of their exponents, the largest being one before others are fitted to it
-_GAIN = 3.0  # how much better a form must be known than a part of it
+_GAIN, _SHARPER = 3.0, 1.5  # how much better a form must be known than a loose part of it, and than any part
 _SLACK = 1.5  # how much less precise a rounded or shortened form may be
 
 
@@ -79,13 +79,13 @@ def proposals(
 
 
 def sharpest(known: Information, z: np.ndarray, usable: Sequence[int], precision: float) -> list[Form]:
-    """Products that are known much better than each of their factors, however well these are known."""
+    """Products that are known better than a factor of them, however well that is known."""
     usable = [i for i in usable if z[i] > 0]
     if len(usable) < 2:
         return []
     root = relative_root(known, z)[:, usable]
     own, every = np.sqrt((root**2).sum(axis=0)), np.ones(len(usable), dtype=bool)
-    forms = _distinct(_gaining(_eigenvectors(root, precision, every), own, every), every)
+    forms = _distinct(_gaining(_eigenvectors(root, precision, every), own, every, _SHARPER), every)
     return [_spread(form, usable, len(z)) for form in forms]
 
 
@@ -140,12 +140,14 @@ def _sums(
                     yield Form(coefficients if value > 0 else -coefficients, sd, product=False)
 
 
-def _gaining(forms: Iterator[Form] | Sequence[Form], own: np.ndarray, loose: np.ndarray) -> list[Form]:
+def _gaining(
+    forms: Iterator[Form] | Sequence[Form], own: np.ndarray, loose: np.ndarray, gain: float = _GAIN
+) -> list[Form]:
     """Forms that are known much better than a loose part of them."""
     kept = []
     for form in forms:
         exponents = form.coefficients if form.product else np.sign(form.coefficients)
-        if float((np.abs(exponents) * own)[loose].max(initial=0.0)) >= _GAIN * form.sd:
+        if float((np.abs(exponents) * own)[loose].max(initial=0.0)) >= gain * form.sd:
             kept.append(form)
     return kept
 

@@ -12,7 +12,7 @@ follow the residuals.  The constraint holds to rounding at every step.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -147,7 +147,7 @@ class Held(Misfit):
         _, gradient = self.held.at(full)
         slopes = np.delete(-gradient / gradient[self.pivot], self.pivot)
         columns = np.delete(found.jacobian, self.pivot, axis=1) + np.outer(found.jacobian[:, self.pivot], slopes)
-        return Evaluation(found.residuals, columns, found.outcome, found.message, found.reached)
+        return replace(found, jacobian=columns)
 
     def filled(self, z: np.ndarray) -> np.ndarray | None:
         """All unknowns, the pivot solved for on its own scale; None where there is no solution within its bounds."""

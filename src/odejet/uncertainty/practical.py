@@ -35,7 +35,7 @@ PRECISIONS = (0.05, 0.1)
 MOST, TRIED = 3, 6
 """Combinations that are named, and that are looked at."""
 
-SECONDS, LEAST_SECONDS, QUICK = 20.0, 3.0, 2.0
+SECONDS, LEAST_SECONDS, QUICK = 20.0, 6.0, 2.0
 """What all profiles together may take, what is left for combinations in any case, and what those of a glance may."""
 
 
