@@ -67,8 +67,16 @@ def test_other_valleys_ask_for_more_starts():
 
 
 def test_vague_values_ask_for_more_starts():
-    assert "so vague that 4 starts" in judged(starts=4, vague=True).sentence
-    assert judged(starts=5, vague=True).granted
+    assert "leave values so vague only a search without smoothing" in judged(starts=5, vague=True).sentence
+    assert "so vague that 4 starts" in judged(starts=4, vague=True, confirmed=True).sentence
+    assert judged(starts=5, vague=True, confirmed=True).granted
+
+
+def test_a_little_memory_wants_a_confirmation():
+    certificate = judged(wrong=0.005)
+    assert 1e-4 < certificate.outputs[0].white_p < 1e-2
+    assert "where residuals have a little memory" in certificate.sentence
+    assert judged(wrong=0.005, confirmed=True).granted
 
 
 @pytest.mark.parametrize(("sd", "expected"), [(0.001, False), (2.0, True)])

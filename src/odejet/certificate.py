@@ -40,6 +40,9 @@ VAGUE = 0.5
 WHITE = 1e-4
 """Residuals with more memory than noise has with this probability are those of a wrong model or a wrong optimum."""
 
+SUSPECT = 1e-2
+"""Residuals with more memory than noise has with this probability want a confirmation."""
+
 AGREEING = 2
 
 DENSE = 100
@@ -71,7 +74,7 @@ def certify(misfit: Misfit, best: Refined, checks: FitCheck, evidence: Evidence)
         reasons += [BLUNT] if evidence.blunt else []
     else:
         reasons += like_noise(misfit, checks, evidence.smoothed)
-        reasons += _alone(misfit, best, evidence, agreeing)
+        reasons += _alone(misfit, best, checks, evidence, agreeing)
     granted = not reasons
     if granted:
         reasons = [
@@ -84,18 +87,30 @@ def certify(misfit: Misfit, best: Refined, checks: FitCheck, evidence: Evidence)
     return Certificate(granted, tuple(reasons), checks.outputs, agreeing, noise)
 
 
-def _alone(misfit: Misfit, best: Refined, evidence: Evidence, agreeing: int) -> list[str]:
+def _alone(misfit: Misfit, best: Refined, checks: FitCheck, evidence: Evidence, agreeing: int) -> list[str]:
     """What speaks against there being no better optimum."""
     if agreeing < AGREEING:
         return ["only one start ended at this optimum"]
-    if np.min(misfit.counts) < DENSE and not evidence.confirmed:
-        return ["with so few points only a search without smoothing can confirm the optimum"]
+    doubt = _doubt(misfit, checks, evidence)
+    if doubt and not evidence.confirmed:
+        return [f"{doubt} only a search without smoothing can confirm the optimum"]
     starts, valleys = _rivals(best, evidence.optima)
     if (valleys > 1 or evidence.vague) and valleys * (valleys + 1) > UNSEEN * starts * (starts - 1):
         if valleys == 1:
             return [f"the data leave values so vague that {starts} starts cannot rule out a better optimum"]
         return [f"{starts} starts ended at {valleys} optima of nearly the same likelihood, and there may be a better"]
     return []
+
+
+def _doubt(misfit: Misfit, checks: FitCheck, evidence: Evidence) -> str:
+    """Why starts from smoothed data are not enough, though some agree: they may err together."""
+    if np.min(misfit.counts) < DENSE:
+        return "with so few points"
+    if evidence.vague:
+        return "where data leave values so vague"
+    if any(output.white_p < SUSPECT / len(checks.outputs) for output in checks.outputs):
+        return "where residuals have a little memory"
+    return ""
 
 
 def _rivals(best: Refined, optima: Sequence[Refined]) -> tuple[int, int]:

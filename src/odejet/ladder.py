@@ -16,7 +16,7 @@ from odejet import candidates, coordinates
 from odejet.algebra.library import Library, library
 from odejet.alternatives import Alternatives, alternatives
 from odejet.candidates import Candidate, Census
-from odejet.certificate import SAME, Evidence, certify, like_noise, vague
+from odejet.certificate import AGREEING, SAME, Evidence, certify, like_noise, vague
 from odejet.coordinates import Bounds
 from odejet.data import Data, checked
 from odejet.flow import Flow
@@ -181,7 +181,7 @@ class Ladder:
                 self.cloud += candidates.ranked(outside, self.misfit, self.frame, self.levels, self.census)
         with self.stage("refine"):
             self.refine_best(rung)
-        if self.options.refine and not self.certified() and self.doubtful():
+        if self.options.refine and not self.enough() and self.doubtful():
             with self.stage("alternatives"):
                 for start in self.other_roots(MANY_ROOTS).inside[:ALTERNATIVES]:
                     if self.left and not self.enough():
@@ -307,7 +307,10 @@ class Ladder:
     def enough(self) -> bool:
         """Whether more starts from the same rung would tell nothing new."""
         best = self.optima.best
-        return best is not None and (best.refined.ending is Ending.EXACT or self.certified())
+        if best is None or best.refined.ending is Ending.EXACT or self.certified():
+            return best is not None
+        # Starts that agree without being enough for a certificate want a search of another kind.
+        return self.certificate.agreeing >= AGREEING and self.doubtful() and not self.confirmed
 
     def certified(self) -> bool:
         best, checks = self.optima.best, self.checks()
