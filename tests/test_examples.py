@@ -30,7 +30,7 @@ def test_the_reactor():
 
 
 def test_two_receptors_that_nothing_tells_apart():
-    answer = fitted("receptor_binding", effort="quick")
+    answer = fitted("receptor_binding")
     here, there = (one.parameters for one in answer.solutions)
     for name in ("kon", "koff", "R"):
         assert here[f"{name}1"] == pytest.approx(there[f"{name}2"], rel=1e-3)
