@@ -117,6 +117,18 @@ class _Work(NamedTuple):
     table: np.ndarray  # divided differences
     points: np.ndarray  # the last points, HERE and the NEXT one
     slopes: np.ndarray
+    times: np.ndarray
+    memory: np.ndarray  # of the tape
+
+
+class _Ends(NamedTuple):
+    """What `Paths` is made of; allocating arrays in Python spares the kernel most of its compilation."""
+
+    roots: np.ndarray
+    outcomes: np.ndarray
+    errors: np.ndarray
+    steps: np.ndarray
+    evaluations: np.ndarray
 
 
 @inlined
@@ -385,7 +397,8 @@ def advance(work, times):
 @inlined
 def follow(c, layout, program, parameters, states, path, work, pointers, settings):
     """One path: outcome, last correction, steps, evaluations."""
-    times, reach, total, known, largest = np.zeros(NEXT + 1), settings.reach, 0, 0, 0.0
+    times, reach, total, known, largest = work.times, settings.reach, 0, 0, 0.0
+    times[:] = 0.0
     for i in range(len(work.step)):
         work.sizes[i] = max(abs(work.points[NEXT, i]), 1e-100)
         largest = max(largest, work.sizes[i])
@@ -424,42 +437,22 @@ def follow(c, layout, program, parameters, states, path, work, pointers, setting
 
 
 @entry
-def follow_all(layout, program, parameters, states, starts, paths, tables, settings):
-    """Every path from its start; all arrays lead with the path."""
-    count, n = starts.shape
-    moving = paths[0].shape[1]
-    work = _Work(
-        np.zeros(n, np.complex128),
-        np.zeros(n, np.complex128),
-        np.zeros((n, n), np.complex128),
-        np.zeros((len(states), program.order, layout.lanes), np.complex128),
-        np.zeros(n, np.int64),
-        np.zeros(n, np.int64),
-        np.zeros(moving, np.complex128),
-        np.zeros(moving, np.complex128),
-        np.zeros(n, np.complex128),
-        np.zeros(n),
-        np.zeros(n),
-        np.zeros(2 * NEXT, np.complex128),
-        np.zeros((NEXT + 1, n), np.complex128),
-        np.zeros((NEXT + 1, n), np.complex128),
-    )
-    memory = np.zeros(layout.size, np.complex128)
+def follow_all(layout, program, parameters, states, starts, paths, tables, settings, work, ends):
+    """Every path from its start to `ends`; all arrays lead with the path."""
+    memory = work.memory
     c, pointers = pointer(memory), (pointer(tables[0]), pointer(tables[1]), pointer(tables[1]))
-    roots, outcomes, errors = np.zeros((count, n), np.complex128), np.zeros(count, np.int64), np.zeros(count)
-    spent = np.zeros((count, 2), np.int64)
-    for p in range(count):
+    n = starts.shape[1]
+    for p in range(len(starts)):
         path = (paths[0][p], paths[1][p], paths[2][p], paths[3][p])
         for i in range(n):
             work.points[NEXT, i] = starts[p, i]
         outcome, error, steps, evaluations = follow(
             c, layout, program, parameters, states, path, work, pointers, settings
         )
-        outcomes[p], errors[p], spent[p, 0], spent[p, 1] = outcome, error, steps, evaluations
+        ends.outcomes[p], ends.errors[p], ends.steps[p], ends.evaluations[p] = outcome, error, steps, evaluations
         for i in range(n):
-            roots[p, i] = work.points[NEXT if outcome == 0 else HERE, i]
+            ends.roots[p, i] = work.points[NEXT if outcome == 0 else HERE, i]
     memory[0] = 0  # the pointer above does not keep the memory alive
-    return roots, outcomes, errors, spent
 
 
 def track(
@@ -485,18 +478,52 @@ def track(
     everything[system.held, 0] = end.fixed
     n = len(system.joined.together.states)
     paths = _paths(_flat(begin), _flat(end), bend, rng)
-    roots, outcomes, errors, spent = follow_all(
+    lifted = _lifted(system, program, starts, begin)
+    ends = _ends(*lifted.shape)
+    follow_all(
         layout,
         program,
         everything[n:].copy(),
         everything[:n].copy(),
-        _lifted(system, program, starts, begin),
+        lifted,
         paths,
         _COMPLEX_TABLES,
         settings,
+        _work(layout, program, lifted.shape[1], paths[0].shape[1]),
+        ends,
     )
-    roots = np.ascontiguousarray(roots[:, -len(system.columns) :])
-    return Paths(roots, outcomes, errors, spent[:, 0], spent[:, 1])
+    return Paths(np.ascontiguousarray(ends.roots[:, -len(system.columns) :]), *ends[1:])
+
+
+def _work(layout: Layout, program: _Program, n: int, moving: int) -> _Work:
+    return _Work(
+        residual=np.zeros(n, complex),
+        along=np.zeros(n, complex),
+        jacobian=np.zeros((n, n), complex),
+        rates=np.zeros((len(program.places), program.order, layout.lanes), complex),
+        pivots=np.zeros(n, np.int64),
+        filled=np.zeros(n, np.int64),
+        moving=np.zeros(moving, complex),
+        motion=np.zeros(moving, complex),
+        step=np.zeros(n, complex),
+        sizes=np.zeros(n),
+        scales=np.zeros(n),
+        table=np.zeros(2 * NEXT, complex),
+        points=np.zeros((NEXT + 1, n), complex),
+        slopes=np.zeros((NEXT + 1, n), complex),
+        times=np.zeros(NEXT + 1),
+        memory=np.zeros(layout.size, complex),
+    )
+
+
+def _ends(count: int, n: int) -> _Ends:
+    return _Ends(
+        roots=np.zeros((count, n), complex),
+        outcomes=np.zeros(count, np.int64),
+        errors=np.zeros(count),
+        steps=np.zeros(count, np.int64),
+        evaluations=np.zeros(count, np.int64),
+    )
 
 
 def _program(system: SquareSystem, layout: Layout) -> _Program:
