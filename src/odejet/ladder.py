@@ -233,30 +233,42 @@ class Ladder:
     def search_box(self) -> None:
         """Starts in the whole box, or around the scale of what was found."""
         with self.stage(BOX):
-            bounds, positive = self.given
-            effort, best = self.options.effort, self.optima.best
-            # Smoothing is not to be trusted here: neither its noise nor, within bounds, the scale of what came of it.
-            unbounded = bounds is None and not self.model.bounds
-            scale = np.abs(best.refined.z) if best is not None and unbounded else None
-            starts, seed = STARTS[effort], self.options.seed
-            found = multistart(
-                self.misfit,
-                bounds,
-                positive,
-                scale,
-                None,
-                seed,
-                starts,
-                self.left,
-                agree=AGREE,
-                before=self.optima.refined,
-            )
+            found: list[Refined] = []
+            for scale in self.scales():
+                found += self.starts_around(scale)
+                if self.doubtful() or not self.left:
+                    break
             self.census.add("refinements", "of multistart", len(found))
-            for one in found:
-                self.optima.add(one, Provenance(BOX, start="multistart"))
             self.sharpen()
         self.searched, now = True, self.optima.best
         self.confirmed = now is not None and sum(o.cost - now.refined.cost <= SAME for o in found) >= CONFIRMING
+
+    def scales(self) -> list[np.ndarray | None]:
+        """Around what to search, where bounds do not say it: what was found, unless that explains nothing; and one."""
+        best, (bounds, _) = self.optima.best, self.given
+        if bounds is not None or self.model.bounds or best is None:
+            return [None]
+        return [np.abs(best.refined.z), None]
+
+    def starts_around(self, scale: np.ndarray | None) -> list[Refined]:
+        """Where starts in the box, or around a scale, lead."""
+        bounds, positive = self.given
+        # Smoothing is not to be trusted here: neither its noise nor, within bounds, the scale of what came of it.
+        found = multistart(
+            self.misfit,
+            bounds,
+            positive,
+            scale,
+            None,
+            self.options.seed,
+            STARTS[self.options.effort],
+            self.left,
+            agree=AGREE,
+            before=self.optima.refined,
+        )
+        for one in found:
+            self.optima.add(one, Provenance(BOX, start="multistart"))
+        return found
 
     def other_roots(self, most: int | None = None) -> Alternatives:
         """Other roots at the optimum's own derivatives, unless the system has more than `most`."""
