@@ -237,8 +237,9 @@ over all noise levels and ±1.8 at 1e-2.
 
 OVERALL = """
 The ceiling is the expected SR-10 of a perfect fit with the same loss on the same cells, from the Fisher information
-at the truth. The *fit started from the truth* is such a fit on the very data. A method that ran on fewer cells is to
-be compared with the last column, odejet's SR-10 on those cells.
+at the truth. The *fit started from the truth* is such a fit on the very data; where the data tell nothing it stays
+where it started, which flatters it. A method that ran on fewer cells is to be compared with the last column, odejet's
+SR-10 on those cells.
 """
 
 BY_SYSTEM = """
