@@ -78,16 +78,26 @@ def noise_rows(truth: Draw, scale: str) -> np.ndarray:
 
 def weighted_root(whitened: np.ndarray) -> np.ndarray:
     """A matrix A whose A A' is the covariance of a weighted fit."""
-    units = 1 / np.maximum(np.linalg.norm(whitened, axis=0), np.finfo(float).tiny)
-    triangle = np.linalg.qr(whitened * units, mode="r")
-    return units[:, None] * np.linalg.pinv(triangle, rcond=1e-15)
+    _, inverse = _decomposed(whitened)
+    return inverse
 
 
 def unweighted_root(jacobian: np.ndarray, sds: np.ndarray) -> np.ndarray:
     """A matrix A whose A A' is the covariance of an unweighted fit."""
-    units = 1 / np.maximum(np.linalg.norm(jacobian, axis=0), np.finfo(float).tiny)
-    inverse = units[:, None] * np.linalg.pinv(jacobian * units, rcond=1e-15)
-    return np.linalg.qr((inverse * sds).T, mode="r").T
+    u, inverse = _decomposed(jacobian)
+    return inverse @ np.linalg.qr(u * sds[:, None], mode="r").T
+
+
+def _decomposed(matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """U and D V S^-1 of a matrix U S V' D^-1 with columns scaled to one.
+
+    What is lost in rounding stays as uncertain as rounding leaves it: to take it for known would be to take the worst
+    for the best.
+    """
+    sizes = np.linalg.norm(matrix, axis=0)
+    units = 1 / np.where(sizes > 0, sizes, 1.0)
+    u, s, vt = np.linalg.svd(matrix * units, full_matrices=False)
+    return u, units[:, None] * vt.T / np.maximum(s, np.finfo(float).eps * s[0])
 
 
 def worst(root: np.ndarray, draws: np.ndarray) -> np.ndarray:

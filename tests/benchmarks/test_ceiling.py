@@ -22,6 +22,14 @@ def test_covariances_are_those_of_linear_regression():
     np.testing.assert_allclose(unweighted @ unweighted.T, inverse @ np.diag(sds**2) @ inverse.T)
 
 
+def test_what_rounding_hides_is_not_taken_for_known():
+    """Two unknowns of which the data tell only the sum."""
+    jacobian = np.ones((30, 2)) * np.linspace(1, 2, 30)[:, None]
+    draws = np.random.default_rng(1).standard_normal((1000, 2))
+    for root in (ceiling.weighted_root(jacobian), ceiling.unweighted_root(jacobian, np.ones(30))):
+        assert np.median(ceiling.worst(root, draws)) > 1e10
+
+
 def test_success_is_a_normal_probability_for_one_unknown():
     draws = np.random.default_rng(1).standard_normal((20_000, 1))
     found = ceiling.Ceiling(ceiling.worst(np.array([[2.0]]), draws), np.ones(1))

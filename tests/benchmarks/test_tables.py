@@ -123,7 +123,7 @@ def test_the_report_is_written_whole(tmp_path):
     output = tmp_path / "docs" / "benchmark.md"
     assert report.main(["--results", str(store.directory), "--output", str(output), "--quick"]) == 0
     text = output.read_text()
-    assert "SR-10 at noise 0.01: 87.5 (paper 65.2): met" in text
+    assert "SR-10 at noise 0.01: 87.5 (paper 65.2, ceiling of these draws" in text
     assert "| odejet | 40 | 47.5 | 97.5 | 100.0 |" in text
     assert "odejet, SHADE: 40 cells (seir, vanderpol at noise 0, 1e-08, 1e-06, 0.0001, 0.01, 4 trials each)" in text
     for name in ("success-by-noise.svg", "success-by-time.svg"):
