@@ -352,7 +352,11 @@ def _noise(told: Any) -> Any:
     """What was known of the noise: a number, a word, nothing, or one of these per output."""
     if isinstance(told, Mapping):
         return {_text(name): _noise(value) for name, value in told.items()}
-    return told if told is None or isinstance(told, str) else _real(told)
+    if isinstance(told, str):
+        if told.strip() != "relative":
+            float(told.strip().removesuffix("%"))  # a percentage, or an error
+        return told
+    return None if told is None else _real(told)
 
 
 def _certificate(told: Mapping[str, Any]) -> Certificate:
