@@ -96,7 +96,7 @@ class Provenance:
     def sentence(self) -> str:
         times = ", ".join(f"{t:.4g}" for t in self.times)
         parts = [self.rung, self.start, self.estimator, f"t = {times}" if times else ""]
-        return ", ".join(part for part in parts if part) or "not recorded"
+        return ", ".join(part for part in dict.fromkeys(parts) if part) or "not recorded"
 
 
 @dataclass(frozen=True)
