@@ -4,9 +4,9 @@
     weakly determined   it ends, within a factor of ten, or the sign is not known
     undetermined        it does not end, or farther away than that
 
-An interval from the curvature is believed if it is narrow; every other one is found by a profile.  Where unknowns are
-loose, products of their powers or sums may be determined all the same; those that are, a profile having confirmed it,
-are named, so that the answer is the compound and not its factors.
+An interval from the curvature is believed if it is narrow and profiles of other unknowns stay in it; every other one is
+found by a profile.  Where unknowns are loose, products of their powers or sums may be determined all the same; those
+that are, a profile having confirmed it, are named, so that the answer is the compound and not its factors.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from odejet.uncertainty.combinations import Form, is_news, proposals, sharpest
+from odejet.uncertainty.profile import SECONDS as PROFILE_SECONDS
 from odejet.uncertainty.profile import Profile, profile
 from odejet.uncertainty.valley import SPREADS, Valley
 
@@ -30,6 +31,9 @@ DETERMINED, WEAK, UNDETERMINED = "determined", "weakly determined", "undetermine
 
 NARROW, WIDE = 1.25, 10.0
 """Factors between the value and an end of its interval that are still determined, and still weakly so."""
+
+ROOM = 0.25
+"""Parts of an interval by curvature by which profiles of others may leave it before it is not believed."""
 
 PRECISIONS = (0.05, 0.1)
 """Sds of the logarithm of a combination that is worth naming; the second if there is none with the first."""
@@ -116,16 +120,7 @@ def practical(fit: Fit, level: float = 0.95, seconds: float = SECONDS, profiled:
     Without `profiled` the unknowns are judged by curvature alone, and profiles only confirm combinations.
     """
     deadline = time.perf_counter() + seconds
-    findings: dict[str, Finding] = {}
-    profiles: dict[str, Profile] = {}
-    for label, value in zip(fit.labels, fit.values.tolist(), strict=True):
-        ends = fit.interval(label, level)
-        judged = Finding(label, value, ends, kind(value, ends), "fisher")
-        left = deadline - time.perf_counter()
-        if profiled and judged.kind != DETERMINED and fit.weights == "likelihood" and left > 0:
-            profiles[label] = profile(fit.likelihood, label, level, left)
-            judged = _profiled(profiles[label])
-        findings[label] = judged
+    findings, profiles = judged(fit, level, deadline, profiled)
     loose = np.array([finding.kind != DETERMINED for finding in findings.values()])
     named: list[Finding] = []
     if loose.any() and fit.weights == "likelihood":
@@ -135,10 +130,45 @@ def practical(fit: Fit, level: float = 0.95, seconds: float = SECONDS, profiled:
     return Practical(findings, tuple(named), profiles)
 
 
+def judged(
+    fit: Fit, level: float = 0.95, deadline: float = math.inf, profiled: bool = True
+) -> tuple[dict[str, Finding], dict[str, Profile]]:
+    """All unknowns of a fit judged, and the profiles that were needed for it.
+
+    Where some unknowns are loose, the likelihood is no parabola, and others may be loose that look narrow from the
+    optimum: those that leave their interval along the profiles so far are profiled too.
+    """
+    findings: dict[str, Finding] = {}
+    for label, value in zip(fit.labels, fit.values.tolist(), strict=True):
+        ends = fit.interval(label, level)
+        findings[label] = Finding(label, value, ends, kind(value, ends), "fisher")
+    profiles: dict[str, Profile] = {}
+    if not profiled or fit.weights != "likelihood":
+        return findings, profiles
+    asked = [label for label, finding in findings.items() if finding.kind != DETERMINED]
+    while asked:
+        for label in asked:
+            left = deadline - time.perf_counter()
+            if left > 0:
+                profiles[label] = profile(fit.likelihood, label, level, min(left, PROFILE_SECONDS))
+                findings[label] = _profiled(profiles[label])
+        valley = Valley.of(fit.likelihood.optimum.z, list(profiles.values()))
+        ranges = zip(fit.labels, valley.points.min(axis=0), valley.points.max(axis=0), strict=True)
+        asked = [label for label, low, high in ranges if label not in profiles and _leaves(findings[label], low, high)]
+        asked = asked if time.perf_counter() < deadline else []
+    return findings, profiles
+
+
+def _leaves(finding: Finding, low: float, high: float) -> bool:
+    """Whether a range is wider than an interval, by more than a little."""
+    room = ROOM * (finding.interval[1] - finding.interval[0])
+    return low < finding.interval[0] - room or high > finding.interval[1] + room
+
+
 def _profiled(found: Profile) -> Finding:
     ends = found.interval()
-    judged = kind(found.estimate, ends, found.open)
-    return Finding(found.label, found.estimate, ends, judged, "profile", found.open)
+    called = kind(found.estimate, ends, found.open)
+    return Finding(found.label, found.estimate, ends, called, "profile", found.open)
 
 
 class _Search:
@@ -182,10 +212,10 @@ class _Search:
         found = profile(self.likelihood, text, self.level, left, self.evaluations)
         self.evaluations -= found.evaluations
         self.valley = self.valley.joined(found)
-        judged = _profiled(found)
-        if judged.kind == DETERMINED:
-            self.confirmed.append(judged)
-        return judged.kind == DETERMINED
+        finding = _profiled(found)
+        if finding.kind == DETERMINED:
+            self.confirmed.append(finding)
+        return finding.kind == DETERMINED
 
     def proposed(self) -> Iterator[list[Form]]:
         """Combinations with loose parts, the precise ones first; then products sharper than their factors."""

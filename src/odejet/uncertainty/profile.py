@@ -54,7 +54,7 @@ _BACK = 0.35  # what is left of a step that was not believed, or led nowhere
 _CLOSE = 0.02  # of the crossing: near enough for interpolation
 _MOST_POINTS = 60
 _CLOSINGS = 8
-_RANK = 1e-9
+_RANK, _UNSEEN = 1e-9, 1e-3  # singular values that are rounding, and the share of a quantity there that counts
 _HELD_EVALUATIONS = 40  # of a held optimum; one that is not found by then is better approached from nearer
 
 
@@ -268,7 +268,7 @@ class _Walk:
 
     def _tangent(self, gradient: np.ndarray) -> tuple[float, np.ndarray]:
         """The sd of the quantity on the scale of the walk, and how all unknowns move for a unit move of it: by
-        regression, those on a bound staying there."""
+        regression, those on a bound staying there; along directions of which nothing is known, if these move it."""
         free = ~self.best.held
         if self.asked.place is not None:
             free[self.asked.place] = True
@@ -276,6 +276,9 @@ class _Walk:
         _, sizes, vt = np.linalg.svd(jacobian, full_matrices=False)
         kept = sizes > _RANK * sizes.max(initial=0.0)
         root = vt[kept] / sizes[kept, None]
+        unseen = free * (gradient - vt[kept].T @ (vt[kept] @ gradient))
+        if unseen @ unseen > _UNSEEN**2 * (gradient @ gradient):
+            return math.inf, unseen / (unseen @ gradient)
         along = root @ gradient
         variance = float(along @ along)
         if not (variance > 0 and math.isfinite(variance)):

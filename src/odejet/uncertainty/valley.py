@@ -61,7 +61,7 @@ class Valley:
         """Combinations with loose parts that hardly change, the least changing and simplest first."""
         found = [
             *self._products(loose, usable),
-            *self._sums([i for i in usable if loose[i]], alike),
+            *self._sums(loose, usable, alike),
         ]
         tier = lambda form: sum(form.sd > limit for limit in SPREADS)  # noqa: E731
         return sorted(found, key=lambda form: (tier(form), *form.complexity, form.sd))
@@ -82,16 +82,16 @@ class Valley:
                     return
                 spreads = np.abs(powers @ logs[:, chosen].T).max(axis=1)
                 parts = (np.abs(powers) * np.where(free[chosen], reach[chosen], 0.0)).max(axis=1)
-                for k in np.flatnonzero((spreads <= SPREADS[-1]) & (parts >= _GAIN * spreads)):
+                for k in np.flatnonzero((spreads <= SPREADS[-1]) & (parts > _GAIN * spreads)):
                     exponents = np.zeros(len(loose))
                     exponents[[usable[i] for i in chosen]] = powers[k]
                     yield Form(exponents if exponents.sum() >= 0 else -exponents, float(spreads[k]))
 
-    def _sums(self, places: Sequence[int], alike: Sequence[object]) -> Iterator[Form]:
-        """Sums of few loose unknowns of one sort: plain ones, and those of two with the coefficient that fits."""
-        for count in range(2, min(TERMS, len(places)) + 1):
-            for chosen in map(list, itertools.combinations(places, count)):
-                if len({alike[i] for i in chosen}) > 1:
+    def _sums(self, loose: np.ndarray, usable: Sequence[int], alike: Sequence[object]) -> Iterator[Form]:
+        """Sums of few unknowns of one sort: plain ones, and those of two with the coefficient that fits."""
+        for count in range(2, min(TERMS, len(usable)) + 1):
+            for chosen in map(list, itertools.combinations(usable, count)):
+                if len({alike[i] for i in chosen}) > 1 or not loose[chosen].any():
                     continue
                 weights = [[1.0, *signs] for signs in itertools.product((1.0, -1.0), repeat=count - 1)]
                 if count == 2:
@@ -122,7 +122,8 @@ class Valley:
         form = Form(coefficients if value > 0 else -coefficients, 0.0, product=False)
         spread = self.spread(form)
         moves = np.abs((self.points - self.points[0]) * coefficients)[:, chosen].max(axis=0) / abs(value)
-        if spread > SPREADS[-1] or moves.min() < _GAIN * spread:
+        # A term that moves the sum by little says nothing, however precisely the sum is known.
+        if spread > SPREADS[-1] or moves.min() <= max(_GAIN * spread, SPREADS[0]):
             return None
         return Form(form.coefficients, spread, product=False)
 
