@@ -34,7 +34,7 @@ from odejet.result import Fit
 from odejet.shooting import input_series, orders_of
 from odejet.smooth import fit_output
 from odejet.uncertainty import budget as budgets
-from odejet.uncertainty.practical import DETERMINED, UNDETERMINED, kind
+from odejet.uncertainty.practical import DETERMINED, UNDETERMINED, judged, kind
 from odejet.uncertainty.profile import deviance_quantile, profile
 
 RESULTS = Path(__file__).parent / "results" / "uncertainty"
@@ -67,41 +67,68 @@ def rounded(value: float) -> float:
 # --- intervals --------------------------------------------------------------------------------------------------------
 
 
+FIELDS = (
+    "system",
+    "noise",
+    "trial",
+    "held",
+    "seconds",
+    "quantities",
+    "lost",
+    "fisher",
+    "fisher_hits",
+    "profile",
+    "hits",
+)
+"""Of a stored cell of intervals: fits that a bound holds, and how many quantities there are, are undetermined, are
+called determined by curvature and hold the truth then, and by the rule of `fit.practical` likewise."""
+
+
 def interval_cell(name: str, noise: float, trial: int, seed: int) -> dict[str, Any]:
-    """Every quantity that can be known: its interval by curvature, what it is called, and whether both kinds hold."""
-    truth = draw(name, noise, trial, seed, POINTS, False)
+    """How many intervals of one fit hold the truth."""
     began = time.process_time()
+    fit, quantities = interval_quantities(name, noise, trial, seed)
+    fisher = [q["fisher_holds"] for q in quantities if q["fisher"] == DETERMINED]
+    called = [q["profile_holds"] for q in quantities if q["called"] == DETERMINED]
+    return {
+        "system": name,
+        "noise": noise,
+        "trial": trial,
+        "held": int(bool(fit.held)),
+        "seconds": round(time.process_time() - began, 2),
+        "quantities": len(quantities),
+        "lost": sum(q["called"] == UNDETERMINED for q in quantities),
+        "fisher": len(fisher),
+        "fisher_hits": sum(fisher),
+        "profile": len(called),
+        "hits": sum(called),
+    }
+
+
+def interval_quantities(name: str, noise: float, trial: int, seed: int) -> tuple[Fit, list[dict[str, Any]]]:
+    """Every quantity that can be known: what it is called by curvature and by the rule, and whether both kinds hold."""
+    truth = draw(name, noise, trial, seed, POINTS, False)
     fit = from_truth(truth)
+    findings, _ = judged(fit, LEVEL)
     z = np.array([truth.values[unknown.name] for unknown in fit.unknowns])
     quantities = []
     for unknown, value, true in zip(fit.unknowns, fit.values.tolist(), z.tolist(), strict=True):
         if unknown.name in truth.system.unidentifiable:
             continue
         low, high = fit.interval(unknown.label, LEVEL)
-        called = by_curvature = kind(value, (low, high))
-        if called != DETERMINED:
-            found = profile(fit.likelihood, unknown.label, LEVEL)
-            called = kind(value, found.interval(), found.open)
+        called = findings[unknown.label].kind
         deviance, quantile = held_at(fit, unknown.label, true, z) if called == DETERMINED else (math.nan, 0.0)
         quantities.append(
             {
                 "quantity": unknown.label,
-                "fisher": by_curvature,
+                "fisher": kind(value, (low, high)),
                 "called": called,
                 "fisher_holds": bool(low <= true <= high),
                 "profile_holds": bool(deviance <= quantile),
-                "deviance": deviance if math.isfinite(deviance) else None,
-                "relative": (high - low) / (4 * abs(value)),
+                "deviance": deviance,
             }
         )
-    return {
-        "system": name,
-        "noise": noise,
-        "trial": trial,
-        "held": list(fit.held),
-        "seconds": time.process_time() - began,
-        "quantities": quantities,
-    }
+    return fit, quantities
 
 
 def held_at(fit: Fit, label: str, true: float, z: np.ndarray) -> tuple[float, float]:
@@ -137,26 +164,23 @@ def interval_table(lines: list[dict[str, Any]]) -> str:
     for line in lines:
         groups.setdefault(f"{line['system']} {line['noise']:g}", []).append(line)
     for title, own in groups.items():
-        fisher = share(own, lambda q: q["fisher"] == DETERMINED, "fisher_holds")
-        ratio = share(own, lambda q: q["called"] == DETERMINED, "profile_holds")
+        fisher, ratio = share(own, "fisher", "fisher_hits"), share(own, "profile", "hits")
         remarks = _remark("Fisher", fisher, 92, 98), _remark("profile", ratio, 93, 97), _at_bounds(own)
         remark = "; ".join(filter(None, remarks))
-        every = [q for line in own for q in line["quantities"]]
-        lost = 100 * sum(q["called"] == UNDETERMINED for q in every) / max(len(every), 1)
+        lost = 100 * sum(line["lost"] for line in own) / max(sum(line["quantities"] for line in own), 1)
         seconds = float(np.median([line["seconds"] for line in own]))
         cells = " | ".join("– | – | 0" if not n else f"{m:.1f} | {s:.1f} | {n}" for m, s, n in (fisher, ratio))
         text.append(f"| {title} | {len(own)} | {cells} | {lost:.0f} % | {seconds:.2f} | {remark} |")
     return "\n".join(text) + "\n"
 
 
-def share(lines: list[dict[str, Any]], chosen: Any, holds: str) -> tuple[float, float, int]:
+def share(lines: list[dict[str, Any]], count: str, hits: str) -> tuple[float, float, int]:
     """Percent that hold, its standard error over trials, and how many quantities that are."""
-    counts = [[q[holds] for q in line["quantities"] if chosen(q)] for line in lines]
-    total, hits = sum(map(len, counts)), sum(map(sum, counts))
+    total = sum(line[count] for line in lines)
     if not total:
         return math.nan, math.nan, 0
-    mean = hits / total
-    spread = math.sqrt(sum((sum(c) - mean * len(c)) ** 2 for c in counts)) / total
+    mean = sum(line[hits] for line in lines) / total
+    spread = math.sqrt(sum((line[hits] - mean * line[count]) ** 2 for line in lines)) / total
     return 100 * mean, 100 * spread, total
 
 
@@ -173,13 +197,9 @@ def _remark(what: str, found: tuple[float, float, int], low: float, high: float)
 
 def _at_bounds(lines: list[dict[str, Any]]) -> str:
     """How many of the misses are in fits with an unknown on a bound, where deviances have not the law of chi-square."""
-    missed = [
-        bool(line["held"])
-        for line in lines
-        for q in line["quantities"]
-        if q["called"] == DETERMINED and not q["profile_holds"]
-    ]
-    return f"{sum(missed)} of {len(missed)} profile misses in fits that a bound holds" if any(missed) else ""
+    missed = [(line["profile"] - line["hits"], line["held"]) for line in lines]
+    every, bounded = sum(n for n, _ in missed), sum(n for n, held in missed if held)
+    return f"{bounded} of {every} profile misses in fits that a bound holds" if bounded else ""
 
 
 # --- the theorem ------------------------------------------------------------------------------------------------------
@@ -432,7 +452,8 @@ def main(argv: list[str]) -> int:
     trials = trials if arguments.trials is None else arguments.trials
     path = arguments.output or RESULTS / f"{arguments.part}-seed{arguments.seed}.jsonl"
     path.parent.mkdir(parents=True, exist_ok=True)
-    lines = [json.loads(text) for text in path.read_text().splitlines()] if path.exists() else []
+    rows = [json.loads(text) for text in path.read_text().splitlines()] if path.exists() else []
+    lines = [row if isinstance(row, dict) else dict(zip(FIELDS, row, strict=True)) for row in rows]
     done = {(line["system"], line["noise"], line.get("trial", 0)) for line in lines}
     for trial in range(min(trials, 1) if arguments.part == "law" else trials):
         for name in arguments.systems or names:
@@ -445,7 +466,7 @@ def main(argv: list[str]) -> int:
                     line = CELLS[arguments.part](name, noise, trial, arguments.seed)
                 lines.append(line)
                 with path.open("a") as file:
-                    file.write(json.dumps(line) + "\n")
+                    file.write(json.dumps(list(line.values()) if arguments.part == "intervals" else line) + "\n")
                 print(f"{name} {noise:g} {trial}", flush=True)
     path.with_suffix(".md").write_text(TABLES[arguments.part](lines))
     print(TABLES[arguments.part](lines))
