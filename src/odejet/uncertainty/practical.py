@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -146,6 +146,7 @@ def judged(
     if not profiled or fit.weights != "likelihood":
         return findings, profiles
     asked = [label for label, finding in findings.items() if finding.kind != DETERMINED]
+    ranges = list(zip(fit.labels, fit.values.tolist(), fit.values.tolist(), strict=True))
     while asked:
         for label in asked:
             left = deadline - time.perf_counter()
@@ -153,16 +154,26 @@ def judged(
                 profiles[label] = profile(fit.likelihood, label, level, min(left, PROFILE_SECONDS))
                 findings[label] = _profiled(profiles[label])
         valley = Valley.of(fit.likelihood.optimum.z, list(profiles.values()))
-        ranges = zip(fit.labels, valley.points.min(axis=0), valley.points.max(axis=0), strict=True)
+        lows, highs = valley.points.min(axis=0).tolist(), valley.points.max(axis=0).tolist()
+        ranges = list(zip(fit.labels, lows, highs, strict=True))
         asked = [label for label, low, high in ranges if label not in profiles and _leaves(findings[label], low, high)]
         asked = asked if time.perf_counter() < deadline else []
-    return findings, profiles
+    return {label: _widened(findings[label], low, high) for label, low, high in ranges}, profiles
 
 
 def _leaves(finding: Finding, low: float, high: float) -> bool:
     """Whether a range is wider than an interval, by more than a little."""
     room = ROOM * (finding.interval[1] - finding.interval[0])
     return low < finding.interval[0] - room or high > finding.interval[1] + room
+
+
+def _widened(finding: Finding, low: float, high: float) -> Finding:
+    """An interval that holds what profiles of others came by: a deviance that is low there is so for everything that
+    has its value there, though the own profile may have missed it in another branch of the valley."""
+    if not _leaves(finding, low, high):
+        return finding
+    ends = min(low, finding.interval[0]), max(high, finding.interval[1])
+    return replace(finding, interval=ends, kind=kind(finding.value, ends, finding.open))
 
 
 def _profiled(found: Profile) -> Finding:
