@@ -17,6 +17,7 @@ import argparse
 import json
 import math
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +35,7 @@ from odejet.result import Fit
 from odejet.shooting import input_series, orders_of
 from odejet.smooth import fit_output
 from odejet.uncertainty import budget as budgets
+from odejet.uncertainty.combinations import relative_root
 from odejet.uncertainty.practical import DETERMINED, UNDETERMINED, judged, kind
 from odejet.uncertainty.profile import deviance_quantile, profile
 
@@ -383,20 +385,39 @@ def combination_cell(name: str, noise: float, trial: int, seed: int) -> dict[str
         "trial": trial,
         "undetermined": list(found.undetermined),
         "weak": list(found.weak),
+        "possible": rounded(possible(truth, found.undetermined)),
         "combinations": named,
         "seconds": round(time.process_time() - began, 2),
     }
+
+
+def possible(truth: Truth, undetermined: Sequence[str]) -> float:
+    """The least log-sd, by the information at the truth, of a product with an undetermined factor.
+
+    Its largest exponent among those is one, and the exponents of all other factors are at their best.
+    """
+    fit = from_truth(truth, evaluations=1)
+    root = relative_root(fit.likelihood.information, fit.values)
+    lost = np.array([label in undetermined for label in fit.labels])
+    if not lost.any():
+        return math.nan
+    basis = np.linalg.qr(root[:, ~lost])[0]
+    left = root[:, lost] - basis @ (basis.T @ root[:, lost])
+    _, sds, vectors = np.linalg.svd(left, full_matrices=False)
+    return float((sds / np.abs(vectors).max(axis=1)).min())
 
 
 def combination_table(lines: list[dict[str, Any]]) -> str:
     text = [
         "Combinations that `fit.practical` names, beside their true values.  A loose factor is one that is not called",
         "determined by itself; where nothing else is left, products of determined quantities are named that are known",
-        "better than these.",
+        "better than these.  Possible are draws where, by the information at the truth, some product with an",
+        "undetermined factor has a relative standard error below 10 %; beside it, median and range of the least one.",
         "",
-        "| system | noise | draws | with undetermined factors | with a combination within 10 % | of them with a loose "
-        "factor | combinations | within 10 % | in their interval | median CPU s |",
-        "|---|---|---|---|---|---|---|---|---|---|",
+        "| system | noise | draws | with undetermined factors | possible | least error | "
+        "with a combination within 10 % | of them with a loose factor | combinations | within 10 % | "
+        "in their interval | median CPU s |",
+        "|---|---|---|---|---|---|---|---|---|---|---|---|",
     ]
     for name, noise in dict.fromkeys((line["system"], line["noise"]) for line in lines):
         own = [line for line in lines if (line["system"], line["noise"]) == (name, noise)]
@@ -407,8 +428,11 @@ def combination_table(lines: list[dict[str, Any]]) -> str:
             for chosen in ([one["error"] <= 0.1 for one in named], [one["holds"] for one in named])
         ]
         lost = sum(bool(line["undetermined"]) for line in own)
+        least = [line["possible"] for line in own]
+        reach = f"{np.median(least):.2g} ({min(least):.2g} to {max(least):.2g})"
         text.append(
-            f"| {name} | {noise:g} | {len(own)} | {lost} | {sum(map(bool, good))} | {sum(map(any, good))} | "
+            f"| {name} | {noise:g} | {len(own)} | {lost} | {sum(one < 0.1 for one in least)} | {reach} | "
+            f"{sum(map(bool, good))} | {sum(map(any, good))} | "
             f"{len(named)} | {' | '.join(shares)} | {float(np.median([line['seconds'] for line in own])):.1f} |"
         )
     text += ["", "What was named:", ""]
