@@ -17,6 +17,7 @@ import argparse
 import json
 import math
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -34,15 +35,16 @@ from odejet.result import Fit
 from odejet.shooting import input_series, orders_of
 from odejet.smooth import fit_output
 from odejet.uncertainty import budget as budgets
-from odejet.uncertainty.practical import DETERMINED, UNDETERMINED, kind
+from odejet.uncertainty.combinations import relative_root
+from odejet.uncertainty.practical import DETERMINED, UNDETERMINED, judged, kind
 from odejet.uncertainty.profile import deviance_quantile, profile
 
 RESULTS = Path(__file__).parent / "results" / "uncertainty"
 PARTS = ("intervals", "law", "combinations", "timing")
 POINTS = 750
 LEVEL = 0.95
-SECONDS, HELD_SECONDS = 0.5, 5.0
-"""What the profile of a quantity that its curvature does not call determined may take, and a held fit."""
+HELD_EVALUATIONS = 200
+"""What a fit with a quantity held at its true value may take."""
 
 LAW_SYSTEMS = ("lotka_volterra", "seir", "daisy_mamil3", "vanderpol")
 COMPOUND_SYSTEMS = ("cstr", "hiv", "crauste")
@@ -55,48 +57,80 @@ def from_truth(truth: Truth, noise: dict[str, float] | None = None, evaluations:
     misfit = Misfit(truth.system.model, truth.data, noise)
     start = np.array([truth.values[unknown.name] for unknown in misfit.unknowns])
     frame = coordinates.choose(misfit.unknowns, start, systems.protocol().bounds)
-    found = refine(misfit, start, frame=frame, time_limit=60.0, max_evaluations=evaluations)
+    found = refine(misfit, start, frame=frame, max_evaluations=evaluations)
     return Fit.of(misfit, found, truth.data, frame=frame, **told)
+
+
+def rounded(value: float) -> float:
+    """Three digits, which is what tables need."""
+    return float(f"{value:.3g}")
 
 
 # --- intervals --------------------------------------------------------------------------------------------------------
 
 
+FIELDS = (
+    "system",
+    "noise",
+    "trial",
+    "held",
+    "seconds",
+    "quantities",
+    "lost",
+    "fisher",
+    "fisher_hits",
+    "profile",
+    "hits",
+)
+"""Of a stored cell of intervals: fits that a bound holds, and how many quantities there are, are undetermined, are
+called determined by curvature and hold the truth then, and by the rule of `fit.practical` likewise."""
+
+
 def interval_cell(name: str, noise: float, trial: int, seed: int) -> dict[str, Any]:
-    """Every quantity that can be known: its interval by curvature, what it is called, and whether both kinds hold."""
-    truth = draw(name, noise, trial, seed, POINTS, False)
+    """How many intervals of one fit hold the truth."""
     began = time.process_time()
+    fit, quantities = interval_quantities(name, noise, trial, seed)
+    fisher = [q["fisher_holds"] for q in quantities if q["fisher"] == DETERMINED]
+    called = [q["profile_holds"] for q in quantities if q["called"] == DETERMINED]
+    return {
+        "system": name,
+        "noise": noise,
+        "trial": trial,
+        "held": int(bool(fit.held)),
+        "seconds": round(time.process_time() - began, 2),
+        "quantities": len(quantities),
+        "lost": sum(q["called"] == UNDETERMINED for q in quantities),
+        "fisher": len(fisher),
+        "fisher_hits": sum(fisher),
+        "profile": len(called),
+        "hits": sum(called),
+    }
+
+
+def interval_quantities(name: str, noise: float, trial: int, seed: int) -> tuple[Fit, list[dict[str, Any]]]:
+    """Every quantity that can be known: what it is called by curvature and by the rule, and whether both kinds hold."""
+    truth = draw(name, noise, trial, seed, POINTS, False)
     fit = from_truth(truth)
+    findings, _ = judged(fit, LEVEL)
     z = np.array([truth.values[unknown.name] for unknown in fit.unknowns])
     quantities = []
     for unknown, value, true in zip(fit.unknowns, fit.values.tolist(), z.tolist(), strict=True):
         if unknown.name in truth.system.unidentifiable:
             continue
         low, high = fit.interval(unknown.label, LEVEL)
-        called = by_curvature = kind(value, (low, high))
-        if called != DETERMINED:
-            found = profile(fit.likelihood, unknown.label, LEVEL, SECONDS)
-            called = kind(value, found.interval(), found.open)
+        called = findings[unknown.label].kind
         deviance, quantile = held_at(fit, unknown.label, true, z) if called == DETERMINED else (math.nan, 0.0)
         quantities.append(
             {
                 "quantity": unknown.label,
-                "fisher": by_curvature,
+                "fisher": kind(value, (low, high)),
                 "called": called,
                 "fisher_holds": bool(low <= true <= high),
                 "profile_holds": bool(deviance <= quantile),
-                "deviance": deviance if math.isfinite(deviance) else None,
-                "relative": (high - low) / (4 * abs(value)),
+                "deviance": deviance,
             }
         )
-    return {
-        "system": name,
-        "noise": noise,
-        "trial": trial,
-        "held": list(fit.held),
-        "seconds": time.process_time() - began,
-        "quantities": quantities,
-    }
+    return fit, quantities
 
 
 def held_at(fit: Fit, label: str, true: float, z: np.ndarray) -> tuple[float, float]:
@@ -108,8 +142,8 @@ def held_at(fit: Fit, label: str, true: float, z: np.ndarray) -> tuple[float, fl
     freedom, ratio = float(known.freedom(gradient[None])[0]), float(known.ratio(gradient[None])[0])
     least, quantile = math.inf, deviance_quantile(LEVEL, freedom, ratio)
     for start in (z, np.where(np.arange(len(z)) == asked.place, true, fit.values)):
-        found = likelihood.hold(asked, true, start, HELD_SECONDS)
-        if found is not None:
+        found = likelihood.hold(asked, true, start, evaluations=HELD_EVALUATIONS)
+        if found is not None and math.isfinite(found.cost):
             least = min(least, max(2 * (found.cost - fit.cost), 0.0))
         if least <= quantile:
             break  # another start could only find less
@@ -132,26 +166,23 @@ def interval_table(lines: list[dict[str, Any]]) -> str:
     for line in lines:
         groups.setdefault(f"{line['system']} {line['noise']:g}", []).append(line)
     for title, own in groups.items():
-        fisher = share(own, lambda q: q["fisher"] == DETERMINED, "fisher_holds")
-        ratio = share(own, lambda q: q["called"] == DETERMINED, "profile_holds")
+        fisher, ratio = share(own, "fisher", "fisher_hits"), share(own, "profile", "hits")
         remarks = _remark("Fisher", fisher, 92, 98), _remark("profile", ratio, 93, 97), _at_bounds(own)
         remark = "; ".join(filter(None, remarks))
-        every = [q for line in own for q in line["quantities"]]
-        lost = 100 * sum(q["called"] == UNDETERMINED for q in every) / max(len(every), 1)
+        lost = 100 * sum(line["lost"] for line in own) / max(sum(line["quantities"] for line in own), 1)
         seconds = float(np.median([line["seconds"] for line in own]))
         cells = " | ".join("– | – | 0" if not n else f"{m:.1f} | {s:.1f} | {n}" for m, s, n in (fisher, ratio))
         text.append(f"| {title} | {len(own)} | {cells} | {lost:.0f} % | {seconds:.2f} | {remark} |")
     return "\n".join(text) + "\n"
 
 
-def share(lines: list[dict[str, Any]], chosen: Any, holds: str) -> tuple[float, float, int]:
+def share(lines: list[dict[str, Any]], count: str, hits: str) -> tuple[float, float, int]:
     """Percent that hold, its standard error over trials, and how many quantities that are."""
-    counts = [[q[holds] for q in line["quantities"] if chosen(q)] for line in lines]
-    total, hits = sum(map(len, counts)), sum(map(sum, counts))
+    total = sum(line[count] for line in lines)
     if not total:
         return math.nan, math.nan, 0
-    mean = hits / total
-    spread = math.sqrt(sum((sum(c) - mean * len(c)) ** 2 for c in counts)) / total
+    mean = sum(line[hits] for line in lines) / total
+    spread = math.sqrt(sum((line[hits] - mean * line[count]) ** 2 for line in lines)) / total
     return 100 * mean, 100 * spread, total
 
 
@@ -168,13 +199,9 @@ def _remark(what: str, found: tuple[float, float, int], low: float, high: float)
 
 def _at_bounds(lines: list[dict[str, Any]]) -> str:
     """How many of the misses are in fits with an unknown on a bound, where deviances have not the law of chi-square."""
-    missed = [
-        bool(line["held"])
-        for line in lines
-        for q in line["quantities"]
-        if q["called"] == DETERMINED and not q["profile_holds"]
-    ]
-    return f"{sum(missed)} of {len(missed)} profile misses in fits that a bound holds" if any(missed) else ""
+    missed = [(line["profile"] - line["hits"], line["held"]) for line in lines]
+    every, bounded = sum(n for n, _ in missed), sum(n for n, held in missed if held)
+    return f"{bounded} of {every} profile misses in fits that a bound holds" if bounded else ""
 
 
 # --- the theorem ------------------------------------------------------------------------------------------------------
@@ -199,6 +226,7 @@ def law_cell(name: str, noise: float, trials: int, seed: int) -> dict[str, Any]:
     theory = expected / np.outer(sizes, sizes)
     centred = (errors.mean(axis=0) - np.array(list(budget.shift.values()))) / sizes
     n, p = len(errors), len(sizes)
+    linear = (derivatives - budget.derivatives - budget.bias) @ budget.sensitivity.T
     entry_sd = np.sqrt((np.outer(np.diag(theory), np.diag(theory)) + theory**2) / (n - 1))
     entries = np.abs((empirical - theory) / entry_sd)[np.triu_indices(p)]
     return {
@@ -209,10 +237,12 @@ def law_cell(name: str, noise: float, trials: int, seed: int) -> dict[str, Any]:
         "time": budget.time,
         "unknowns": p,
         "worst relative error": budget.relative_error[budget.worst],
-        "largest entry": float(entries.max()),
+        "largest entry": rounded(float(entries.max())),
         "entries within two": float(np.mean(entries <= 2)),
-        "largest mean": float(np.abs(centred).max() * math.sqrt(n)),
-        "sd ratios": [float(x) for x in np.sqrt(np.diag(empirical))],
+        "largest mean": rounded(float(np.abs(centred).max() * math.sqrt(n))),
+        "joint": rounded(wilks(whitened(errors, budget))),
+        "joint linear": rounded(wilks(whitened(linear, budget))),
+        "sd ratios": [rounded(float(x)) for x in np.sqrt(np.diag(empirical))],
         "derivatives within r": {
             str(d): float(np.mean(np.abs(derivatives - budget.derivatives).max(axis=1) <= budget.radius(d)))
             for d in (0.05, 0.5)
@@ -224,6 +254,31 @@ def law_cell(name: str, noise: float, trials: int, seed: int) -> dict[str, Any]:
         "dominant": list(budget.dominant),
         "rows": len(system.rows),
     }
+
+
+def whitened(errors: np.ndarray, budget: budgets.Budget) -> np.ndarray:
+    """Errors of the unknowns, in rows, in units that make `S Sigma_d S'` the identity.
+
+    By way of the derivatives, S^-1 errors, whose covariance is far better conditioned than that of the unknowns.
+    """
+    columns = np.abs(budget.sensitivity).max(axis=0)
+    rows = np.abs(budget.sensitivity / columns).max(axis=1)
+    scaled = budget.sensitivity / columns / rows[:, None]
+    derivatives = np.linalg.solve(scaled, (errors / rows).T) / columns[:, None]
+    sds = np.sqrt(np.diag(budget.covariance_of_derivatives))
+    root = np.linalg.cholesky(budget.covariance_of_derivatives / np.outer(sds, sds))
+    return np.linalg.solve(root, derivatives / sds[:, None]).T
+
+
+def wilks(white: np.ndarray) -> float:
+    """The p-value of the likelihood-ratio test that rows have the identity as covariance, with Bartlett's correction
+    (Anderson, An Introduction to Multivariate Statistical Analysis, 10.8)."""
+    from scipy.stats import chi2
+
+    n, p = len(white) - 1, white.shape[1]
+    sample = np.atleast_2d(np.cov(white.T))
+    ratio = n * (np.trace(sample) - np.linalg.slogdet(sample)[1] - p)
+    return float(chi2.sf(ratio * (1 - (2 * p + 1 - 2 / (p + 1)) / (6 * n)), p * (p + 1) / 2))
 
 
 SMALL = 0.03
@@ -283,12 +338,13 @@ def law_table(lines: list[dict[str, Any]]) -> str:
         "Noise draws through one fixed fit.  The covariance of the raw estimates beside `S Sigma_d S'`: the largest",
         "difference of an entry in its sampling standard errors, and the share of entries within two of them; the",
         "largest mean less `S b`, likewise.  Shares of draws within the radius and within the bound, which promise at",
-        "least 95 % and 50 %.  Truths whose raw estimate is off by 3 % and more are left out: there first order is not",
-        "enough.",
+        "least 95 % and 50 %.  The joint p-values are of Wilks' test of the whole covariance at once: of estimates,",
+        "and of their linear part `S (d - d* - b)`, which has the law exactly.  Truths whose raw estimate is off by",
+        "3 % and more are left out: there first order is not enough.",
         "",
         "| system | noise | draws | t | unknowns | worst error | largest entry | within two | largest mean | "
-        "sd ratios | within r 95 / 50 | within bound 95 / 50 |",
-        "|---|---|---|---|---|---|---|---|---|---|---|---|",
+        "joint p | linear | sd ratios | within r 95 / 50 | within bound 95 / 50 |",
+        "|---|---|---|---|---|---|---|---|---|---|---|---|---|---|",
     ]
     for line in lines:
         ratios = f"{min(line['sd ratios']):.3f} to {max(line['sd ratios']):.3f}"
@@ -299,7 +355,8 @@ def law_table(lines: list[dict[str, Any]]) -> str:
         text.append(
             f"| {line['system']} | {line['noise']:g} | {line['draws']} | {line['time']:.3g} | {line['unknowns']} | "
             f"{100 * line['worst relative error']:.2g} % | {line['largest entry']:.1f} | "
-            f"{100 * line['entries within two']:.0f} % | {line['largest mean']:.1f} | {ratios} | {' | '.join(within)} |"
+            f"{100 * line['entries within two']:.0f} % | {line['largest mean']:.1f} | "
+            f"{line['joint']:.2g} | {line['joint linear']:.2g} | {ratios} | {' | '.join(within)} |"
         )
     return "\n".join(text) + "\n"
 
@@ -318,37 +375,66 @@ def combination_cell(name: str, noise: float, trial: int, seed: int) -> dict[str
     for one in found.combinations:
         true = fit.likelihood.quantity(one.label).at(z)[0]
         holds = one.interval[0] <= true <= one.interval[1]
-        named.append({"text": one.label, "value": one.value, "error": abs(one.value / true - 1), "holds": bool(holds)})
+        gradient = fit.likelihood.quantity(one.label).at(fit.values)[1]
+        loose = any(found.findings[fit.labels[i]].kind != DETERMINED for i in np.flatnonzero(gradient))
+        error = rounded(abs(one.value / true - 1))
+        named.append({"text": one.label, "error": error, "holds": bool(holds), "loose": loose})
     return {
         "system": name,
         "noise": noise,
         "trial": trial,
         "undetermined": list(found.undetermined),
         "weak": list(found.weak),
+        "possible": rounded(possible(truth, found.undetermined)),
         "combinations": named,
-        "seconds": time.process_time() - began,
+        "seconds": round(time.process_time() - began, 2),
     }
+
+
+def possible(truth: Truth, undetermined: Sequence[str]) -> float:
+    """The least log-sd, by the information at the truth, of a product with an undetermined factor.
+
+    Its largest exponent among those is one, and the exponents of all other factors are at their best.
+    """
+    fit = from_truth(truth, evaluations=1)
+    root = relative_root(fit.likelihood.information, fit.values)
+    lost = np.array([label in undetermined for label in fit.labels])
+    if not lost.any():
+        return math.nan
+    basis = np.linalg.qr(root[:, ~lost])[0]
+    left = root[:, lost] - basis @ (basis.T @ root[:, lost])
+    _, sds, vectors = np.linalg.svd(left, full_matrices=False)
+    return float((sds / np.abs(vectors).max(axis=1)).min())
 
 
 def combination_table(lines: list[dict[str, Any]]) -> str:
     text = [
-        "| system | noise | draws | with undetermined factors | with a combination within 10 % | combinations | "
-        "within 10 % | in their interval | median CPU s |",
-        "|---|---|---|---|---|---|---|---|---|",
+        "Combinations that `fit.practical` names, beside their true values.  A loose factor is one that is not called",
+        "determined by itself; where nothing else is left, products of determined quantities are named that are known",
+        "better than these.  Possible are draws where, by the information at the truth, some product with an",
+        "undetermined factor has a relative standard error below 10 %; beside it, median and range of the least one.",
+        "",
+        "| system | noise | draws | with undetermined factors | possible | least error | "
+        "with a combination within 10 % | of them with a loose factor | combinations | within 10 % | "
+        "in their interval | median CPU s |",
+        "|---|---|---|---|---|---|---|---|---|---|---|---|",
     ]
-    for name in dict.fromkeys(line["system"] for line in lines):
-        for noise in sorted({line["noise"] for line in lines}):
-            own = [line for line in lines if line["system"] == name and line["noise"] == noise]
-            named = [one for line in own for one in line["combinations"]]
-            good = sum(any(one["error"] <= 0.1 for one in line["combinations"]) for line in own)
-            share = lambda key, named=named: (  # noqa: E731
-                f"{100 * sum(map(key, named)) / len(named):.0f} %" if named else "–"
-            )
-            text.append(
-                f"| {name} | {noise:g} | {len(own)} | {sum(bool(line['undetermined']) for line in own)} | {good} | "
-                f"{len(named)} | {share(lambda one: one['error'] <= 0.1)} | {share(lambda one: one['holds'])} | "
-                f"{float(np.median([line['seconds'] for line in own])):.1f} |"
-            )
+    for name, noise in dict.fromkeys((line["system"], line["noise"]) for line in lines):
+        own = [line for line in lines if (line["system"], line["noise"]) == (name, noise)]
+        named = [one for line in own for one in line["combinations"]]
+        good = [[one["loose"] for one in line["combinations"] if one["error"] <= 0.1] for line in own]
+        shares = [
+            f"{100 * sum(chosen) / len(named):.0f} %" if named else "–"
+            for chosen in ([one["error"] <= 0.1 for one in named], [one["holds"] for one in named])
+        ]
+        lost = sum(bool(line["undetermined"]) for line in own)
+        least = [line["possible"] for line in own]
+        reach = f"{np.median(least):.2g} ({min(least):.2g} to {max(least):.2g})"
+        text.append(
+            f"| {name} | {noise:g} | {len(own)} | {lost} | {sum(one < 0.1 for one in least)} | {reach} | "
+            f"{sum(map(bool, good))} | {sum(map(any, good))} | "
+            f"{len(named)} | {' | '.join(shares)} | {float(np.median([line['seconds'] for line in own])):.1f} |"
+        )
     text += ["", "What was named:", ""]
     for line in lines:
         shown = "; ".join(f"`{one['text']}` ({100 * one['error']:.1f} %)" for one in line["combinations"])
@@ -420,7 +506,8 @@ def main(argv: list[str]) -> int:
     trials = trials if arguments.trials is None else arguments.trials
     path = arguments.output or RESULTS / f"{arguments.part}-seed{arguments.seed}.jsonl"
     path.parent.mkdir(parents=True, exist_ok=True)
-    lines = [json.loads(text) for text in path.read_text().splitlines()] if path.exists() else []
+    rows = [json.loads(text) for text in path.read_text().splitlines()] if path.exists() else []
+    lines = [row if isinstance(row, dict) else dict(zip(FIELDS, row, strict=True)) for row in rows]
     done = {(line["system"], line["noise"], line.get("trial", 0)) for line in lines}
     for trial in range(min(trials, 1) if arguments.part == "law" else trials):
         for name in arguments.systems or names:
@@ -433,7 +520,7 @@ def main(argv: list[str]) -> int:
                     line = CELLS[arguments.part](name, noise, trial, arguments.seed)
                 lines.append(line)
                 with path.open("a") as file:
-                    file.write(json.dumps(line) + "\n")
+                    file.write(json.dumps(list(line.values()) if arguments.part == "intervals" else line) + "\n")
                 print(f"{name} {noise:g} {trial}", flush=True)
     path.with_suffix(".md").write_text(TABLES[arguments.part](lines))
     print(TABLES[arguments.part](lines))

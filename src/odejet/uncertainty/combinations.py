@@ -5,6 +5,7 @@ logarithms; a sum is such a form in the unknowns themselves.  The eigenvectors o
 are the forms that the data know best, but people cannot read them; so small whole coefficients of few parts are tried
 first, all of them, and where none will do the best-known eigenvectors in the logarithms are freed of their small
 exponents and rounded.  Every one is only a proposal: curvature at the optimum made it, and a profile has to confirm it.
+Proposals from farther away are those of `valley`.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ MOST_TRIED = 200_000
 _DECIMALS = 0.1  # exponents of eigenvectors are rounded to multiples of this
 _LEAST, _MOST = 0.1, 4.0  # sizes of their exponents, the largest being one before others are fitted to it
 _GAIN, _SHARPER = 3.0, 1.5  # how much better a form must be known than a loose part of it, and than any part
+_NEWS = 0.1  # how far, as an angle, the loose parts of a form must be from those of others
 _SLACK = 1.5  # how much less precise a rounded or shortened form may be
 
 
@@ -48,14 +50,34 @@ class Form:
         pairs = [(n, a) for n, a in zip(names, self.coefficients.tolist(), strict=True) if a]
         if not self.product:
             ordered = sorted(pairs, key=lambda pair: pair[1] < 0)
-            return "".join((" - " if a < 0 else " + " if i else "") + n for i, (n, a) in enumerate(ordered)).strip()
+            return "".join(
+                (" - " if a < 0 else " + " if i else "") + _term(n, abs(a)) for i, (n, a) in enumerate(ordered)
+            )
         above = [_power(n, a) for n, a in pairs if a > 0]
         below = [_power(n, -a) for n, a in pairs if a < 0]
         return "/".join(["*".join(above) or "1", *below])
 
+    def at(self, points: np.ndarray) -> np.ndarray:
+        """Values at unknowns in rows; NaN where there is none."""
+        if not self.product:
+            return np.asarray(points @ self.coefficients)
+        chosen = self.coefficients != 0
+        with np.errstate(all="ignore"):
+            return np.asarray(np.prod(points[:, chosen] ** self.coefficients[chosen], axis=1))
+
 
 def _power(name: str, exponent: float) -> str:
     return name if exponent == 1 else f"{name}**{exponent:g}"
+
+
+def _term(name: str, coefficient: float) -> str:
+    return name if coefficient == 1 else f"{coefficient:g}*{name}"
+
+
+def exponents_of(count: int) -> np.ndarray:
+    """All small whole exponents of so many factors, in rows; no two are powers of each other."""
+    every = itertools.product(EXPONENTS, repeat=count)
+    return np.array([powers for powers in every if powers[0] > 0 and math.gcd(*powers) == 1])
 
 
 def proposals(
@@ -108,7 +130,7 @@ def _products(root: np.ndarray, precision: float, loose: np.ndarray) -> Iterator
     """All products of few factors with small whole exponents that are precise enough and have a loose factor."""
     n, tried = root.shape[1], 0
     for count in range(2, min(FACTORS, n) + 1):
-        powers = np.array([p for p in itertools.product(EXPONENTS, repeat=count) if p[0] > 0 and math.gcd(*p) == 1])
+        powers = exponents_of(count)
         for chosen in itertools.combinations(range(n), count):
             if not loose[list(chosen)].any():
                 continue
@@ -192,13 +214,18 @@ def _best(root: np.ndarray, largest: int, kept: np.ndarray) -> Form:
 
 
 def _distinct(forms: Sequence[Form], loose: np.ndarray) -> list[Form]:
-    """Forms that differ in their loose parts: well-known ones may stand beside them in many ways."""
     kept: list[Form] = []
     for form in forms:
-        rows = np.array([*(other.coefficients for other in kept), form.coefficients])[:, loose]
-        if np.linalg.matrix_rank(rows, tol=1e-6) == len(rows):
+        if is_news(form, kept, loose):
             kept.append(form)
     return kept
+
+
+def is_news(form: Form, known: Sequence[Form], loose: np.ndarray) -> bool:
+    """Whether a form differs from others in its loose parts: well-known ones may stand beside them in many ways."""
+    rows = np.array([*(other.coefficients for other in known), form.coefficients])[:, loose]
+    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
+    return bool(np.linalg.matrix_rank(rows / np.where(lengths > 0, lengths, 1.0), tol=_NEWS) == len(rows))
 
 
 def _spread(form: Form, usable: Sequence[int], n: int) -> Form:

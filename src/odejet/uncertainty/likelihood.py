@@ -82,12 +82,13 @@ class Likelihood:
         time_limit: float = math.inf,
         evaluations: int = MAX_EVALUATIONS,
     ) -> Refined | None:
-        """The optimum with a quantity held at a value, near a start; None where no such point can be simulated."""
+        """The optimum with a quantity held at a value, near a start; of infinite cost where none can be simulated, and
+        None where the quantity depends on nothing that can move."""
         part = Held.of(self.misfit, self.frame, held, value, start)
         if part is None:
             return None
         with np.errstate(over="ignore", invalid="ignore"):  # far from the optimum numbers may be too large
-            found = refine(
+            return refine(
                 part,
                 np.delete(self.frame.inside(start), part.pivot),
                 levels=self.optimum.levels,
@@ -96,7 +97,6 @@ class Likelihood:
                 precision=PRECISION,
                 frame=part.rest,
             )
-        return found if math.isfinite(found.cost) else None
 
     def whole(self, held: Quantity, value: float, start: np.ndarray, found: Refined) -> np.ndarray:
         """All unknowns of a held optimum."""

@@ -4,9 +4,9 @@
     weakly determined   it ends, within a factor of ten, or the sign is not known
     undetermined        it does not end, or farther away than that
 
-An interval from the curvature is believed if it is narrow; every other one is found by a profile.  Where unknowns are
-loose, products of their powers or sums may be determined all the same; those that are, a profile having confirmed it,
-are named, so that the answer is the compound and not its factors.
+An interval from the curvature is believed if it is narrow and profiles of other unknowns stay in it; every other one is
+found by a profile.  Where unknowns are loose, products of their powers or sums may be determined all the same; those
+that are, a profile having confirmed it, are named, so that the answer is the compound and not its factors.
 """
 
 from __future__ import annotations
@@ -14,12 +14,15 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from odejet.uncertainty.combinations import Form, proposals, sharpest
-from odejet.uncertainty.likelihood import Likelihood
+import numpy as np
+
+from odejet.uncertainty.combinations import Form, is_news, proposals, sharpest
+from odejet.uncertainty.profile import SECONDS as PROFILE_SECONDS
 from odejet.uncertainty.profile import Profile, profile
+from odejet.uncertainty.valley import SPREADS, Valley
 
 if TYPE_CHECKING:
     from odejet.result import Fit
@@ -29,14 +32,20 @@ DETERMINED, WEAK, UNDETERMINED = "determined", "weakly determined", "undetermine
 NARROW, WIDE = 1.25, 10.0
 """Factors between the value and an end of its interval that are still determined, and still weakly so."""
 
+ROOM = 0.25
+"""Parts of an interval by curvature by which profiles of others may leave it before it is not believed."""
+
 PRECISIONS = (0.05, 0.1)
 """Sds of the logarithm of a combination that is worth naming; the second if there is none with the first."""
 
 MOST, TRIED = 3, 6
-"""Combinations that are named, and that are looked at."""
+"""Combinations that are named, and that are looked at, of each kind."""
 
-SECONDS, LEAST_SECONDS, QUICK = 20.0, 6.0, 2.0
-"""What all profiles together may take, what is left for combinations in any case, and what those of a glance may."""
+EVALUATIONS, GLANCE_EVALUATIONS = 1500, 300
+"""What profiles that are to confirm combinations may take together, and those of a glance."""
+
+SECONDS, LEAST_SECONDS, QUICK = 120.0, 30.0, 10.0
+"""What all profiles together may take at most, what is left for combinations in any case, and what a glance may."""
 
 
 @dataclass(frozen=True)
@@ -111,59 +120,127 @@ def practical(fit: Fit, level: float = 0.95, seconds: float = SECONDS, profiled:
     Without `profiled` the unknowns are judged by curvature alone, and profiles only confirm combinations.
     """
     deadline = time.perf_counter() + seconds
+    findings, profiles = judged(fit, level, deadline, profiled)
+    loose = np.array([finding.kind != DETERMINED for finding in findings.values()])
+    named: list[Finding] = []
+    if loose.any() and fit.weights == "likelihood":
+        deadline = max(deadline, time.perf_counter() + LEAST_SECONDS) if profiled else deadline
+        evaluations = EVALUATIONS if profiled else GLANCE_EVALUATIONS
+        named = _Search(fit, level, loose, list(profiles.values()), deadline, evaluations).run()
+    return Practical(findings, tuple(named), profiles)
+
+
+def judged(
+    fit: Fit, level: float = 0.95, deadline: float = math.inf, profiled: bool = True
+) -> tuple[dict[str, Finding], dict[str, Profile]]:
+    """All unknowns of a fit judged, and the profiles that were needed for it.
+
+    Where some unknowns are loose, the likelihood is no parabola, and others may be loose that look narrow from the
+    optimum: those that leave their interval along the profiles so far are profiled too.
+    """
     findings: dict[str, Finding] = {}
-    profiles: dict[str, Profile] = {}
     for label, value in zip(fit.labels, fit.values.tolist(), strict=True):
         ends = fit.interval(label, level)
-        judged = Finding(label, value, ends, kind(value, ends), "fisher")
-        left = deadline - time.perf_counter()
-        if profiled and judged.kind != DETERMINED and fit.weights == "likelihood" and left > 0:
-            profiles[label] = profile(fit.likelihood, label, level, left)
-            judged = _profiled(profiles[label])
-        findings[label] = judged
-    loose = any(finding.kind != DETERMINED for finding in findings.values())
-    if profiled:
-        deadline = max(deadline, time.perf_counter() + LEAST_SECONDS)
-    named = _combined(fit, level, deadline) if loose else []
-    return Practical(findings, tuple(named), profiles)
+        findings[label] = Finding(label, value, ends, kind(value, ends), "fisher")
+    profiles: dict[str, Profile] = {}
+    if not profiled or fit.weights != "likelihood":
+        return findings, profiles
+    asked = [label for label, finding in findings.items() if finding.kind != DETERMINED]
+    ranges = list(zip(fit.labels, fit.values.tolist(), fit.values.tolist(), strict=True))
+    while asked:
+        for label in asked:
+            left = deadline - time.perf_counter()
+            if left > 0:
+                profiles[label] = profile(fit.likelihood, label, level, min(left, PROFILE_SECONDS))
+                findings[label] = _profiled(profiles[label])
+        valley = Valley.of(fit.likelihood.optimum.z, list(profiles.values()))
+        lows, highs = valley.points.min(axis=0).tolist(), valley.points.max(axis=0).tolist()
+        ranges = list(zip(fit.labels, lows, highs, strict=True))
+        asked = [label for label, low, high in ranges if label not in profiles and _leaves(findings[label], low, high)]
+        asked = asked if time.perf_counter() < deadline else []
+    return {label: _widened(findings[label], low, high) for label, low, high in ranges}, profiles
+
+
+def _leaves(finding: Finding, low: float, high: float) -> bool:
+    """Whether a range is wider than an interval, by more than a little."""
+    room = ROOM * (finding.interval[1] - finding.interval[0])
+    return low < finding.interval[0] - room or high > finding.interval[1] + room
+
+
+def _widened(finding: Finding, low: float, high: float) -> Finding:
+    """An interval that holds what profiles of others came by: a deviance that is low there is so for everything that
+    has its value there, though the own profile may have missed it in another branch of the valley."""
+    if not _leaves(finding, low, high):
+        return finding
+    ends = min(low, finding.interval[0]), max(high, finding.interval[1])
+    return replace(finding, interval=ends, kind=kind(finding.value, ends, finding.open))
 
 
 def _profiled(found: Profile) -> Finding:
     ends = found.interval()
-    judged = kind(found.estimate, ends, found.open)
-    return Finding(found.label, found.estimate, ends, judged, "profile", found.open)
+    called = kind(found.estimate, ends, found.open)
+    return Finding(found.label, found.estimate, ends, called, "profile", found.open)
 
 
-def _combined(fit: Fit, level: float, deadline: float) -> list[Finding]:
-    """Combinations of loose unknowns that a profile confirms."""
-    if fit.weights != "likelihood":
-        return []
-    names, likelihood = _names(fit), fit.likelihood
-    usable = [i for i, name in enumerate(names) if name]
-    confirmed: list[Finding] = []
-    for forms in _proposed(fit, likelihood, usable):
-        for form in forms[:TRIED]:
-            left = deadline - time.perf_counter()
-            if len(confirmed) == MOST or left <= 0:
+class _Search:
+    """The way to combinations that a profile confirms."""
+
+    def __init__(
+        self, fit: Fit, level: float, loose: np.ndarray, profiles: list[Profile], deadline: float, evaluations: int
+    ) -> None:
+        self.fit, self.level, self.loose, self.likelihood = fit, level, loose, fit.likelihood
+        self.deadline, self.evaluations = deadline, evaluations
+        self.names = _names(fit)
+        self.usable = [i for i, name in enumerate(self.names) if name]
+        self.far = bool(profiles)  # whether more is known of the valley than its curvature
+        self.valley = Valley.of(self.likelihood.optimum.z, profiles)
+        self.confirmed: list[Finding] = []
+
+    def run(self) -> list[Finding]:
+        for forms in self.proposed():
+            accepted: list[Form] = []
+            tried = 0
+            for form in forms:
+                if len(accepted) == MOST or tried == TRIED or self.over():
+                    break
+                # Points of profiles that came to nothing may refute this one too.
+                if self.valley.spread(form) <= SPREADS[-1] and is_news(form, accepted, self.own(form)):
+                    accepted += [form] if self.confirm(form) else []
+                    tried += 1
+            if accepted or self.over():
                 break
-            judged = _profiled(profile(likelihood, form.text(names), level, left))
-            if judged.kind == DETERMINED:
-                confirmed.append(judged)
-        if confirmed:
-            break
-    return confirmed
+        return self.confirmed
 
+    def own(self, form: Form) -> np.ndarray:
+        """The loose unknowns; all, if a form has none of them."""
+        return self.loose if form.coefficients[self.loose].any() else np.ones_like(self.loose)
 
-def _proposed(fit: Fit, likelihood: Likelihood, usable: list[int]) -> Iterator[list[Form]]:
-    """Combinations with loose parts, the precise ones first; then products sharper than their factors."""
-    z, held = likelihood.optimum.z, likelihood.optimum.held
-    alike = [unknown.experiment for unknown in fit.unknowns]
-    for precision in PRECISIONS:
-        yield proposals(likelihood.information, z, usable, precision, alike)
-    if held.any():
-        free = [i for i in usable if not held[i]]
-        yield proposals(likelihood.inner_information, z, free, PRECISIONS[0], alike)
-    yield sharpest(likelihood.inner_information, z, [i for i in usable if not held[i]], PRECISIONS[0])
+    def over(self) -> bool:
+        return self.evaluations <= 0 or time.perf_counter() >= self.deadline
+
+    def confirm(self, form: Form) -> bool:
+        text, left = form.text(self.names), self.deadline - time.perf_counter()
+        found = profile(self.likelihood, text, self.level, left, self.evaluations)
+        self.evaluations -= found.evaluations
+        self.valley = self.valley.joined(found)
+        finding = _profiled(found)
+        if finding.kind == DETERMINED:
+            self.confirmed.append(finding)
+        return finding.kind == DETERMINED
+
+    def proposed(self) -> Iterator[list[Form]]:
+        """Combinations with loose parts, the precise ones first; then products sharper than their factors."""
+        z, held = self.likelihood.optimum.z, self.likelihood.optimum.held
+        known, inner = self.likelihood.information, self.likelihood.inner_information
+        alike = [unknown.experiment for unknown in self.fit.unknowns]
+        free = [i for i in self.usable if not held[i]]
+        if self.far:
+            yield self.valley.forms(self.loose, self.usable, alike)
+        for precision in PRECISIONS:
+            yield proposals(known, z, self.usable, precision, alike)
+        if held.any():
+            yield proposals(inner, z, free, PRECISIONS[0], alike)
+        yield sharpest(inner, z, free, PRECISIONS[0])
 
 
 def _names(fit: Fit) -> list[str]:

@@ -33,8 +33,12 @@ if TYPE_CHECKING:
     import matplotlib.figure
     import pandas
 
-SECONDS = 30.0
-"""What the profile of one quantity may take."""
+EVALUATIONS = 1000
+"""What the profile of one quantity may take; a hundred are common."""
+
+SECONDS = 120.0
+"""What it may take at most, so that models that are very slow to simulate end too: answers should not depend on how
+busy a machine is."""
 
 BETTER = 0.05
 """A profile that finds a likelihood higher by more than this (in the deviance) has found a better optimum."""
@@ -50,8 +54,8 @@ _BACK = 0.35  # what is left of a step that was not believed, or led nowhere
 _CLOSE = 0.02  # of the crossing: near enough for interpolation
 _MOST_POINTS = 60
 _CLOSINGS = 8
-_RANK = 1e-9
-_EVALUATIONS = 40  # of a held optimum; one that is not found by then is better approached from nearer
+_RANK, _UNSEEN = 1e-9, 1e-3  # singular values that are rounding, and the share of a quantity there that counts
+_HELD_EVALUATIONS = 40  # of a held optimum; one that is not found by then is better approached from nearer
 
 
 class End(Enum):
@@ -61,7 +65,7 @@ class End(Enum):
     BOUND = "it is still below the quantile at the bound"
     FAR = "it is still below the quantile where the search ends"
     UNREACHED = "no values beyond can be simulated within the bounds"
-    TIME = "the time limit was reached"
+    EFFORT = "the limit of evaluations or of time was reached"
 
 
 @dataclass(frozen=True)
@@ -110,6 +114,7 @@ class Profile:
     ratio: float  # measurements per degree of freedom
     bounds: tuple[float, float]
     note: str = ""
+    evaluations: int = 0
     seconds: float = 0.0
 
     @property
@@ -187,7 +192,13 @@ def deviance_quantile(level: float, freedom: float, ratio: float) -> float:
 
 
 @one_thread()
-def profile(likelihood: Likelihood, text: str, level: float = 0.95, seconds: float = SECONDS) -> Profile:
+def profile(
+    likelihood: Likelihood,
+    text: str,
+    level: float = 0.95,
+    seconds: float = SECONDS,
+    evaluations: int = EVALUATIONS,
+) -> Profile:
     """Follow the likelihood along an unknown or an expression until it leaves the interval of a level."""
     if not likelihood.misfit.weighted:
         raise ModelError(
@@ -196,8 +207,9 @@ def profile(likelihood: Likelihood, text: str, level: float = 0.95, seconds: flo
     begin = time.perf_counter()
     asked = likelihood.quantity(text)
     walk = _Walk(likelihood, asked, level, begin + seconds)
-    below, low_end = walk.side(-1)
-    above, high_end = walk.side(1)
+    # Half for each side; what the first leaves is for the second.
+    below, low_end = walk.side(-1, evaluations // 2)
+    above, high_end = walk.side(1, evaluations)
     points = [*below[::-1], walk.origin, *above]
     roots = np.array([point.root for point in points])
     values = np.array([walk.value(point.phi) for point in points])
@@ -217,6 +229,7 @@ def profile(likelihood: Likelihood, text: str, level: float = 0.95, seconds: flo
         ratio=walk.ratio,
         bounds=(low, high),
         note=walk.note,
+        evaluations=walk.evaluations,
         seconds=time.perf_counter() - begin,
     )
 
@@ -225,7 +238,7 @@ class _Walk:
     """The way from the optimum outward, along one quantity."""
 
     def __init__(self, likelihood: Likelihood, asked: Quantity, level: float, deadline: float) -> None:
-        self.likelihood, self.asked, self.deadline = likelihood, asked, deadline
+        self.likelihood, self.asked, self.deadline, self.evaluations = likelihood, asked, deadline, 0
         self.best, frame = likelihood.optimum, likelihood.frame
         self.estimate, gradient = asked.at(self.best.z)
         if not math.isfinite(self.estimate):
@@ -255,7 +268,7 @@ class _Walk:
 
     def _tangent(self, gradient: np.ndarray) -> tuple[float, np.ndarray]:
         """The sd of the quantity on the scale of the walk, and how all unknowns move for a unit move of it: by
-        regression, those on a bound staying there."""
+        regression, those on a bound staying there; along directions of which nothing is known, if these move it."""
         free = ~self.best.held
         if self.asked.place is not None:
             free[self.asked.place] = True
@@ -263,6 +276,9 @@ class _Walk:
         _, sizes, vt = np.linalg.svd(jacobian, full_matrices=False)
         kept = sizes > _RANK * sizes.max(initial=0.0)
         root = vt[kept] / sizes[kept, None]
+        unseen = free * (gradient - vt[kept].T @ (vt[kept] @ gradient))
+        if unseen @ unseen > _UNSEEN**2 * (gradient @ gradient):
+            return math.inf, unseen / (unseen @ gradient)
         along = root @ gradient
         variance = float(along @ along)
         if not (variance > 0 and math.isfinite(variance)):
@@ -272,8 +288,8 @@ class _Walk:
     def value(self, phi: float) -> float:
         return float(self.scale.back(phi))
 
-    def side(self, sign: int) -> tuple[list[Point], End]:
-        """Points on one side, outward, and why there are no more."""
+    def side(self, sign: int, evaluations: int) -> tuple[list[Point], End]:
+        """Points on one side, outward, and why there are no more; up to so many evaluations in all."""
         points = [self.origin]
         limit = self.ends[0] if sign < 0 else self.ends[1]
         step, doubts = self.first_step(), 0
@@ -282,8 +298,8 @@ class _Walk:
             phi = here.phi + sign * min(step, max(sign * (limit - here.phi), 0.0))
             if abs(phi - here.phi) < _SHORTEST_STEP * max(1.0, abs(phi)):
                 return points[1:], End.FAR if abs(phi - self.origin.phi) > 0.999 * _FARTHEST else End.BOUND
-            if time.perf_counter() > self.deadline:
-                return points[1:], End.TIME
+            if self.evaluations >= evaluations or time.perf_counter() > self.deadline:
+                return points[1:], End.EFFORT
             found = self.reach(phi, points)
             if found is None:
                 step *= _BACK
@@ -375,8 +391,9 @@ class _Walk:
 
     def optimum(self, phi: float, start: np.ndarray) -> Point | None:
         value, left = self.value(phi), max(self.deadline - time.perf_counter(), 0.01)
-        found = self.likelihood.hold(self.asked, value, start, left, _EVALUATIONS)
-        if found is None:
+        found = self.likelihood.hold(self.asked, value, start, left, _HELD_EVALUATIONS)
+        self.evaluations += 0 if found is None else found.evaluations
+        if found is None or not math.isfinite(found.cost):
             return None
         deviance = 2 * (found.cost - self.best.cost)
         if deviance < -BETTER:
