@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from odejet.algebra import monodromy
 from odejet.algebra.monodromy import Fibre
 from odejet.algebra.solve import solve
 from odejet.algebra.system import Targets
@@ -173,5 +174,4 @@ def _scored(candidates: Sequence[Candidate], misfit: Misfit, levels: np.ndarray,
 
 def distance(one: np.ndarray, other: np.ndarray) -> float:
     """The largest difference of two candidates, relative to each unknown."""
-    size = np.maximum(np.maximum(np.abs(one), np.abs(other)), 1e-12)
-    return float(np.max(np.abs(one - other) / size, initial=0.0))
+    return monodromy.distance(one, other, least=1e-12)

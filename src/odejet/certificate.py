@@ -20,13 +20,11 @@ import numpy as np
 
 from odejet.coordinates import Coordinates
 from odejet.misfit import Misfit
+from odejet.multistart import SAME, WHITE
 from odejet.optima import BLUNT
 from odejet.refine import Ending, Refined
 from odejet.result import Certificate
 from odejet.statistics import FitCheck
-
-SAME = 1e-3
-"""Optima whose negative log-likelihoods differ by less are one."""
 
 RIVAL = 10.0
 """Optima whose negative log-likelihoods differ by less cannot be told apart by how well they explain the data."""
@@ -36,9 +34,6 @@ UNSEEN = 0.1
 
 VAGUE = 0.5
 """A standard error of so many logarithmic units reaches beyond where the misfit is a parabola."""
-
-WHITE = 1e-4
-"""Residuals with more memory than noise has with this probability are those of a wrong model or a wrong optimum."""
 
 SUSPECT = 1e-2
 """Residuals with more memory than noise has with this probability want a confirmation."""

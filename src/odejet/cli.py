@@ -221,8 +221,10 @@ def _fit(arguments: argparse.Namespace) -> int:
         checked(data, model)
     except DataError as error:
         raise DataError(f"{arguments.data}: {error}") from None
-    for name in arguments.profile:
-        quantity(name, model, Misfit(model, data, noise).unknowns)
+    if arguments.profile:
+        unknowns = Misfit(model, data, noise).unknowns
+        for name in arguments.profile:
+            quantity(name, model, unknowns)
     found = fit(
         model,
         data,

@@ -16,13 +16,13 @@ from odejet import candidates, coordinates
 from odejet.algebra.library import Library, library
 from odejet.alternatives import Alternatives, alternatives
 from odejet.candidates import Candidate, Census
-from odejet.certificate import AGREEING, SAME, Evidence, certify, like_noise, vague
+from odejet.certificate import AGREEING, Evidence, certify, like_noise, vague
 from odejet.coordinates import Bounds
 from odejet.data import Data, checked
 from odejet.flow import Flow
 from odejet.misfit import Misfit
 from odejet.model import Model
-from odejet.multistart import CONFIRMING, multistart
+from odejet.multistart import CONFIRMING, SAME, multistart
 from odejet.optima import Optima
 from odejet.proposals import ALL, FEW, MANY_ROOTS, Proposer, Rung, combined
 from odejet.refine import MAX_EVALUATIONS, Ending, Refined, refine
@@ -236,7 +236,7 @@ class Ladder:
             found: list[Refined] = []
             for scale in self.scales():
                 found += self.starts_around(scale)
-                if self.doubtful() or not self.left:
+                if self.exact or self.doubtful() or not self.left:
                     break
             self.census.add("refinements", "of multistart", len(found))
             self.sharpen()
@@ -309,18 +309,23 @@ class Ladder:
         best = self.optima.best
         return None if best is None or not len(best.refined.residuals) else check(self.misfit, best.refined)
 
+    @property
+    def exact(self) -> bool:
+        """Whether residuals are down to rounding."""
+        best = self.optima.best
+        return best is not None and best.refined.ending is Ending.EXACT
+
     def doubtful(self) -> bool:
         """Whether the best optimum explains the data, and others may do so too."""
-        best, checks = self.optima.best, self.checks()
-        if best is None or checks is None or best.refined.ending is Ending.EXACT:
+        checks = self.checks()
+        if checks is None or self.exact:
             return False
         return not like_noise(self.misfit, checks, self.levels)
 
     def enough(self) -> bool:
         """Whether more starts from the same rung would tell nothing new."""
-        best = self.optima.best
-        if best is None or best.refined.ending is Ending.EXACT or self.certified():
-            return best is not None
+        if self.exact or self.certified():
+            return True
         # Starts that agree without being enough for a certificate want a search of another kind.
         return self.certificate.agreeing >= AGREEING and self.doubtful() and not self.confirmed
 

@@ -34,8 +34,11 @@ HORIZONS = (0.1, 0.3, 1.0)
 POINTS = 30
 """Measurements per series while a start is followed."""
 
-AGREEMENT = 1e-3
-"""Two optima are the same if their negative log-likelihoods differ by less."""
+SAME = 1e-3
+"""Optima whose negative log-likelihoods differ by less are one."""
+
+WHITE = 1e-4
+"""Residuals with more memory than noise has with this probability are those of a wrong model or a wrong optimum."""
 
 CONFIRMING = 2
 """Starts of a search that must lead to an optimum which another search has found."""
@@ -46,7 +49,6 @@ _PROMISING = 1.5  # a followed start is refined if its rms on the coarse data is
 _GOOD = 0.01  # or below this, in units of the outputs' spread: rough fits do not tell more
 _CLOSE = 0.05  # an rms that is worth a refinement at once
 _FIRST_EVALUATIONS, _RIVAL = 100, 3.0  # what is worse than the best by more after so many is not worth more
-_WHITE = 1e-4  # the probability at which memory in the residuals is taken for that of a wrong fit
 _DECADES = 2.0  # on either side of the scale: where to look for what has no bounds
 _NEAR_DECADES = 1.0
 
@@ -121,16 +123,16 @@ class _Search:
         if best.cost <= goal or best.ending is Ending.EXACT:
             return True
         own, others = (
-            sum(abs(other.cost - best.cost) <= AGREEMENT and other.ending.settled for other in optima)
+            sum(abs(other.cost - best.cost) <= SAME and other.ending.settled for other in optima)
             for optima in (self.found, self.before)
         )
-        better = any(other.cost < best.cost - AGREEMENT for other in self.before)
+        better = any(other.cost < best.cost - SAME for other in self.before)
         return own >= min(CONFIRMING, agree) and own + others >= agree and not better and self.plausible(best)
 
     def plausible(self, refined: Refined) -> bool:
         """Whether what is left may be noise: several starts may agree on a wrong optimum."""
         checks = check(self.misfit, refined).outputs
-        return min(output.white_p for output in checks) > _WHITE / len(checks)
+        return min(output.white_p for output in checks) > WHITE / len(checks)
 
     def best(self, batch: np.ndarray) -> Iterator[_Followed]:
         """The most promising starts of a batch, followed; those that end close to the data first."""

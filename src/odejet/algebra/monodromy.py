@@ -152,10 +152,10 @@ def merge(roots: np.ndarray, same: float = SAME) -> np.ndarray:
     return np.array(kept).reshape(len(kept), roots.shape[1])
 
 
-def distance(one: np.ndarray, other: np.ndarray) -> float:
-    """The largest difference of two roots, relative to each unknown."""
-    size = np.maximum(np.maximum(np.abs(one), np.abs(other)), 1e-300)
-    return float(np.max(np.abs(one - other) / size))
+def distance(one: np.ndarray, other: np.ndarray, least: float = 1e-300) -> float:
+    """The largest difference of two points, relative to each unknown; below `least` an unknown is zero."""
+    size = np.maximum(np.maximum(np.abs(one), np.abs(other)), least)
+    return float(np.max(np.abs(one - other) / size, initial=0.0))
 
 
 def balanced(system: SquareSystem, fixed: np.ndarray, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
