@@ -7,7 +7,7 @@ import sys
 
 SECTIONS = (
     "flow", "identify", "smooth", "explicit", "algebra", "refine", "accuracy", "solutions", "coverage",
-    "generate", "run", "pack", "report", "cstr", "summary",
+    "generate", "run", "pack", "ceiling", "report", "cstr", "summary",
 )  # fmt: skip
 
 

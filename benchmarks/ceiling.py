@@ -8,20 +8,30 @@ are normal, to first order:
 
 Success asks for every unknown at once, so its probability is counted over draws of such errors.  They grow in
 proportion to the noise, so that one set of draws tells every noise level.
+
+python -m benchmarks ceiling [--seeds N]
+
+computes the ceiling of N benchmarks, seed by seed: how much of a success rate is luck of the draw.
 """
 
 from __future__ import annotations
 
+import argparse
+import csv
 import functools
+import io
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 
-from benchmarks import cells
+from benchmarks import cells, systems
 from benchmarks.cells import Cell, Draw, Protocol
+from benchmarks.store import write_whole
 from odejet.flow import Flow
 
 DRAWS = 2000
+FILE = Path(__file__).parent / "results" / "ceiling" / "ceiling.csv"
 
 
 @dataclass(frozen=True)
@@ -103,3 +113,53 @@ def _decomposed(matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 def worst(root: np.ndarray, draws: np.ndarray) -> np.ndarray:
     """The largest error of every draw."""
     return np.abs(draws @ root.T).max(axis=1)
+
+
+# --- the luck of the draw ---
+
+
+@dataclass(frozen=True)
+class Luck:
+    """SR-10 in percent that a perfect weighted fit reaches in benchmarks of ten draws per system."""
+
+    expected: float  # over all seeds
+    spread: float  # standard deviation of what one benchmark shows
+    benchmarks: int
+
+
+def luck(noise: float) -> Luck | None:
+    """From the table of many seeds; None if it lacks this noise level."""
+    with FILE.open(encoding="utf-8", newline="") as file:
+        rows = [row for row in csv.DictReader(file) if float(row["noise"]) == noise]
+    if not rows:
+        return None
+    rates = np.array([float(row["weighted"]) for row in rows])
+    of_noise = np.array([float(row["sd_of_noise"]) for row in rows])
+    between = rates.var(ddof=1) if len(rates) > 1 else 0.0
+    return Luck(float(rates.mean()), float(np.sqrt(between + np.mean(of_noise**2))), len(rows))
+
+
+def many(seeds: range) -> str:
+    """Expected SR-10 by seed and noise, and how far the noise alone scatters the weighted one, in percent."""
+    text, protocol = io.StringIO(), systems.protocol()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(["seed", "noise", "weighted", "unweighted", "sd_of_noise"])
+    for seed in seeds:
+        trials = [(name, trial) for name in systems.names() for trial in range(protocol.trials)]
+        found = [ceiling(cells.draw(name, trial, Protocol(seed))) for name, trial in trials]
+        for noise in protocol.noise:
+            weighted, plain = (np.array([one.success(noise, 0.1, kind) for one in found]) for kind in (True, False))
+            scatter = 100 * np.sqrt(np.sum(weighted * (1 - weighted))) / len(found)
+            rates = 100 * weighted.mean(), 100 * plain.mean(), scatter
+            writer.writerow([seed, f"{noise:g}", *(f"{rate:.4g}" for rate in rates)])
+        print(f"seed {seed} of {seeds[-1]}", flush=True)
+    return text.getvalue()
+
+
+def main(argv: list[str]) -> int:
+    options = argparse.ArgumentParser(prog="python -m benchmarks ceiling", description=(__doc__ or "").split("\n")[0])
+    options.add_argument("--seeds", type=int, default=20, help="how many, from 1")
+    given = options.parse_args(argv)
+    write_whole(FILE, many(range(1, given.seeds + 1)))
+    print(FILE)
+    return 0

@@ -1,8 +1,9 @@
-"""Figures: success by noise, what refinement and derivative estimators add, and success beside time."""
+"""Figures: success by noise, what refinement and derivative estimators add, and optima found beside time."""
 
 from __future__ import annotations
 
 import io
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -10,10 +11,10 @@ import numpy as np
 
 from benchmarks import paper, systems
 from benchmarks.cells import Cell
-from benchmarks.methods import METHODS
-from benchmarks.tables import OURS, Results, at, success, title
+from benchmarks.methods import METHODS, PLAIN
+from benchmarks.tables import OURS, Results, at, reached, searches, success, title
 
-_WEIGHTED, _PLAIN = "-", ":"
+_WEIGHTED, _UNWEIGHTED = "-", ":"
 
 
 def success_by_noise(results: Results, methods: Sequence[str], published: Sequence[str], chosen: Sequence[Cell] | None,
@@ -28,7 +29,7 @@ def success_by_noise(results: Results, methods: Sequence[str], published: Sequen
     for number, method in enumerate(methods):
         own = results.cells(method) if chosen is None else list(chosen)
         shares = [success(results.errors(method, at(own, n)), 0.1) for n in levels]
-        style = _WEIGHTED if METHODS[method].weighted else _PLAIN
+        style = _WEIGHTED if METHODS[method].weighted else _UNWEIGHTED
         axes.plot(places, shares, style, marker="o", ms=4, color=f"C{number % 10}", label=title(method))
     for number, name in enumerate(published):
         values = [paper.by_noise("sr10_by_noise", name, n) for n in levels]
@@ -41,16 +42,22 @@ def success_by_noise(results: Results, methods: Sequence[str], published: Sequen
     return _svg(figure)
 
 
-def success_by_time(results: Results, chosen: Sequence[Cell]) -> str:
-    """SR-10 beside median processor seconds, on the cells that all methods have."""
+def optima_by_time(results: Results, chosen: Sequence[Cell]) -> str:
+    """The share of cells whose best point a search has found, by processor seconds; odejet's certificate included."""
     figure, axes = _axes()
-    for method in [OURS, *results.rivals]:
-        spent = np.median([results.by_method[method][cell].timing.processor for cell in chosen])
-        rate = success(results.errors(method, chosen), 0.1)
-        axes.plot(spent, rate, "o" if METHODS[method].weighted else "s", ms=6)
-        axes.annotate(title(method), (spent, rate), textcoords="offset points", xytext=(5, 3), fontsize=7)
-    axes.set(xscale="log", xlabel="median processor seconds per data set", ylabel="SR-10 (%)")
-    axes.set_title(f"{len(chosen)} cells; circles with the likelihood, squares with the sum of squares", fontsize=9)
+    families: list[str] = []
+    for method in searches(results, chosen):
+        if (family := method.removesuffix(PLAIN)) not in families:
+            families.append(family)
+        found = results.by_method[method]
+        known = [found[cell].timing for cell in chosen if reached(results, method, cell)]
+        times = np.sort([one.processor if math.isnan(one.found_at) else one.found_at for one in known])
+        shares = 100 * np.arange(1, len(times) + 1) / len(chosen)
+        style, color = _WEIGHTED if METHODS[method].weighted else _UNWEIGHTED, f"C{families.index(family)}"
+        axes.step(times, shares, style, where="post", color=color, label=title(method))
+    axes.set(xscale="log", xlabel="processor seconds per data set", ylabel="cells with the best point found (%)")
+    axes.set(ylim=(0, 102), title=f"Optima by time, {len(chosen)} cells")
+    axes.legend(fontsize=7, loc="lower right")
     return _svg(figure)
 
 

@@ -17,13 +17,15 @@ import numpy as np
 
 from benchmarks import ceiling, cells, explicit, paper, systems
 from benchmarks.cells import Cell, Protocol
-from benchmarks.methods import METHODS
+from benchmarks.methods import METHODS, PLAIN
 from benchmarks.store import Result
 
 OURS = "odejet"
 THRESHOLDS = {"SR-1": 0.01, "SR-10": 0.1, "SR-50": 0.5}
 SAME = 0.1
 """Medians whose ratio is closer to one than this are the same."""
+BEST_LIKELIHOOD, BEST_SQUARES = 0.5, 1e-3
+"""Within how much of the log-likelihood, and of the sum of squares relative to it, a point is the best."""
 ROUNDING = 1e-9
 """Relative errors below are those of rounding, which nobody wins by."""
 
@@ -142,6 +144,28 @@ def at(chosen: Iterable[Cell], noise: float) -> list[Cell]:
 
 def title(method: str) -> str:
     return METHODS[method].title
+
+
+def verdict(margin: float) -> str:
+    """Of a promise that holds with a margin, in points."""
+    return "met" if margin >= 0 else f"**missed** by {-margin:.1f}"
+
+
+def bars(results: Results) -> Table:
+    """SR-10 beside the paper's, what a perfect fit reaches on these draws, and what on any."""
+    rows: list[tuple[Value, ...]] = []
+    for noise in systems.protocol().noise:
+        own, luck = at(results.cells(OURS), noise), ceiling.luck(noise)
+        theirs = paper.by_noise("sr10_by_noise", "proposed", noise)
+        if own and theirs is not None:
+            ours = success(results.errors(OURS, own), 0.1)
+            started = [cell for cell in own if cell in results.by_method.get("truth", {})]
+            from_truth = success(results.errors("truth", started), 0.1) if len(started) == len(own) else None
+            any_draws = f"{luck.expected:.1f} ± {luck.spread:.1f}" if luck else None
+            limit = results.expected(own, 0.1, weighted=True)
+            rows.append((noise, ours, theirs, verdict(ours - theirs), limit, from_truth, any_draws))
+    columns = "noise", "odejet", "paper", "", "perfect fit, these draws", "fit from the truth", "perfect fit, any draws"
+    return Table("bars", columns, tuple(rows), (plain, percent, percent, plain, percent, percent, plain))
 
 
 # --- the paper's tables ---
@@ -292,6 +316,34 @@ def beaten(results: Results) -> Table:
                         rows.append((systems.load(name).title, noise, len(own), title(rival), *rates, *percents))
     columns = ("system", "noise", "cells", "rival", "its SR-10", "odejet's", "its median %", "odejet's median %")
     return Table("beaten", columns, tuple(rows), (plain, plain, whole, plain, percent, percent, error, error))
+
+
+def reached(results: Results, method: str, cell: Cell) -> bool:
+    """Whether a search ends at the best point that any method with its loss has found."""
+    weighted = METHODS[method].weighted
+    alike = [found for name, found in results.by_method.items() if METHODS[name].weighted == weighted]
+    best = min(found[cell].cost for found in alike if cell in found)
+    margin = BEST_LIKELIHOOD if weighted else BEST_SQUARES * best
+    return results.by_method[method][cell].cost <= best + margin
+
+
+def optima(results: Results, chosen: Sequence[Cell]) -> Table:
+    """How often every search ends at the best known point, by noise."""
+    levels = [noise for noise in systems.protocol().noise if noise > 0]
+    rows: list[tuple[Value, ...]] = []
+    for method in searches(results, chosen):
+        parts = [*(at(chosen, noise) for noise in levels), chosen]
+        shares = [[reached(results, method, cell) for cell in part] for part in parts]
+        rows.append((title(method), len(chosen), *(100 * float(np.mean(share)) if share else None for share in shares)))
+    return Table(
+        "optima", ("method", "cells", *map(plain, levels), "all"), tuple(rows), (plain, whole, *(percent,) * 5)
+    )
+
+
+def searches(results: Results, chosen: Sequence[Cell]) -> list[str]:
+    """odejet with both losses and its rivals, as far as they have these cells."""
+    names = [OURS, OURS + PLAIN, *results.rivals]
+    return [name for name in names if set(chosen) <= set(results.by_method.get(name, {}))]
 
 
 def timing(results: Results) -> Table:

@@ -14,7 +14,7 @@ from benchmarks.methods import evolution, multistart, oracle, ours, pesto, scatt
 from benchmarks.methods.problem import Answer, Budget, Problem
 from odejet import Model
 
-__all__ = ["METHODS", "Answer", "Budget", "Method", "Problem", "families"]
+__all__ = ["METHODS", "PLAIN", "Answer", "Budget", "Method", "Problem", "families"]
 
 PLAIN = "-sse"
 """Ends the name of a method that minimises the sum of squares."""

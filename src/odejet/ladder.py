@@ -20,6 +20,7 @@ from odejet.certificate import AGREEING, Evidence, certify, like_noise, vague
 from odejet.coordinates import Bounds
 from odejet.data import Data, checked
 from odejet.flow import Flow
+from odejet.jets import compilation
 from odejet.misfit import Misfit
 from odejet.model import Model
 from odejet.multistart import CONFIRMING, SAME, multistart
@@ -46,6 +47,9 @@ ALTERNATIVES, SPARE = 4, 3
 LIMITS = {"quick": 60.0, "auto": 120.0, "full": 1200.0}
 """Seconds after which a fit gives up, unless told otherwise; what it tries is counted and mostly ends long before."""
 
+NOTABLE = 0.1
+"""Seconds of compiling kernels that are told; below, they were only loaded."""
+
 
 @dataclass(frozen=True)
 class Options:
@@ -70,7 +74,7 @@ class Ladder:
         options: Options,
         progress: Progress,
     ) -> None:
-        self.began = time.perf_counter()
+        self.began, self.compiled = time.perf_counter(), compilation.seconds()
         self.model, self.options, self.progress = model, options, progress
         self.data = checked(data, model)
         self.misfit = Misfit(model, self.data, noise, options.weights)
@@ -96,8 +100,9 @@ class Ladder:
 
     @property
     def left(self) -> float:
-        """Seconds before the fit gives up."""
-        return max(self.began + self.options.time_limit - time.perf_counter(), 0.0)
+        """Seconds before the fit gives up; compiling kernels does not count."""
+        compiling = compilation.seconds() - self.compiled
+        return max(self.began + compiling + self.options.time_limit - time.perf_counter(), 0.0)
 
     # --- the rungs ---
 
@@ -147,11 +152,14 @@ class Ladder:
     @contextmanager
     def stage(self, name: str) -> Iterator[None]:
         self.progress.stage(name)
-        begin = time.perf_counter()
+        begin, compiled = time.perf_counter(), compilation.seconds()
         try:
             yield
         finally:
-            self.stages[name] = self.stages.get(name, 0.0) + time.perf_counter() - begin
+            compiling = compilation.seconds() - compiled
+            self.stages[name] = self.stages.get(name, 0.0) + time.perf_counter() - begin - compiling
+            if compiling > NOTABLE:
+                self.stages["compile"] = self.stages.get("compile", 0.0) + compiling
 
     def smooth(self) -> None:
         """All outputs of all experiments, and the noise levels that this suggests."""

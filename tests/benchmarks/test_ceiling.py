@@ -58,3 +58,22 @@ def test_errors_of_fits_are_those_predicted():
         errors.append(truth.error(answer.values))
         predicted.append(np.median(ceiling.ceiling(truth).weighted) * 1e-2)
     assert np.median(np.array(errors) / predicted) == pytest.approx(1.0, abs=0.5)
+
+
+def test_luck_is_the_scatter_between_draws_and_of_the_noise(tmp_path, monkeypatch):
+    monkeypatch.setattr(ceiling, "FILE", tmp_path / "ceiling.csv")
+    ceiling.FILE.write_text(
+        "seed,noise,weighted,unweighted,sd_of_noise\n1,0.01,60,50,4\n2,0.01,66,52,4\n1,0,100,100,0\n"
+    )
+    found = ceiling.luck(0.01)
+    assert found is not None
+    assert (found.expected, found.benchmarks) == (63.0, 2) and found.spread == pytest.approx(np.sqrt(18 + 16))
+    assert ceiling.luck(1e-4) is None
+
+
+def test_ceilings_of_many_seeds_are_those_of_their_cells(monkeypatch):
+    monkeypatch.setattr(ceiling.systems, "names", lambda: ("seir",))
+    lines = ceiling.many(range(3, 4)).splitlines()
+    assert len(lines) == 1 + 5 and lines[1] == "3,0,100,100,0"
+    rates = [ceiling.of_cell(Cell("seir", 1e-2, trial), PROTOCOL).success(1e-2, 0.1) for trial in range(10)]
+    assert float(lines[-1].split(",")[2]) == pytest.approx(100 * np.mean(rates), abs=0.05)

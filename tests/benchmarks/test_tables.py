@@ -19,9 +19,11 @@ SETTINGS = {"protocol": {"seed": 1, "points": 40, "scale": "mean"}, "budget": {"
 LEVELS = systems.protocol().noise
 
 
-def result(method: str, system: str, noise: float, trial: int, error: float, seconds: float = 1.0) -> Result:
+def result(
+    method: str, system: str, noise: float, trial: int, error: float, seconds: float = 1.0, cost: float = 0.0
+) -> Result:
     timing = Timing(seconds, seconds, 0.0, 0.5 * seconds if method != "odejet" else math.nan)
-    return Result(method, Cell(system, noise, trial), error, 0.0, 1, "made up", timing)
+    return Result(method, Cell(system, noise, trial), error, cost, 1, "made up", timing)
 
 
 def sample() -> list[Result]:
@@ -84,6 +86,32 @@ def test_where_a_rival_is_better_is_said():
     assert not tables.beaten(same).rows  # rounding is no victory
 
 
+def test_optima_are_the_best_that_any_method_with_the_same_loss_has_found():
+    def made(costs: dict[str, float]) -> Results:
+        return Results([result(name, "seir", 1e-2, 0, 0.1, 1.0, cost) for name, cost in costs.items()], PROTOCOL)
+
+    def reached(costs: dict[str, float]) -> list[str]:
+        results = made(costs)
+        names = tables.searches(results, results.common())
+        return [name for name in names if tables.reached(results, name, Cell("seir", 1e-2, 0))]
+
+    assert reached({"odejet": -100.0, "shade": -99.6, "de": -99.4}) == ["odejet", "shade"]
+    assert reached({"odejet": -100.0, "truth": -103.0}) == []
+    assert reached({"odejet": 7.0, "odejet-sse": 2.0, "shade-sse": 2.001, "de-sse": 2.1}) == [
+        "odejet", "odejet-sse", "shade-sse"
+    ]  # fmt: skip
+    table = tables.optima(made({"odejet": 0.0, "de": 1.0}), [Cell("seir", 1e-2, 0)])
+    assert row(table, "odejet")["all"] == 100.0 and row(table, "SciPy differential evolution")["0.01"] == 0.0
+
+
+def test_bars_say_by_how_much_they_are_missed():
+    table = tables.bars(RESULTS)
+    high, none = (next(values for values in table.rows if values[0] == noise) for noise in (1e-2, 0.0))
+    assert high[1:4] == (87.5, 65.2, "met") and none[-1] == "100.0 ± 0.0"
+    failed = Results([result("odejet", "seir", 0.0, 0, 0.3)], PROTOCOL)
+    assert tables.bars(failed).rows[0][3] == "**missed** by 99.6"
+
+
 def test_seconds_are_compared_on_the_same_cells():
     found = row(tables.timing(RESULTS), "SHADE")
     assert found["median s"] == 5.0 and found["median ratio to odejet"] == 10.0 and found["ratio until found"] == 5.0
@@ -111,7 +139,7 @@ def test_csv_and_markdown_hold_the_same_rows():
 
 
 def test_figures_are_the_same_each_time():
-    one, other = (figures.success_by_time(RESULTS, RESULTS.common()) for _ in range(2))
+    one, other = (figures.optima_by_time(RESULTS, RESULTS.common()) for _ in range(2))
     assert one == other and "<svg" in one
 
 
@@ -123,10 +151,10 @@ def test_the_report_is_written_whole(tmp_path):
     output = tmp_path / "docs" / "benchmark.md"
     assert report.main(["--results", str(store.directory), "--output", str(output), "--quick"]) == 0
     text = output.read_text()
-    assert "SR-10 at noise 0.01: 87.5 (paper 65.2, ceiling of these draws" in text
+    assert "| 0.01 | 87.5 | 65.2 | met |" in text
     assert "| odejet | 40 | 47.5 | 97.5 | 100.0 |" in text
     assert "odejet, SHADE: 40 cells (seir, vanderpol at noise 0, 1e-08, 1e-06, 0.0001, 0.01, 4 trials each)" in text
-    for name in ("success-by-noise.svg", "success-by-time.svg"):
+    for name in ("success-by-noise.svg", "optima-by-time.svg"):
         assert f"(benchmark/{name})" in text and (tmp_path / "docs" / "benchmark" / name).exists()
     assert (tmp_path / "docs" / "benchmark" / "overall.csv").read_text().startswith("method,cells,SR-1")
 

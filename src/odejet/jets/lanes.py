@@ -20,7 +20,6 @@ from types import ModuleType
 import numpy as np
 from llvmlite import ir
 from numba import njit, types
-from numba.core import event
 from numba.extending import intrinsic, models, overload, register_model
 
 from odejet.jets import shared
@@ -50,24 +49,6 @@ def entry(function):
 
     dispatcher.compile = compile_with_interpreter
     return dispatcher
-
-
-class _Announcement(event.Listener):
-    """Says once why the first use takes its time; kernels found on disk are not compiled and go unsaid."""
-
-    told = False
-
-    def on_start(self, happening: event.Event) -> None:
-        ours = happening.data["dispatcher"].py_func.__module__.startswith("odejet.")
-        if ours and not self.told:
-            self.told = True
-            print("odejet: compiling its kernels for this machine, once per installation ...", file=sys.stderr)
-
-    def on_end(self, happening: event.Event) -> None:
-        pass
-
-
-event.register("numba:compile", _Announcement())
 
 
 def _import_arrays() -> None:

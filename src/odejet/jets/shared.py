@@ -21,6 +21,8 @@ from numba.core.typing import signature
 from numba.extending import intrinsic
 from numba.np.numpy_support import from_dtype
 
+from odejet.jets import compilation
+
 SOURCES = tuple(
     (path.name, path.stat().st_mtime_ns, path.stat().st_size)
     for path in sorted(
@@ -69,7 +71,8 @@ def interpreter(number: types.Type) -> CFunc:
         function = CFunc(_FUNCTIONS[number], (_arguments(number), types.void), {}, options)
         function.enable_caching()
         function._cache._cache_file._source_stamp = SOURCES
-        function.compile()
+        with compilation.counted():
+            function.compile()
         _COMPILED[number] = function
         _ADDRESSES[NUMBERS.index(number)] = function.address
     return _COMPILED[number]
