@@ -469,7 +469,7 @@ def test_version_and_help(capsys):
 
 
 def run(*argv: str, **options) -> subprocess.CompletedProcess[bytes]:
-    source = str(Path(cli.__file__).parents[1])
+    source = str(Path(cli.__file__).parents[2])
     return subprocess.run(
         [sys.executable, "-m", "odejet", *argv], check=False, env={**os.environ, "PYTHONPATH": source}, **options
     )

@@ -1,0 +1,60 @@
+"""The command line: `odejet fit`, `report`, `identify`, `simulate`, `design` and `show`, a module each.
+
+A command is a pair of functions: `describe` describes its arguments, `run` runs it and returns an exit status.  Results
+go to files or to stdout, words to stderr.  Bad input gets one sentence and exit status 2, a model that cannot be solved
+or fitted exit status 3, and then nothing is written.  A fit without a certificate is written, with exit status 1.
+
+What takes long to import is imported by the command that needs it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import functools
+import sys
+from collections.abc import Sequence
+
+from odejet.cli import design, fit, identify, report, show, simulate
+from odejet.cli.arguments import Parser, spelled_out
+from odejet.cli.console import Status, complain
+from odejet.errors import DataError
+from odejet.expressions import ModelError
+
+COMMANDS = fit, report, identify, simulate, design, show
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command and return its exit status."""
+    try:
+        arguments = _parser().parse_args(spelled_out(sys.argv[1:] if argv is None else argv))
+        status: int = arguments.run(arguments)
+        return status
+    except (ModelError, DataError) as error:
+        return complain(str(error), Status.BAD_INPUT)
+    except MemoryError:
+        return complain("the memory is not large enough for this; ask for fewer times", Status.BAD_INPUT)
+    except KeyboardInterrupt:
+        return complain("interrupted", Status.INTERRUPTED)
+    except BrokenPipeError:
+        return Status.BROKEN_PIPE
+
+
+@functools.cache
+def _parser() -> argparse.ArgumentParser:
+    parser = Parser(
+        prog="odejet",
+        description="Ordinary differential equations, their outputs and what data say about them.",
+        epilog="Exit status: 0 done, 1 fitted without a certificate, 2 bad input, 3 not solved or not fitted.",
+        allow_abbrev=False,
+    )
+    parser.add_argument("--version", action="version", version=f"odejet {_version()}")
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    for command in COMMANDS:
+        command.describe(commands)
+    return parser
+
+
+def _version() -> str:
+    from odejet import __version__
+
+    return __version__

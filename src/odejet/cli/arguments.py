@@ -1,0 +1,179 @@
+"""Arguments: what the words of a command line mean, and complaints about those that mean nothing."""
+
+from __future__ import annotations
+
+import argparse
+import math
+import os
+import unicodedata
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from odejet.expressions import ModelError, clipped, nearest
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from odejet.model import Model
+
+MAX_TIMES = 10_000_000
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser whose complaints are like all others."""
+
+    def error(self, message: str) -> NoReturn:
+        raise ModelError(f"{message}; see {self.prog} --help")
+
+
+def spelled_out(argv: Sequence[str]) -> Iterator[str]:
+    """Arguments as `argparse` reads them: one pair per `--set`, and `--times` with the value that may start with -."""
+    words = iter(argv)
+    option = ""
+    for word in words:
+        if option == "--set" and "=" in word and not word.startswith("-"):
+            yield f"--set={word}"
+            continue
+        option = word
+        if word in ("--set", "--times") and (value := next(words, None)) is not None:
+            yield f"{word}={value}"
+        else:
+            yield word
+
+
+def described(commands: Any, run: Callable[..., int], name: str, summary: str, details: str) -> argparse.ArgumentParser:
+    """A command with what all commands have: a model file."""
+    parser: argparse.ArgumentParser = commands.add_parser(
+        name, help=summary, description=f"{summary[0].upper()}{summary[1:]}.", epilog=details, allow_abbrev=False
+    )
+    parser.add_argument("model", metavar="MODEL", help="model file (TOML)")
+    parser.set_defaults(run=run)
+    return parser
+
+
+# --- values ---
+
+
+def add_values(parser: argparse.ArgumentParser) -> None:
+    """The option that `read_values` reads."""
+    parser.add_argument(
+        "--set",
+        metavar="NAME=VALUE",
+        action="append",
+        default=[],
+        help="the value of a parameter, or of a state at the earliest time; may be repeated and take several pairs",
+    )
+
+
+def read_values(pairs: Sequence[str], model: Model) -> dict[str, float]:
+    """The value of every unknown of the model."""
+    values: dict[str, float] = {}
+    for pair in pairs:
+        name, equals, text = pair.partition("=")
+        name = unicodedata.normalize("NFKC", name.strip())
+        if not name or not equals:
+            raise ModelError(f"--set {clipped(pair)}: expected NAME=VALUE, such as k1=0.3")
+        if name in values:
+            raise ModelError(f"--set {clipped(pair)}: {name} is already set; give it one value")
+        if name not in model.unknowns:
+            raise ModelError(f"--set {clipped(pair)}: {_why_not(name, model)}")
+        values[name] = read_number(text, f"--set {clipped(pair)}")
+    missing = [name for name in model.unknowns if name not in values]
+    if missing:
+        raise ModelError(f"no value is given for {', '.join(missing)}; add --set {missing[0]}=VALUE")
+    return values
+
+
+def _why_not(name: str, model: Model) -> str:
+    """Why a name cannot be set."""
+    if name in model.fixed or name in model.initial:
+        kind = "the parameter" if name in model.fixed else "the initial value of the state"
+        return f"{kind} '{name}' is known in the model file; change it there"
+    for table, kind in ((model.inputs, "an input"), (model.outputs, "an output")):
+        if name in table:
+            return f"'{name}' is {kind}; only parameters and states are set"
+    hint = nearest(name, model.unknowns) or f"; what can be set is {', '.join(model.unknowns[:20]) or 'nothing'}"
+    return f"the model has no parameter or state {clipped(name)}{hint}"
+
+
+def read_number(text: str, where: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not math.isfinite(value):
+        raise ModelError(f"{where}: {clipped(text)} is not a finite number")
+    return value
+
+
+def read_times(text: str) -> np.ndarray:
+    """START:STOP:COUNT, or numbers separated by commas."""
+    import numpy as np
+
+    where = f"--times {clipped(text)}"
+    if ":" not in text:
+        return np.array([read_number(part, where) for part in text.split(",")])
+    parts = text.split(":")
+    if len(parts) != 3:
+        raise ModelError(f"{where}: expected START:STOP:COUNT, such as 0:20:750")
+    start, stop = (read_number(part, where) for part in parts[:2])
+    if not parts[2].strip().isdecimal() or len(parts[2]) > 20 or not 2 <= int(parts[2]) <= MAX_TIMES:
+        raise ModelError(f"{where}: the count must be a whole number from 2 to {MAX_TIMES}, not {clipped(parts[2])}")
+    return np.linspace(start, stop, int(parts[2]))
+
+
+def read_box(ends: Sequence[str] | None) -> tuple[float, float] | None:
+    if ends is None:
+        return None
+    low, high = (read_number(end, f"--bounds {clipped(' '.join(ends))}") for end in ends)
+    if not low < high:
+        raise ModelError(f"--bounds {low:g} {high:g}: the first must be below the second; exchange them")
+    return low, high
+
+
+def read_noise(given: Sequence[str], model: Model) -> Any:
+    """What is known of the noise: of all outputs, or by output."""
+    if len(given) == 1 and "=" not in given[0]:
+        return _noise_of(given[0])
+    table: dict[str, float | str] = {}
+    for pair in given:
+        name, equals, text = pair.partition("=")
+        if not equals:
+            raise ModelError(f"--noise {clipped(pair)}: with several outputs expected OUTPUT=NOISE, such as y1=0.1")
+        if name not in model.outputs:
+            raise ModelError(f"--noise {clipped(pair)}: the model has no output '{name}'{nearest(name, model.outputs)}")
+        if name in table:
+            raise ModelError(f"--noise {clipped(pair)}: the noise of {name} is already given; give it once")
+        table[name] = _noise_of(text)
+    return table or None
+
+
+def _noise_of(text: str) -> float | str:
+    try:
+        return float(text)
+    except ValueError:
+        return text
+
+
+# --- files ---
+
+
+def check_files(arguments: argparse.Namespace) -> None:
+    """Refuse to write what is read, or two things into one file."""
+    given = vars(arguments)
+    reads = {"model": "the model file", "data": "the file of the data", "inputs": "the file of the inputs"}
+    writes = {"plot": "--plot", "output": "-o", "json": "--json", "report": "--report"}
+    taken = {what: given.get(key) for key, what in reads.items()}
+    for what, path in ((f"what {option} writes too", given.get(key)) for key, option in writes.items()):
+        if path and path != "-":
+            for use, other in taken.items():
+                if other and is_same(path, other):
+                    raise ModelError(f"{path}: this is {use}; name another file to write to")
+            taken[what] = path
+
+
+def is_same(one: str, other: str) -> bool:
+    """Whether two names are those of one file, which need not exist."""
+    if os.path.realpath(one) == os.path.realpath(other):
+        return True
+    return os.path.isfile(one) and os.path.isfile(other) and os.path.samefile(one, other)

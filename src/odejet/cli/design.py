@@ -1,0 +1,44 @@
+"""Design: errors to expect of an experiment before it is done."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from odejet.cli.arguments import add_values, described, read_noise, read_times, read_values
+from odejet.cli.console import Status, put
+
+
+def describe(commands: Any) -> None:
+    details = "No data are needed: the values are what one expects. Changes are judged by what they do to all errors."
+    summary = "standard errors to expect of an experiment, and what would make them smaller"
+    parser = described(commands, run, "design", summary, details)
+    add_values(parser)
+    add = parser.add_argument
+    add("--times", metavar="TIMES", required=True, help="of all outputs: START:STOP:COUNT, or a list such as 0,0.5,2")
+    add(
+        "--noise",
+        metavar="NOISE",
+        nargs="+",
+        action="extend",
+        required=True,
+        help="an sd such as 0.1, or a relative one such as 2%%; for one output, such as y1=0.1",
+    )
+    add("--inputs", metavar="FILE", help="samples of inputs (CSV): a column time and one per input")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    from odejet.io import csv
+    from odejet.model import Model
+
+    model = Model.from_toml(arguments.model)
+    values, times = read_values(arguments.set, model), read_times(arguments.times)
+    noise = read_noise(arguments.noise, model)
+    inputs = csv.read_inputs(arguments.inputs) if arguments.inputs else None
+
+    from odejet.uncertainty.design import design
+
+    parameters = {name: values[name] for name in model.parameters}
+    states = {name: value for name, value in values.items() if name in model.states}
+    put(f"{design(model, parameters, states, times, noise, inputs=inputs)}\n".encode())
+    return Status.DONE

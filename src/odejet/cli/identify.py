@@ -1,0 +1,45 @@
+"""Identify: what can be known at all, as a table or as JSON."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from odejet.cli.arguments import described
+from odejet.cli.console import Status, put
+
+
+def describe(commands: Any) -> None:
+    details = "The answer holds for data without noise; it comes from the model alone and needs no data."
+    summary = "tell which parameters and initial states can be known at all"
+    parser = described(commands, run, "identify", summary, details)
+    add = parser.add_argument
+    add("--json", action="store_true", help="the verdict as JSON instead of a table")
+    add(
+        "--functions",
+        metavar="EXPRESSION",
+        nargs="+",
+        action="extend",
+        default=[],
+        help="expressions in parameters and initial states to be judged too, such as k1*k2",
+    )
+    add(
+        "--inputs",
+        choices=("generic", "actual"),
+        default="generic",
+        help="take inputs to be any that excite the model enough, or those in the file (default %(default)s)",
+    )
+    add("--budget", metavar="S", type=float, default=60.0, help="seconds for counting solutions (default %(default)s)")
+    add("--seed", metavar="S", type=int, default=0, help="seed of the random points (default %(default)s)")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    from odejet.model import Model
+
+    model = Model.from_toml(arguments.model)
+
+    from odejet.identify import identify
+
+    verdict = identify(model, arguments.functions, arguments.inputs, arguments.budget, arguments.seed)
+    put(f"{verdict.to_json() if arguments.json else verdict}\n".encode())
+    return Status.DONE
