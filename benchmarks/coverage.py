@@ -27,8 +27,7 @@ from benchmarks import systems
 from benchmarks.accuracy import Truth, draw
 from odejet import coordinates
 from odejet.algebra.system import SquareSystem
-from odejet.errors import DataError
-from odejet.expressions import ModelError
+from odejet.errors import DataError, ModelError
 from odejet.misfit import Misfit
 from odejet.refine import refine
 from odejet.result import Fit

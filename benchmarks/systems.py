@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from odejet import Model, ModelError
-from odejet.expressions import nearest
+from odejet.errors import nearest
 from odejet.io import toml
 
 FILE = Path(__file__).with_name("systems.toml")

@@ -9,7 +9,9 @@ import mpmath
 from hypothesis import strategies as st
 
 from odejet import expressions
-from odejet.expressions import Expression, ModelError, parse
+from odejet.errors import ModelError
+from odejet.expressions import Expression
+from odejet.grammar import parse
 from odejet.model import Model
 
 

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from odejet.coordinates import choose
-from odejet.expressions import ModelError
+from odejet.errors import ModelError
 from odejet.misfit import Unknown
 
 UNKNOWNS = (Unknown("x", "x(0)", "e"), Unknown("k", "k"), Unknown("m", "m"))

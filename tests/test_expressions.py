@@ -17,12 +17,11 @@ import sympy
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
-from odejet import expressions
+from odejet import grammar
+from odejet.errors import ExpressionError, ModelError, nearest
 from odejet.expressions import (
     FUNCTIONS,
-    ExpressionError,
     Function,
-    ModelError,
     Number,
     Power,
     Product,
@@ -31,10 +30,9 @@ from odejet.expressions import (
     checked_name,
     constant,
     names,
-    nearest,
     number,
-    parse,
 )
+from odejet.grammar import parse
 from odejet.symbolic import from_sympy, to_sympy
 from tests import strategies
 
@@ -351,7 +349,7 @@ def test_means_what_python_means(text, seed):
 
 def _in_python(text: str, values: dict[str, mpmath.mpf]) -> mpmath.mpf:
     """The text as Python itself reads it, with every number an `mpf`; the text is one that our tests made."""
-    text = expressions._TOKEN.sub(lambda m: f"mpf('{m.group()}')" if m.lastgroup == "number" else m.group(), text)
+    text = grammar._TOKEN.sub(lambda m: f"mpf('{m.group()}')" if m.lastgroup == "number" else m.group(), text)
     return eval(text.strip(), {name: getattr(mpmath, name) for name in FUNCTIONS} | {"mpf": mpmath.mpf} | values)
 
 

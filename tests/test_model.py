@@ -18,7 +18,9 @@ import pytest
 import sympy
 from hypothesis import given, settings
 
-from odejet.expressions import ExpressionError, ModelError, Symbol, number, parse
+from odejet.errors import ExpressionError, ModelError
+from odejet.expressions import Symbol, number
+from odejet.grammar import parse
 from odejet.model import Model
 from tests import strategies
 

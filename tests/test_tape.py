@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from odejet.expressions import ModelError
+from odejet.errors import ModelError
 from odejet.model import Model
 from odejet.tape import Column, Op, build
 

@@ -3,8 +3,7 @@
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from odejet.errors import DataError
-from odejet.expressions import ExpressionError, ModelError
+from odejet.errors import DataError, ExpressionError, ModelError
 from odejet.flow import Outcome
 from odejet.identify import Verdict, identify
 from odejet.model import Model

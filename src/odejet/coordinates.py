@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from odejet.expressions import ModelError, nearest
+from odejet.errors import ModelError, nearest
 from odejet.misfit import Unknown
 
 DEEPEST = 1e-15

@@ -20,8 +20,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from odejet.errors import DataError
-from odejet.expressions import ModelError, checked_name, clipped, nearest, parse
+from odejet.errors import DataError, ModelError, clipped, nearest
+from odejet.expressions import checked_name
+from odejet.grammar import parse
 from odejet.io import csv
 from odejet.jets.inputs import Sampled, sampled
 from odejet.smooth.series import Series

@@ -20,8 +20,7 @@ from typing import Any
 
 from odejet.coordinates import Bounds
 from odejet.data import Data
-from odejet.errors import DataError
-from odejet.expressions import ModelError
+from odejet.errors import DataError, ModelError
 from odejet.ladder import LIMITS, Ladder, Options
 from odejet.model import Model
 from odejet.progress import Progress

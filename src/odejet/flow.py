@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from odejet import sundials
-from odejet.errors import DataError
-from odejet.expressions import ModelError, nearest
+from odejet.errors import DataError, ModelError, nearest
 from odejet.jets import steps
 from odejet.jets.collocation import STAGES, collocate
 from odejet.jets.inputs import Pieces, Sampled, merged

@@ -14,18 +14,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from odejet.expressions import (
-    TIME,
-    Expression,
-    Function,
-    ModelError,
-    Number,
-    Power,
-    Product,
-    Sum,
-    Symbol,
-    constant,
-)
+from odejet.errors import ModelError
+from odejet.expressions import TIME, Expression, Function, Number, Power, Product, Sum, Symbol, constant
 from odejet.tape import INFINITE, Column, Elementary, Op, Tape
 
 if TYPE_CHECKING:

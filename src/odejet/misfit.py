@@ -22,8 +22,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from odejet.data import checked
-from odejet.errors import DataError
-from odejet.expressions import ModelError
+from odejet.errors import DataError, ModelError
 from odejet.flow import TOLERANCE, Flow, Outcome
 
 if TYPE_CHECKING:

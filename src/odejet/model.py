@@ -27,26 +27,22 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NoReturn
 
+from odejet.errors import ExpressionError, ModelError, clipped, nearest
 from odejet.expressions import (
-    MAX_DEPTH,
     TIME,
     Expression,
-    ExpressionError,
     Function,
-    ModelError,
     Number,
     Power,
     Product,
     Sum,
     Symbol,
     checked_name,
-    clipped,
     constant,
     names,
-    nearest,
     number,
-    parse,
 )
+from odejet.grammar import MAX_DEPTH, parse
 from odejet.io import toml
 from odejet.symbolic import from_sympy, to_sympy
 

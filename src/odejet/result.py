@@ -17,7 +17,7 @@ import numpy as np
 
 from odejet.coordinates import DEEPEST, HIGHEST, Coordinates
 from odejet.data import Data, Experiment, checked
-from odejet.expressions import ModelError, nearest
+from odejet.errors import ModelError, nearest
 from odejet.io import files
 from odejet.misfit import Misfit, Unknown
 from odejet.model import Model

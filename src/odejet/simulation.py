@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from odejet.expressions import ModelError, nearest
+from odejet.errors import ModelError, nearest
 from odejet.flow import MAX_STEPS, TOLERANCE, Flow, Outcome, Trajectory
 from odejet.jets.inputs import Sampled, sampled
 

@@ -5,26 +5,24 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Any
 
+from odejet.errors import ModelError, clipped
 from odejet.expressions import (
-    ALLOWED,
     FUNCTIONS,
     TIME,
     Expression,
     Function,
-    ModelError,
     Number,
     Power,
     Product,
     Sum,
     Symbol,
     checked_name,
-    clipped,
     evaluate,
     names,
-    no_function,
     number,
     signed,
 )
+from odejet.grammar import ALLOWED, no_function
 
 
 def from_sympy(expression: Any) -> Expression:

@@ -8,7 +8,7 @@ from hypothesis import assume, given
 from hypothesis import settings as hypothesis_settings
 
 from odejet import algebraic
-from odejet.expressions import ModelError
+from odejet.errors import ModelError
 from odejet.jets import modular
 from odejet.model import Model
 from tests import series, strategies

@@ -6,7 +6,7 @@ import mpmath
 import numpy as np
 import pytest
 
-from odejet.expressions import parse
+from odejet.grammar import parse
 from odejet.jets.numeric import jets
 from odejet.model import Model
 from odejet.tape import build

@@ -12,7 +12,7 @@ import numpy as np
 from odejet.algebra.monodromy import Fibre, fibre
 from odejet.algebra.select import select
 from odejet.algebra.system import SquareSystem
-from odejet.expressions import ModelError
+from odejet.errors import ModelError
 from odejet.identify import Verdict, identify
 from odejet.model import Model
 

@@ -18,7 +18,7 @@ import numpy as np
 
 from odejet.algebra.homotopy import CAREFUL, Settings, track
 from odejet.algebra.system import SquareSystem, Targets
-from odejet.expressions import ModelError
+from odejet.errors import ModelError
 
 STEADY = 12
 SEED_EVERY = 4

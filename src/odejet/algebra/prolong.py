@@ -25,7 +25,8 @@ import numpy as np
 
 from odejet import tape
 from odejet.algebra.rational import MAX_TERMS, Equations, Factors, Quotient, clear
-from odejet.expressions import TIME, Expression, ModelError, Number, names, nearest
+from odejet.errors import ModelError, nearest
+from odejet.expressions import TIME, Expression, Number, names
 from odejet.jets import numeric
 from odejet.model import Model
 

@@ -12,18 +12,17 @@ from math import comb, gcd, lcm
 
 from flint import Ordering, fmpq, fmpq_mpoly, fmpq_mpoly_ctx
 
+from odejet.errors import ModelError, clipped
 from odejet.expressions import (
     TIME,
     Expression,
     Function,
-    ModelError,
     Number,
     Power,
     Product,
     Sum,
     Symbol,
     children,
-    clipped,
     constant,
     names,
     number,

@@ -17,8 +17,7 @@ from collections.abc import Sequence
 from odejet.cli import design, fit, identify, report, show, simulate
 from odejet.cli.arguments import Parser, spelled_out
 from odejet.cli.console import Status, complain
-from odejet.errors import DataError
-from odejet.expressions import ModelError
+from odejet.errors import DataError, ModelError
 
 COMMANDS = fit, report, identify, simulate, design, show
 

@@ -9,7 +9,7 @@ import unicodedata
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from odejet.expressions import ModelError, clipped, nearest
+from odejet.errors import ModelError, clipped, nearest
 
 if TYPE_CHECKING:
     import numpy as np

@@ -6,7 +6,7 @@ import os
 import sys
 from enum import IntEnum
 
-from odejet.expressions import ModelError
+from odejet.errors import ModelError
 
 
 class Status(IntEnum):

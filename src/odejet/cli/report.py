@@ -7,7 +7,7 @@ from typing import Any
 
 from odejet.cli.arguments import is_same
 from odejet.cli.console import Status
-from odejet.expressions import ModelError
+from odejet.errors import ModelError
 
 
 def describe(commands: Any) -> None:

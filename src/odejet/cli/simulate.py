@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 from odejet.cli.arguments import add_values, check_files, described, read_times, read_values
 from odejet.cli.console import Status, complain, put
-from odejet.expressions import ModelError
+from odejet.errors import ModelError
 
 if TYPE_CHECKING:
     import matplotlib.figure

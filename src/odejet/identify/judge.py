@@ -6,7 +6,7 @@ import math
 import time
 from collections.abc import Sequence
 
-from odejet.expressions import ModelError
+from odejet.errors import ModelError
 from odejet.identify import combinations, globally, local, msolve, orders
 from odejet.identify.quotient import Infinite
 from odejet.identify.verdict import Quantity, Role, Verdict

@@ -30,7 +30,9 @@ import numpy as np
 from flint import nmod_mat
 
 from odejet import algebraic
-from odejet.expressions import TIME, Expression, ExpressionError, ModelError, parse
+from odejet.errors import ExpressionError, ModelError
+from odejet.expressions import TIME, Expression
+from odejet.grammar import parse
 from odejet.jets import modular
 from odejet.model import Model
 from odejet.tape import Tape

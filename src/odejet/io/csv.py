@@ -19,8 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from odejet.errors import DataError
-from odejet.expressions import clipped, nearest
+from odejet.errors import DataError, clipped, nearest
 from odejet.io import files
 from odejet.jets.inputs import Sampled, sampled
 

@@ -14,7 +14,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
-from odejet.expressions import ModelError
+from odejet.errors import ModelError
 
 Writer = Callable[[BinaryIO], object]
 """Writes the content of a file into it."""

@@ -18,8 +18,7 @@ from typing import Any, NoReturn, TypeVar
 import numpy as np
 
 from odejet.data import Data, Experiment, checked
-from odejet.errors import DataError
-from odejet.expressions import ModelError, clipped
+from odejet.errors import DataError, ModelError, clipped
 from odejet.io import files
 from odejet.jets.inputs import Sampled, sampled
 from odejet.misfit import Unknown

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
-from odejet.expressions import ModelError
+from odejet.errors import ModelError
 from odejet.io import files
 
 MAX_BYTES = 1_000_000

@@ -13,8 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from odejet.errors import DataError
-from odejet.expressions import ModelError
+from odejet.errors import DataError, ModelError
 from odejet.report import plots, text
 from odejet.report.svg import inline
 from odejet.uncertainty.practical import DETERMINED, UNDETERMINED

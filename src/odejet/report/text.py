@@ -6,8 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from odejet.errors import DataError
-from odejet.expressions import ModelError
+from odejet.errors import DataError, ModelError
 from odejet.uncertainty.practical import DETERMINED, UNDETERMINED, kind
 
 if TYPE_CHECKING:

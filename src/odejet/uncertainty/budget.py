@@ -27,8 +27,7 @@ from odejet import shooting
 from odejet.algebra.select import select
 from odejet.algebra.system import SquareSystem
 from odejet.data import Experiment
-from odejet.errors import DataError
-from odejet.expressions import ModelError
+from odejet.errors import DataError, ModelError
 from odejet.smooth import Jet, Linear, Smoothed, covariance, fit_output, radius
 from odejet.uncertainty.design import Change, of_fit
 from odejet.uncertainty.fisher import Matrix

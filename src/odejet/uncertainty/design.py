@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from odejet.data import Data
-from odejet.errors import DataError
-from odejet.expressions import ModelError, nearest
+from odejet.errors import DataError, ModelError, nearest
 from odejet.misfit import Misfit
 from odejet.model import Model
 from odejet.simulation import Simulation, simulate

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from odejet.expressions import nearest
+from odejet.errors import nearest
 from odejet.misfit import FEWEST, Misfit
 from odejet.refine import Refined
 from odejet.statistics import FitCheck

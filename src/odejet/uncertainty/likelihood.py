@@ -20,7 +20,7 @@ import numpy as np
 
 from odejet import coordinates
 from odejet.coordinates import Coordinates
-from odejet.expressions import ModelError
+from odejet.errors import ModelError
 from odejet.flow import Outcome
 from odejet.misfit import Evaluation, Misfit
 from odejet.refine import MAX_EVALUATIONS, Refined, refine

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from odejet.coordinates import HIGHEST
-from odejet.expressions import ModelError
+from odejet.errors import ModelError
 from odejet.smooth.threads import one_thread
 from odejet.uncertainty.fisher import quantile
 from odejet.uncertainty.likelihood import Likelihood

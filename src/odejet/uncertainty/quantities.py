@@ -13,17 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from odejet.expressions import (
-    Expression,
-    Function,
-    Number,
-    Power,
-    Product,
-    Sum,
-    Symbol,
-    evaluate,
-    parse,
-)
+from odejet.expressions import Expression, Function, Number, Power, Product, Sum, Symbol, evaluate
+from odejet.grammar import parse
 from odejet.misfit import Unknown
 from odejet.model import Model
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from odejet.expressions import ModelError
+from odejet.errors import ModelError
 from odejet.uncertainty.likelihood import Likelihood
 
 if TYPE_CHECKING:
