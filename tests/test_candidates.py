@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from odejet import Data, Model, coordinates
-from odejet.candidates import Candidate, Census, ranked, within
+from odejet.candidates import Candidate, Census, originals, ranked, within
 from odejet.misfit import Misfit
 from odejet.shooting import Shot
 
@@ -47,3 +47,10 @@ def test_the_median_of_the_best_joins():
     best = ranked(candidates(*points), MISFIT, FRAME, np.array([0.1]), Census())[0]
     assert best.start == "median"
     np.testing.assert_allclose(best.z, [2.0, 0.5])
+
+
+def test_roots_with_the_same_trajectory_are_no_independent_starts():
+    here, there = Shot((0.0,), "exact"), Shot((1.0,), "exact")
+    one, image = Candidate(np.array([1.0, 2.0]), here, cost=7.0), Candidate(np.array([2.0, 1.0]), here, cost=7 + 1e-9)
+    elsewhere, worse = Candidate(image.z, there, cost=7.0), Candidate(image.z, here, cost=7.1)
+    assert originals([one, image, elsewhere, worse]) == [one, elsewhere, worse]

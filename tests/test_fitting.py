@@ -11,6 +11,8 @@ import pytest
 from odejet import Data, DataError, Failure, Fit, Model, ModelError, fit, fit_many, simulate
 from odejet.fitting import is_failure
 from odejet.ladder import Ladder
+from odejet.misfit import Misfit
+from odejet.refine import refine
 
 DECAY = Model({"x": "-k*x"}, {"y": "2*x"}, name="decay")
 CHAIN = Model({"a": "-k*a", "b": "k*a - m*b"}, {"y": "b", "z": "a + b"}, name="chain")
@@ -101,6 +103,29 @@ def test_what_cannot_be_known_is_told():
     answer = fit(Model({"x": "-k*x"}, {"y": "s*x"}), decay(sd=0.01))
     assert set(answer.undetermined) == {"x(0)", "s"}
     assert answer.parameters["s"] * answer.initial_state["x"] == pytest.approx(6, rel=0.02)
+
+
+@pytest.mark.parametrize("seed", [1, 6])
+def test_no_certificate_where_another_root_explains_the_data_better(seed):
+    """A reactor whose square system has six roots and a symmetry: two starts that agree on a wrong one prove little."""
+    reactor = Model(
+        {"a": "-k1*a - k3*a**2 + f*(c - a)", "b": "k1*a - k2*b - f*b"},
+        {"y": "b"},
+        parameters=("k1", "k2", "k3", "f", "c"),
+    )
+    rng, times = np.random.default_rng([seed, 6]), np.linspace(0, 6, 100)
+    parameters = dict(zip(reactor.parameters, [0.83, 1.6, 0.17, 0.57, 10.0] * spread(rng, 5), strict=True))
+    states = dict(zip(reactor.states, [3.0, 1.1] * spread(rng, 2), strict=True))
+    exact = simulate(reactor, parameters, states, times)["y"]
+    data = Data(times, {"y": exact + 1e-4 * exact.std() * rng.normal(size=len(times))})
+    misfit = Misfit(reactor, data)
+    from_truth = refine(misfit, np.array([{**states, **parameters}[unknown.name] for unknown in misfit.unknowns]))
+    answer = fit(reactor, data)
+    assert not answer.certificate.granted or answer.cost <= from_truth.cost + 0.05
+
+
+def spread(rng: np.random.Generator, count: int) -> np.ndarray:
+    return np.exp(0.15 * rng.normal(size=count))
 
 
 def test_a_constant_output_fits():

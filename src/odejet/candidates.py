@@ -7,6 +7,7 @@ that agree count as one, and medians of the best are candidates too.  Whatever i
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -31,6 +32,9 @@ SLACK = 1.5
 
 ALIKE = 0.02
 """Candidates that agree to this, relative to each unknown, are one."""
+
+IMAGE = 1e-7
+"""Roots of one target whose misfits differ by no more, relatively, have the same trajectory."""
 
 BRIEF: dict[str, Any] = {"max_steps": 1000, "stiff_steps": 0}
 """What a trajectory back to the first observation may cost: backward in time, a stiff one leads nowhere."""
@@ -162,6 +166,16 @@ def ranked(
 def _independent(one: Candidate, other: Candidate) -> bool:
     """Whether two candidates come from different times; only then is it news that they agree."""
     return bool(one.shot.times and other.shot.times) and one.shot.times != other.shot.times
+
+
+def originals(ranked: Sequence[Candidate]) -> list[Candidate]:
+    """Without images: roots that a symmetry of the model takes to a better one lead to the same end."""
+    kept: list[Candidate] = []
+    for candidate in ranked:
+        alike = [c for c in kept if c.shot == candidate.shot and math.isclose(c.cost, candidate.cost, rel_tol=IMAGE)]
+        if not any(distance(c.z, candidate.z) > ALIKE for c in alike):
+            kept.append(candidate)
+    return kept
 
 
 def _scored(candidates: Sequence[Candidate], misfit: Misfit, levels: np.ndarray, census: Census) -> list[Candidate]:

@@ -24,7 +24,7 @@ from odejet.jets import compilation
 from odejet.misfit import Misfit
 from odejet.model import Model
 from odejet.multistart import CONFIRMING, SAME, multistart
-from odejet.optima import Optima
+from odejet.optima import Optima, Optimum
 from odejet.proposals import ALL, FEW, MANY_ROOTS, Proposer, Rung, combined
 from odejet.refine import MAX_EVALUATIONS, Ending, Refined, refine
 from odejet.result import Candidates, Certificate, Fit, Identifiability, Provenance
@@ -82,6 +82,7 @@ class Ladder:
         self.frame = self._frame(np.ones(len(self.misfit.unknowns)))
         self.census, self.stages = Census(), dict[str, float]()
         self.optima = Optima()
+        self.challenged: Optimum | None = None  # the optimum whose other roots were tried
         self.cloud: list[Candidate] = []
         self.tried: list[np.ndarray] = []  # starts, none of which is refined twice
         self.smoothed: dict[tuple[str, str], Smoothed] = {}
@@ -115,6 +116,7 @@ class Ladder:
             step()
             if self.options.refine:
                 self.settle()
+                self.challenge()
             if self.over():
                 break
         if self.several > 1 and self.options.refine:
@@ -189,11 +191,6 @@ class Ladder:
                 self.cloud += candidates.ranked(outside, self.misfit, self.frame, self.levels, self.census)
         with self.stage("refine"):
             self.refine_best(rung)
-        if self.options.refine and not self.enough() and self.doubtful():
-            with self.stage("alternatives"):
-                for start in self.other_roots(MANY_ROOTS).inside[:ALTERNATIVES]:
-                    if self.left and not self.enough():
-                        self.optima.add(self.refined(start), Provenance("other roots", start="algebra"))
 
     def refine_best(self, rung: Rung) -> None:
         """Refine ranked candidates until no more are needed."""
@@ -205,7 +202,7 @@ class Ladder:
                 as_it_is = refine(self.misfit, c.z, levels=self.levels, max_evaluations=1, frame=self.frame)
                 self.optima.add(as_it_is, _provenance(c, rung.name))
             return
-        new = [c for c in self.cloud if not any(np.array_equal(c.z, z) for z in self.tried)]
+        new = [c for c in candidates.originals(self.cloud) if not any(np.array_equal(c.z, z) for z in self.tried)]
         for candidate in new[: rung.refinements]:
             if not self.left:
                 return
@@ -225,6 +222,20 @@ class Ladder:
             found = further(found.z, time_limit=self.left, max_evaluations=MAX_EVALUATIONS - FIRST_EVALUATIONS)
         self.census.add("refinements", found.ending.name.lower().replace("_", " "))
         return found
+
+    def challenge(self) -> None:
+        """Try the other roots at the derivatives of an optimum that explains the data.
+
+        Noise may favour another root than the one that all starts have come from.
+        """
+        best = self.optima.best
+        if best is None or best is self.challenged or self.exact or not self.doubtful():
+            return
+        with self.stage("alternatives"):
+            for start in self.other_roots(MANY_ROOTS).inside[:ALTERNATIVES]:
+                if self.left:
+                    self.optima.add(self.refined(start), Provenance("other roots", start="algebra"))
+        self.challenged = self.optima.best
 
     def settle(self) -> None:
         """Follow the best to its end, if it was only given up."""

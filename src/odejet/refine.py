@@ -106,7 +106,8 @@ def refine(
     frame = frame or coordinates.choose(misfit.unknowns, start, bounds, positive, misfit.model.bounds)
     first = misfit.scales if levels is None else np.maximum(levels, misfit.floors)
     descent = _Descent(misfit, frame, first, begin + time_limit, max_evaluations, precision)
-    ending = descent.run(start)
+    with np.errstate(over="ignore", invalid="ignore"):  # far from an optimum numbers may be too large, and are refused
+        ending = descent.run(start)
     return descent.result(ending, time.perf_counter() - begin)
 
 
