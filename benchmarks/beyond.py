@@ -1,0 +1,134 @@
+"""Beyond: fits of models that are not in the benchmark, without bounds, beside fits started from the truth.
+
+python -m benchmarks beyond [--seed 1] [--draws 10] [--noise 1e-4 0.02] [--models ...]
+
+Values are drawn around those in `beyond.toml`, with a standard deviation of 0.15 of their logarithms, and the noise is
+relative to the spread of each output.  Every fit is one line of a file: stopping and starting again repeats nothing.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import time
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import odejet as oj
+from benchmarks.store import write_whole
+from odejet.misfit import Misfit
+from odejet.refine import refine
+from odejet.smooth.threads import one_thread
+
+FILE = Path(__file__).with_suffix(".toml")
+RESULTS = Path(__file__).parent / "results" / "beyond"
+SPREAD = 0.15
+POINTS = 100
+SAME = 0.05
+"""A misfit that is higher by less than this, in units of the log-likelihood, is the same."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """A model, and the values around which draws are made."""
+
+    model: oj.Model
+    parameters: Mapping[str, float]
+    initial: Mapping[str, float]
+    times: np.ndarray
+
+    def drawn(self, rng: np.random.Generator, noise: float) -> tuple[dict[str, float], oj.Data]:
+        """True values and data."""
+        parameters, initial = (
+            {name: value * math.exp(SPREAD * rng.normal()) for name, value in table.items()}
+            for table in (self.parameters, self.initial)
+        )
+        exact = oj.simulate(self.model, parameters, initial, self.times).outputs
+        noisy = {name: y + noise * y.std() * rng.normal(size=len(y)) for name, y in exact.items()}
+        return {**initial, **parameters}, oj.Data(self.times, noisy)
+
+
+def cases() -> dict[str, Case]:
+    read = tomllib.loads(FILE.read_text(encoding="utf-8"))
+    return {
+        name: Case(
+            oj.Model(table["states"], table["outputs"], parameters=tuple(table["parameters"]), name=name),
+            table["parameters"],
+            table["initial"],
+            np.linspace(0, table["duration"], table.get("points", POINTS)),
+        )
+        for name, table in read.items()
+    }
+
+
+def measured(name: str, case: Case, noise: float, draw: int, seed: int) -> dict[str, Any]:
+    """One fit beside the one from the truth."""
+    truth, data = case.drawn(np.random.default_rng([seed, draw, *name.encode()]), noise)
+    begin = time.thread_time()
+    fit = oj.fit(case.model, data)
+    seconds = time.thread_time() - begin
+    misfit = Misfit(case.model, data)
+    reference = refine(misfit, np.array([truth[unknown.name] for unknown in misfit.unknowns]))
+    return {
+        "model": name,
+        "noise": noise,
+        "draw": draw,
+        "behind": fit.cost - reference.cost,
+        "certified": fit.certificate.granted,
+        "seconds": seconds,
+        "answered": fit.provenance.sentence,
+        "message": fit.message,
+    }
+
+
+def table(lines: list[dict[str, Any]]) -> str:
+    rows = [
+        "| model | fits | as good or better | better | certified | falsely | median CPU s | longest |",
+        "|---|---:|---:|---:|---:|---:|---:|---:|",
+    ]
+    groups: dict[str, list[dict[str, Any]]] = {"all": lines}
+    for key, label in (("noise", "noise {:g}"), ("model", "{}")):
+        for line in lines:
+            groups.setdefault(label.format(line[key]), []).append(line)
+    for label, own in groups.items():
+        good = sum(line["behind"] <= SAME for line in own)
+        better = sum(line["behind"] < -SAME for line in own)
+        certified = sum(line["certified"] for line in own)
+        falsely = sum(line["certified"] and line["behind"] > SAME for line in own)
+        seconds = [line["seconds"] for line in own]
+        times = f"{np.median(seconds):.2f} | {max(seconds):.2f}"
+        rows.append(f"| {label} | {len(own)} | {good} | {better} | {certified} | {falsely} | {times} |")
+    return "\n".join(rows) + "\n"
+
+
+def main(argv: list[str]) -> int:
+    known = cases()
+    parser = argparse.ArgumentParser(prog="python -m benchmarks beyond", description=(__doc__ or "").split("\n")[0])
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--draws", type=int, default=10)
+    parser.add_argument("--noise", type=float, nargs="+", default=[1e-4, 0.02])
+    parser.add_argument("--models", nargs="+", default=list(known), choices=list(known))
+    parser.add_argument("--output", type=Path)
+    given = parser.parse_args(argv)
+    path = given.output or RESULTS / f"seed{given.seed}.jsonl"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    lines = [json.loads(text) for text in path.read_text().splitlines()] if path.exists() else []
+    done = {(line["model"], line["noise"], line["draw"]) for line in lines}
+    wanted = [(name, noise, draw) for draw in range(given.draws) for name in given.models for noise in given.noise]
+    with one_thread():
+        for name, noise, draw in (key for key in wanted if key not in done):
+            line = measured(name, known[name], noise, draw, given.seed)
+            lines.append(line)
+            with path.open("a") as file:
+                file.write(json.dumps(line) + "\n")
+            mark = "" if line["behind"] <= SAME else f"  BEHIND by {line['behind']:.3g}"
+            print(f"{name} {noise:g} {draw}: {line['seconds']:.2f} s, {line['answered']}{mark}", flush=True)
+    write_whole(path.with_suffix(".md"), table(lines))
+    print(table(lines))
+    return 0
