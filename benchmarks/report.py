@@ -273,8 +273,9 @@ method; the paper's column has both/proposed only/AMIGO2 only/neither of its 50 
 """
 
 BEATEN = """
-Systems and noise levels where a rival succeeds more often than odejet or, with equal success, has a median worst
-error that is smaller by more than a tenth. Where no fit can succeed, errors are large and their order is luck.
+Systems and noise levels where rivals succeed more often than odejet, with their SR-10, or as often and with a median
+worst error that is smaller by more than a tenth, with that error in percent. Where the ceiling, the expected SR-10 of
+a perfect fit, is near zero, errors are large and their order is luck; with one trial a smaller error may always be.
 """
 
 VARIANTS = """

@@ -300,22 +300,31 @@ def paired_summary(results: Results) -> Table:
 
 
 def beaten(results: Results) -> Table:
-    """Where a rival succeeds more often than odejet on a system and noise level, or has a smaller median error."""
+    """Systems and noise levels where rivals succeed more often than odejet, or as often with a smaller median error."""
     rows: list[tuple[Value, ...]] = []
     for name in systems.names():
         for noise in systems.protocol().noise:
-            for rival in results.rivals:
-                own = [cell for cell in at(results.cells(OURS, rival), noise) if cell.system == name]
-                if own:
-                    ours, theirs = results.errors(OURS, own), results.errors(rival, own)
-                    rates = success(theirs, 0.1), success(ours, 0.1)
-                    middles = float(np.median(theirs)), float(np.median(ours))
-                    lower = middles[0] < (1 - SAME) * middles[1] and middles[1] > ROUNDING
-                    if rates[0] > rates[1] or (lower and rates[0] == rates[1]):
-                        percents = [100 * value for value in middles]
-                        rows.append((systems.load(name).title, noise, len(own), title(rival), *rates, *percents))
-    columns = ("system", "noise", "cells", "rival", "its SR-10", "odejet's", "its median %", "odejet's median %")
-    return Table("beaten", columns, tuple(rows), (plain, plain, whole, plain, percent, percent, error, error))
+            own = [cell for cell in at(results.common(), noise) if cell.system == name]
+            if own:
+                ours, middle = _rate_and_median(results, OURS, own)
+                others = {rival: _rate_and_median(results, rival, own) for rival in results.rivals}
+                oftener = [f"{title(rival)} ({rate:.0f})" for rival, (rate, _) in others.items() if rate > ours]
+                closer = [
+                    f"{title(rival)} ({error(100 * median)})"
+                    for rival, (rate, median) in others.items()
+                    if rate == ours and median < (1 - SAME) * middle and middle > ROUNDING
+                ]
+                if oftener or closer:
+                    limit = results.expected(own, 0.1, weighted=True)
+                    told = ", ".join(oftener), ", ".join(closer)
+                    rows.append((systems.load(name).title, noise, len(own), limit, ours, 100 * middle, *told))
+    columns = ("system", "noise", "cells", "ceiling", "odejet's SR-10", "its median %", "more success", "less error")
+    return Table("beaten", columns, tuple(rows), (plain, plain, whole, percent, percent, error, plain, plain))
+
+
+def _rate_and_median(results: Results, method: str, chosen: Sequence[Cell]) -> tuple[float, float]:
+    errors = results.errors(method, chosen)
+    return success(errors, 0.1), float(np.median(errors))
 
 
 def reached(results: Results, method: str, cell: Cell) -> bool:

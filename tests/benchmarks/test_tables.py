@@ -80,8 +80,9 @@ def test_paired_outcomes_are_counted():
 def test_where_a_rival_is_better_is_said():
     table = tables.beaten(RESULTS)
     assert {(name, noise) for name, noise, *_ in table.rows} == {("Van der Pol", noise) for noise in LEVELS}
+    assert table.rows[0][-2:] == ("", "SHADE (1)")
     worse = Results([result("odejet", "seir", 0.0, 0, 0.3), result("de", "seir", 0.0, 0, 0.001)], PROTOCOL)
-    assert len(tables.beaten(worse).rows) == 1
+    assert tables.beaten(worse).rows[0][-2:] == ("SciPy differential evolution (100)", "")
     same = Results([result("odejet", "seir", 0.0, 0, 1e-12), result("de", "seir", 0.0, 0, 1e-14)], PROTOCOL)
     assert not tables.beaten(same).rows  # rounding is no victory
 
