@@ -82,6 +82,7 @@ class Ladder:
         self.frame = self._frame(np.ones(len(self.misfit.unknowns)))
         self.census, self.stages = Census(), dict[str, float]()
         self.optima = Optima()
+        self.checked: tuple[Refined, FitCheck] | None = None  # the last optimum that was judged
         self.challenged: Optimum | None = None  # the optimum whose other roots were tried
         self.cloud: list[Candidate] = []
         self.tried: list[np.ndarray] = []  # starts, none of which is refined twice
@@ -326,7 +327,11 @@ class Ladder:
 
     def checks(self) -> FitCheck | None:
         best = self.optima.best
-        return None if best is None or not len(best.refined.residuals) else check(self.misfit, best.refined)
+        if best is None or not len(best.refined.residuals):
+            return None
+        if self.checked is None or self.checked[0] is not best.refined:
+            self.checked = best.refined, check(self.misfit, best.refined)
+        return self.checked[1]
 
     @property
     def exact(self) -> bool:

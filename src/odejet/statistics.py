@@ -129,13 +129,14 @@ def _memory(residuals: np.ndarray, basis: np.ndarray, courses: list[np.ndarray])
     moved = np.zeros_like(basis)
     squares = 0.0
     for course in courses:
+        begin, end = int(course[0]), int(course[-1]) + 1  # without a gap, so that slices do
         for lag in range(1, min(LAGS, len(course) - 1) + 1):
             weight = _WEIGHTS[lag - 1]
-            first, second = course[:-lag], course[lag:]
+            first, second = slice(begin, end - lag), slice(begin + lag, end)
             for target, source in ((neighbours, residuals), (moved, basis)):
                 target[first] += weight * source[second]
                 target[second] += weight * source[first]
-            squares += 2 * weight**2 * len(first)
+            squares += 2 * weight**2 * (end - begin - lag)
     inner = basis.T @ moved
     mean = -float(np.trace(inner))
     variance = 2 * (squares - 2 * float((moved**2).sum()) + float((inner * inner.T).sum()))
