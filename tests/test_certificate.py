@@ -67,9 +67,15 @@ def test_other_valleys_ask_for_more_starts():
 
 
 def test_vague_values_ask_for_more_starts():
-    assert "leave values so vague only a search without smoothing" in judged(starts=5, vague=True).sentence
+    assert "leave values so vague, only a search without smoothing" in judged(starts=5, vague=True).sentence
     assert "so vague that 4 starts" in judged(starts=4, vague=True, confirmed=True).sentence
     assert judged(starts=5, vague=True, confirmed=True).granted
+
+
+def test_several_roots_want_a_confirmation_where_some_values_cannot_be_known():
+    assert judged(roots=6).granted and judged(unknowable=("k",)).granted
+    assert "several roots" in judged(roots=6, unknowable=("k",)).sentence
+    assert judged(roots=6, unknowable=("k",), confirmed=True).granted
 
 
 def test_a_little_memory_wants_a_confirmation():

@@ -54,6 +54,7 @@ class Evidence:
     vague: bool = False  # whether the data leave values vague
     blunt: bool = False  # whether small measurements are not explained down to their rounding
     unknowable: tuple[str, ...] = ()  # what no data can determine
+    roots: int = 1  # of the model's square system
 
 
 def certify(misfit: Misfit, best: Refined, checks: FitCheck, evidence: Evidence) -> Certificate:
@@ -88,7 +89,7 @@ def _alone(misfit: Misfit, best: Refined, checks: FitCheck, evidence: Evidence, 
         return ["only one start ended at this optimum"]
     doubt = _doubt(misfit, checks, evidence)
     if doubt and not evidence.confirmed:
-        return [f"{doubt} only a search without smoothing can confirm the optimum"]
+        return [f"{doubt}, only a search without smoothing can confirm the optimum"]
     starts, valleys = _rivals(best, evidence.optima)
     if (valleys > 1 or evidence.vague) and valleys * (valleys + 1) > UNSEEN * starts * (starts - 1):
         if valleys == 1:
@@ -103,6 +104,8 @@ def _doubt(misfit: Misfit, checks: FitCheck, evidence: Evidence) -> str:
         return "with so few points"
     if evidence.vague:
         return "where data leave values so vague"
+    if evidence.unknowable and evidence.roots > 1:
+        return "where the equations have several roots and some values cannot be known"
     if any(output.white_p < SUSPECT / len(checks.outputs) for output in checks.outputs):
         return "where residuals have a little memory"
     return ""

@@ -365,6 +365,7 @@ class Ladder:
             vague=vague(best.refined, self.frame, len(verdict.fix) * len(self.data.experiments) if verdict else 0),
             blunt=self.optima.blunt,
             unknowable=tuple(u.label for u in self.misfit.unknowns if verdict and verdict[u.name].kind == "none"),
+            roots=(verdict.roots or 1) if verdict else 1,
         )
         self.certificate = certify(self.misfit, best.refined, checks, evidence)
         return self.certificate.granted
