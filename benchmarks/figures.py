@@ -51,11 +51,13 @@ def optima_by_time(results: Results, chosen: Sequence[Cell]) -> str:
             families.append(family)
         found = results.by_method[method]
         known = [found[cell].timing for cell in chosen if reached(results, method, cell)]
-        times = np.sort([one.processor if math.isnan(one.found_at) else one.found_at for one in known])
+        tells = [not math.isnan(one.found_at) for one in known]
+        times = np.sort([one.found_at if tell else one.processor for one, tell in zip(known, tells, strict=True)])
         shares = 100 * np.arange(1, len(times) + 1) / len(chosen)
         style, color = _WEIGHTED if METHODS[method].weighted else _UNWEIGHTED, f"C{families.index(family)}"
-        axes.step(times, shares, style, where="post", color=color, label=title(method))
-    axes.set(xscale="log", xlabel="processor seconds per data set", ylabel="cells with the best point found (%)")
+        label = title(method) if all(tells) else f"{title(method)}, until it answers"
+        axes.step(times, shares, style, where="post", color=color, label=label)
+    axes.set(xscale="log", xlabel="processor seconds until the best point is found", ylabel="cells (%)")
     axes.set(ylim=(0, 102), title=f"Optima by time, {len(chosen)} cells")
     axes.legend(fontsize=7, loc="lower right")
     return _svg(figure)
