@@ -128,6 +128,14 @@ def spread(rng: np.random.Generator, count: int) -> np.ndarray:
     return np.exp(0.15 * rng.normal(size=count))
 
 
+@pytest.mark.parametrize(("sd", "searches"), [(0.01, 1), (8.0, 2)])
+def test_without_bounds_what_is_vague_is_searched_at_two_scales(monkeypatch, sd, searches):
+    scales = []
+    monkeypatch.setattr(Ladder, "starts_around", lambda self, scale: scales.append(scale) or [])
+    fit(DECAY, decay(sd=sd, times=TIMES[::3]))
+    assert [scale is None for scale in scales] == [False, True][:searches]
+
+
 def test_a_constant_output_fits():
     model = Model({"x": "-k*x", "c": "0*c"}, {"y": "2*x", "z": "c"})
     values = {"y": decay(sd=0.01, seed=1).experiments[0].outputs["y"].values, "z": np.full(len(TIMES), 0.7)}

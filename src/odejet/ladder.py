@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -21,6 +20,7 @@ from odejet.coordinates import Bounds
 from odejet.data import Data, checked
 from odejet.flow import Flow
 from odejet.jets import compilation
+from odejet.jets.compilation import now
 from odejet.misfit import Misfit
 from odejet.model import Model
 from odejet.multistart import CONFIRMING, SAME, multistart
@@ -74,7 +74,7 @@ class Ladder:
         options: Options,
         progress: Progress,
     ) -> None:
-        self.began, self.compiled = time.perf_counter(), compilation.seconds()
+        self.began = now()
         self.model, self.options, self.progress = model, options, progress
         self.data = checked(data, model)
         self.misfit = Misfit(model, self.data, noise, options.weights)
@@ -103,8 +103,7 @@ class Ladder:
     @property
     def left(self) -> float:
         """Seconds before the fit gives up; compiling kernels does not count."""
-        compiling = compilation.seconds() - self.compiled
-        return max(self.began + compiling + self.options.time_limit - time.perf_counter(), 0.0)
+        return max(self.began + self.options.time_limit - now(), 0.0)
 
     # --- the rungs ---
 
@@ -155,13 +154,12 @@ class Ladder:
     @contextmanager
     def stage(self, name: str) -> Iterator[None]:
         self.progress.stage(name)
-        begin, compiled = time.perf_counter(), compilation.seconds()
+        begin, compiled = now(), compilation.seconds()
         try:
             yield
         finally:
-            compiling = compilation.seconds() - compiled
-            self.stages[name] = self.stages.get(name, 0.0) + time.perf_counter() - begin - compiling
-            if compiling > NOTABLE:
+            self.stages[name] = self.stages.get(name, 0.0) + now() - begin
+            if (compiling := compilation.seconds() - compiled) > NOTABLE:
                 self.stages["compile"] = self.stages.get("compile", 0.0) + compiling
 
     def smooth(self) -> None:
@@ -256,12 +254,13 @@ class Ladder:
             found: list[Refined] = []
             for scale in self.scales():
                 found += self.starts_around(scale)
-                if self.exact or self.doubtful() or not self.left:
+                # What the data leave vague may have any scale, which confirms nothing.
+                if self.exact or not self.left or (self.doubtful() and not self.vague()):
                     break
             self.census.add("refinements", "of multistart", len(found))
             self.sharpen()
-        self.searched, now = True, self.optima.best
-        self.confirmed = now is not None and sum(o.cost - now.refined.cost <= SAME for o in found) >= CONFIRMING
+        self.searched, best = True, self.optima.best
+        self.confirmed = best is not None and sum(o.cost - best.refined.cost <= SAME for o in found) >= CONFIRMING
 
     def scales(self) -> list[np.ndarray | None]:
         """Around what to search, where bounds do not say it: what was found, unless that explains nothing; and one."""
@@ -346,6 +345,12 @@ class Ladder:
             return False
         return not like_noise(self.misfit, checks, self.levels)
 
+    def vague(self) -> bool:
+        """Whether the data leave values vague that they could determine."""
+        best, verdict = self.optima.best, self.library.verdict if self.library is not None else None
+        free = len(verdict.fix) * len(self.data.experiments) if verdict is not None else 0
+        return best is not None and vague(best.refined, self.frame, free)
+
     def enough(self) -> bool:
         """Whether more starts from the same rung would tell nothing new."""
         if self.exact or self.certified():
@@ -362,7 +367,7 @@ class Ladder:
             optima=self.optima.refined,
             smoothed=self.levels,
             confirmed=self.confirmed,
-            vague=vague(best.refined, self.frame, len(verdict.fix) * len(self.data.experiments) if verdict else 0),
+            vague=self.vague(),
             blunt=self.optima.blunt,
             unknowable=tuple(u.label for u in self.misfit.unknowns if verdict and verdict[u.name].kind == "none"),
             roots=(verdict.roots or 1) if verdict else 1,
@@ -400,7 +405,7 @@ class Ladder:
             provenance=best.provenance,
             census=self.census.table(),
             stages=self.stages,
-            seconds=time.perf_counter() - self.began,
+            seconds=now() - self.began + self.stages.get("compile", 0.0),
             candidates=self._cloud(),
             seed=self.options.seed,
             effort=self.options.effort,

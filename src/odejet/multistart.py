@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import itertools
 import math
-import time
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -18,6 +17,7 @@ import numpy as np
 
 from odejet import coordinates
 from odejet.coordinates import Bounds, Coordinates
+from odejet.jets.compilation import now
 from odejet.misfit import GLANCE, ROUGH, Misfit
 from odejet.refine import MAX_EVALUATIONS, Ending, Refined, refine
 from odejet.statistics import check
@@ -83,7 +83,7 @@ def multistart(
     `levels` are noise levels to begin the refinements with; `candidates` are starts that go before those drawn;
     `before` are optima of other searches, which count towards `agree` once two starts of this one lead there too.
     """
-    deadline = time.perf_counter() + time_limit
+    deadline = now() + time_limit
     sizes = np.ones(len(misfit.unknowns)) if scale is None else np.asarray(scale, dtype=float)
     frame = coordinates.choose(misfit.unknowns, sizes, bounds, positive, misfit.model.bounds)
     search = _Search(misfit, frame, levels, deadline, before)
@@ -115,7 +115,7 @@ class _Search:
         self.least = math.inf  # rms of the best coarse fit, in units of the outputs' spread
 
     def over(self, goal: float, agree: int) -> bool:
-        if time.perf_counter() > self.deadline:
+        if now() > self.deadline:
             return True
         if not self.found:
             return False
@@ -148,7 +148,7 @@ class _Search:
 
     def score(self, z: np.ndarray) -> float:
         """How far the early data are from a start; one bad point of a good start counts little."""
-        if time.perf_counter() > self.deadline:
+        if now() > self.deadline:
             return math.inf
         found = self.early.evaluate(z, jacobian=False)
         if found.residuals is None:
@@ -160,7 +160,7 @@ class _Search:
         """A start led to the whole of the coarse data, part by part."""
         rms = math.inf
         for part, evaluations in zip(self.parts, _PART_EVALUATIONS, strict=True):
-            left = self.deadline - time.perf_counter()
+            left = self.deadline - now()
             if left <= 0:
                 break
             end = refine(
@@ -173,7 +173,7 @@ class _Search:
 
     def finish(self, followed: _Followed) -> None:
         """Refine a followed start on all of the data, if it is among the best so far."""
-        left = self.deadline - time.perf_counter()
+        left = self.deadline - now()
         if left <= 0 or followed.rms > max(_PROMISING * self.least, _GOOD):
             return
         self.least = min(self.least, followed.rms)
@@ -188,7 +188,7 @@ class _Search:
         return min((one.cost for one in (*self.found[:1], *self.before)), default=math.inf)
 
     def refined(self, z: np.ndarray, evaluations: int) -> Refined:
-        left = self.deadline - time.perf_counter()
+        left = self.deadline - now()
         return refine(
             self.misfit, z, levels=self.levels, time_limit=left, max_evaluations=evaluations, frame=self.frame
         )

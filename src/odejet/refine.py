@@ -15,7 +15,6 @@ The end is reached when the best step predicts no decrease that matters beside t
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Collection
 from dataclasses import dataclass
 from enum import Enum
@@ -24,6 +23,7 @@ import numpy as np
 
 from odejet import coordinates
 from odejet.coordinates import Bounds, Coordinates
+from odejet.jets.compilation import now
 from odejet.misfit import Evaluation, Misfit
 from odejet.trust import Solver, Step, secant, triangle
 
@@ -101,14 +101,14 @@ def refine(
     that would follow from the start and the bounds.  Simulations that are stiff or take very many steps count as
     several of `max_evaluations`, so that the limit means the same wherever the start is.
     """
-    begin = time.perf_counter()
+    begin = now()
     start = np.asarray(start, dtype=float)
     frame = frame or coordinates.choose(misfit.unknowns, start, bounds, positive, misfit.model.bounds)
     first = misfit.scales if levels is None else np.maximum(levels, misfit.floors)
     descent = _Descent(misfit, frame, first, begin + time_limit, max_evaluations, precision)
     with np.errstate(over="ignore", invalid="ignore"):  # far from an optimum numbers may be too large, and are refused
         ending = descent.run(start)
-    return descent.result(ending, time.perf_counter() - begin)
+    return descent.result(ending, now() - begin)
 
 
 class _Descent:
@@ -285,7 +285,7 @@ class _Descent:
         return step.decrease <= enough and solver.step(max(self.radius, _FIRST_RADIUS)).decrease <= enough
 
     def over(self) -> Ending | None:
-        if time.perf_counter() > self.deadline:
+        if now() > self.deadline:
             return Ending.TIME_LIMIT
         return Ending.EVALUATION_LIMIT if self.used >= self.limit else None
 

@@ -47,3 +47,13 @@ def test_nested_compilations_count_once(monkeypatch):
     with compilation.counted(), compilation.counted():
         pass
     assert compilation.seconds() - before == pytest.approx(7.0)
+
+
+def test_the_clock_stands_still_meanwhile(monkeypatch):
+    times = iter([10.0, 12.0, 20.0, 20.5])
+    monkeypatch.setattr(compilation.time, "perf_counter", lambda: next(times))
+    begin = compilation.now()  # at 10
+    with compilation.counted():  # from 12 to 20
+        during = compilation.now()
+    assert during - begin == pytest.approx(2.0)
+    assert compilation.now() - begin == pytest.approx(2.5)

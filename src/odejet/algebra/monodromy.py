@@ -11,7 +11,6 @@ nothing new: a set of roots that is not complete is left by a random loop with a
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -19,6 +18,7 @@ import numpy as np
 from odejet.algebra.homotopy import CAREFUL, Settings, track
 from odejet.algebra.system import SquareSystem, Targets
 from odejet.errors import ModelError
+from odejet.jets.compilation import now
 
 STEADY = 12
 SEED_EVERY = 4
@@ -69,13 +69,13 @@ _KEPT: dict[tuple, Fibre] = {}
 def _search(system: SquareSystem, held: np.ndarray, seed: int, seconds: float) -> Fibre:
     """Explorations from several starts until one is complete."""
     rng = np.random.default_rng([seed, len(system.unknowns)])
-    deadline = time.monotonic() + seconds
+    deadline = now() + seconds
     best: Fibre | None = None
     for _ in range(STARTS):
         found = _explore(system, held, rng, deadline)
         if best is None or (len(best) < len(found) <= _most(system)) or len(best) > _most(system):
             best = found
-        if system.roots is None or best.complete or time.monotonic() > deadline:
+        if system.roots is None or best.complete or now() > deadline:
             break
     assert best is not None
     return best
@@ -91,7 +91,7 @@ def _explore(system: SquareSystem, fixed: np.ndarray, rng: np.random.Generator, 
     root, begin = _start(system, fixed, rng)
     found = Fibre(system, begin, root, len(root) == system.roots, 0)
     steady = 0
-    while len(found) < _most(system) and found.loops < LOOPS and time.monotonic() < deadline:
+    while len(found) < _most(system) and found.loops < LOOPS and now() < deadline:
         before = len(found)
         found = _seeded(found, rng) if steady % SEED_EVERY == SEED_EVERY - 1 else _loop(found, rng)
         steady = 0 if len(found) > before else steady + 1

@@ -19,7 +19,6 @@ up; the number of roots of the result is then None, and the fibre is found witho
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import lru_cache
@@ -32,6 +31,7 @@ from odejet.identify import globally, local, msolve, orders
 from odejet.identify.local import Local
 from odejet.identify.orders import Orders
 from odejet.identify.quotient import Infinite
+from odejet.jets.compilation import now
 from odejet.jets.modular import Unlucky
 from odejet.model import Model
 
@@ -81,17 +81,17 @@ class _Counter:
     """Exact root counts, a limited number of them."""
 
     def __init__(self, ranks: Local, seed: int, budget: float) -> None:
-        self.ranks, self.seed, self.budget, self.start = ranks, seed, budget, time.monotonic()
+        self.ranks, self.seed, self.budget, self.start = ranks, seed, budget, now()
         self.left = COUNTS + 1
 
     @property
     def elapsed(self) -> float:
-        return time.monotonic() - self.start
+        return now() - self.start
 
     def roots(self, square: Orders) -> int | None:
         """The number of roots, or None where it does not come out in time or at all."""
         self.left -= 1
-        engine = globally.Engine(msolve.executable(), time.monotonic() + self.budget)
+        engine = globally.Engine(msolve.executable(), now() + self.budget)
         try:
             return globally.roots(self.ranks, square, engine, self.seed)
         except (globally.OutOfTime, Infinite, Unlucky, msolve.Failed):

@@ -26,7 +26,6 @@ D = 10^4 this is 5e-6.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -40,6 +39,7 @@ from odejet.identify.polynomials import Polynomial
 from odejet.identify.prolong import Prolonged, prolong
 from odejet.identify.quotient import Matrices, Quotient
 from odejet.identify.ring import Run
+from odejet.jets.compilation import now
 from odejet.jets.modular import Field
 
 PRIME = 2**31 - 69
@@ -66,7 +66,7 @@ class Engine:
     deadline: float
 
     def basis(self, equations: Sequence[Polynomial], variables: Sequence[int]) -> list[Polynomial]:
-        left = self.deadline - time.monotonic()
+        left = self.deadline - now()
         if left <= 0:
             raise OutOfTime
         if self.program:
@@ -150,8 +150,7 @@ class Count:
 def count(local: Local, orders: Orders, engine: Engine, seed: int = 0) -> Count:
     """The solutions of the full system, and the values of each quantity among them."""
     for extra, share in ATTEMPTS:
-        now = time.monotonic()
-        limited = Engine(engine.program, now + share * (engine.deadline - now))
+        limited = Engine(engine.program, now() + share * (engine.deadline - now()))
         try:
             return _count(local, orders.highest + extra, limited, seed)
         except OutOfTime:

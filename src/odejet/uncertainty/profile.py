@@ -15,7 +15,6 @@ is predicted from the last two points, so that two or three evaluations find the
 from __future__ import annotations
 
 import math
-import time
 from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Any
@@ -24,6 +23,7 @@ import numpy as np
 
 from odejet.coordinates import HIGHEST
 from odejet.errors import ModelError
+from odejet.jets.compilation import now
 from odejet.smooth.threads import one_thread
 from odejet.uncertainty.fisher import quantile
 from odejet.uncertainty.likelihood import Likelihood
@@ -204,7 +204,7 @@ def profile(
         raise ModelError(
             "a profile needs the likelihood, and this fit is of plain squares; fit with weights='likelihood'"
         )
-    begin = time.perf_counter()
+    begin = now()
     asked = likelihood.quantity(text)
     walk = _Walk(likelihood, asked, level, begin + seconds)
     # Half for each side; what the first leaves is for the second.
@@ -230,7 +230,7 @@ def profile(
         bounds=(low, high),
         note=walk.note,
         evaluations=walk.evaluations,
-        seconds=time.perf_counter() - begin,
+        seconds=now() - begin,
     )
 
 
@@ -298,7 +298,7 @@ class _Walk:
             phi = here.phi + sign * min(step, max(sign * (limit - here.phi), 0.0))
             if abs(phi - here.phi) < _SHORTEST_STEP * max(1.0, abs(phi)):
                 return points[1:], End.FAR if abs(phi - self.origin.phi) > 0.999 * _FARTHEST else End.BOUND
-            if self.evaluations >= evaluations or time.perf_counter() > self.deadline:
+            if self.evaluations >= evaluations or now() > self.deadline:
                 return points[1:], End.EFFORT
             found = self.reach(phi, points)
             if found is None:
@@ -390,7 +390,7 @@ class _Walk:
         return None
 
     def optimum(self, phi: float, start: np.ndarray) -> Point | None:
-        value, left = self.value(phi), max(self.deadline - time.perf_counter(), 0.01)
+        value, left = self.value(phi), max(self.deadline - now(), 0.01)
         found = self.likelihood.hold(self.asked, value, start, left, _HELD_EVALUATIONS)
         self.evaluations += 0 if found is None else found.evaluations
         if found is None or not math.isfinite(found.cost):
