@@ -46,7 +46,7 @@ def optima_by_time(results: Results, chosen: Sequence[Cell]) -> str:
     """The share of cells whose best point a search has found, by processor seconds; odejet's certificate included."""
     figure, axes = _axes()
     families: list[str] = []
-    for method in searches(results, chosen):
+    for method in (name for name in searches(results, chosen) if results.has(name, chosen)):
         if (family := method.removesuffix(PLAIN)) not in families:
             families.append(family)
         found = results.by_method[method]

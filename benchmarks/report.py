@@ -228,7 +228,8 @@ stopped:
 
 ```
 python -m benchmarks run --methods ours oracles --jobs 2
-python -m benchmarks run --methods baselines --trials 1 --jobs 2
+python -m benchmarks run --methods multistart shade ess pypesto de --trials 1 --jobs 2
+python -m benchmarks run --methods baselines --trials 1 --noise 0.01 --jobs 2
 python -m benchmarks run --methods ours --systems apart --jobs 2
 python -m benchmarks ceiling
 python -m benchmarks pack
@@ -258,7 +259,8 @@ Fisher information predicts.
 RIVALS = """
 All searches use the same compiled simulation with exact sensitivities and the same box, so this compares how they
 search, not how their authors' programs simulate. Those marked *unweighted* minimise the sum of squares, the others
-the likelihood in which every output has a noise of its own. SR-10 in percent on the {count} cells that all have:
+the likelihood in which every output has a noise of its own. SR-10 in percent on {count} cells, where a method has all
+of them:
 """
 
 OPTIMA = """

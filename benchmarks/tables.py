@@ -113,8 +113,14 @@ class Results:
         return sorted(set.intersection(*(set(self.by_method.get(name, {})) for name in methods)))
 
     def common(self) -> list[Cell]:
-        """The cells that odejet and every rival have."""
-        return self.cells(OURS, *self.rivals) if OURS in self.by_method else []
+        """The cells that odejet and every rival with its loss have; those with another may have a part of them."""
+        alike = [name for name in self.rivals if METHODS[name].weighted] or self.rivals
+        return self.cells(OURS, *alike) if OURS in self.by_method else []
+
+    def has(self, method: str, chosen: Sequence[Cell]) -> bool:
+        """Whether a method has all of some cells."""
+        own = self.by_method.get(method, {})
+        return bool(chosen) and all(cell in own for cell in chosen)
 
     def errors(self, method: str, chosen: Sequence[Cell]) -> np.ndarray:
         return np.array([self.by_method[method][cell].error for cell in chosen])
@@ -206,8 +212,9 @@ def success_by_noise(results: Results, methods: Sequence[str], chosen: Sequence[
     for method in methods:
         own = results.cells(method) if chosen is None else chosen
         parts = [*(at(own, noise) for noise in levels), own]
-        shares = [success(results.errors(method, part), 0.1) for part in parts]
-        rows.append((title(method), len(own), *map(_finite, shares)))
+        known = [part if results.has(method, part) else [] for part in parts]
+        shares = [success(results.errors(method, part), 0.1) for part in known]
+        rows.append((title(method), sum(map(len, known[:-1])), *map(_finite, shares)))
     if chosen is None:
         rows += _paper_by_noise("sr10_by_noise")
     return Table(name, ("method", "cells", *map(plain, levels), "all"), tuple(rows), (plain, whole, *(percent,) * 6))
@@ -239,8 +246,9 @@ def error_by_noise(results: Results, methods: Sequence[str], chosen: Sequence[Ce
     rows: list[tuple[Value, ...]] = []
     for method in methods:
         own = results.cells(method) if chosen is None else chosen
-        values = [results.errors(method, at(own, noise)) for noise in levels]
-        rows.append((title(method), len(own), *(100 * float(np.median(v)) if len(v) else None for v in values)))
+        known = [part if results.has(method, part) else [] for part in (at(own, noise) for noise in levels)]
+        values = [100 * float(np.median(results.errors(method, part))) if part else None for part in known]
+        rows.append((title(method), sum(map(len, known)), *values))
     if chosen is None:
         rows += [row[:-1] for row in _paper_by_noise("median_max_by_noise")]
     return Table(name, ("method", "cells", *map(plain, levels)), tuple(rows), (plain, whole, *(error,) * 5))
@@ -307,7 +315,8 @@ def beaten(results: Results) -> Table:
             own = [cell for cell in at(results.common(), noise) if cell.system == name]
             if own:
                 ours, middle = _rate_and_median(results, OURS, own)
-                others = {rival: _rate_and_median(results, rival, own) for rival in results.rivals}
+                rivals = [rival for rival in results.rivals if results.has(rival, own)]
+                others = {rival: _rate_and_median(results, rival, own) for rival in rivals}
                 oftener = [f"{title(rival)} ({rate:.0f})" for rival, (rate, _) in others.items() if rate > ours]
                 closer = [
                     f"{title(rival)} ({error(100 * median)})"
@@ -342,17 +351,20 @@ def optima(results: Results, chosen: Sequence[Cell]) -> Table:
     rows: list[tuple[Value, ...]] = []
     for method in searches(results, chosen):
         parts = [*(at(chosen, noise) for noise in levels), chosen]
-        shares = [[reached(results, method, cell) for cell in part] for part in parts]
-        rows.append((title(method), len(chosen), *(100 * float(np.mean(share)) if share else None for share in shares)))
+        known = [part if results.has(method, part) else [] for part in parts]
+        shares = [100 * float(np.mean([reached(results, method, cell) for cell in part])) if part else None
+                  for part in known]  # fmt: skip
+        rows.append((title(method), sum(map(len, known[:-1])), *shares))
     return Table(
         "optima", ("method", "cells", *map(plain, levels), "all"), tuple(rows), (plain, whole, *(percent,) * 5)
     )
 
 
 def searches(results: Results, chosen: Sequence[Cell]) -> list[str]:
-    """odejet with both losses and its rivals, as far as they have these cells."""
+    """odejet with both losses and its rivals, as far as they have these cells at some noise level."""
+    parts = [at(chosen, noise) for noise in systems.protocol().noise]
     names = [OURS, OURS + PLAIN, *results.rivals]
-    return [name for name in names if set(chosen) <= set(results.by_method.get(name, {}))]
+    return [name for name in names if any(results.has(name, part) for part in parts)]
 
 
 def timing(results: Results) -> Table:

@@ -87,6 +87,20 @@ def test_where_a_rival_is_better_is_said():
     assert not tables.beaten(same).rows  # rounding is no victory
 
 
+def test_a_method_with_the_other_loss_may_have_a_part_of_the_cells():
+    some = [
+        result("shade-sse", one.cell.system, 1e-2, one.cell.trial, 0.5) for one in sample() if one.method == "shade"
+    ]
+    results = Results([*sample(), *dict.fromkeys(some)], PROTOCOL)
+    assert results.common() == RESULTS.common()
+    found = row(
+        tables.success_by_noise(results, tables.searches(results, results.common()), results.common(), "x"),
+        "SHADE, unweighted",
+    )
+    assert found["cells"] == 8 and found["0.01"] == 0.0
+    assert found["0"] is None and found["all"] is None
+
+
 def test_optima_are_the_best_that_any_method_with_the_same_loss_has_found():
     def made(costs: dict[str, float]) -> Results:
         return Results([result(name, "seir", 1e-2, 0, 0.1, 1.0, cost) for name, cost in costs.items()], PROTOCOL)
