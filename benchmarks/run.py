@@ -34,6 +34,7 @@ from benchmarks.cells import Cell, Protocol
 from benchmarks.methods import METHODS, PLAIN, Answer, Budget, Problem, families
 from benchmarks.store import Result, Store, Timing
 from odejet import DataError, ModelError
+from odejet.jets.compilation import now
 from odejet.smooth.threads import one_thread
 
 RESULTS = Path(__file__).parent / "results" / "cells"
@@ -89,9 +90,9 @@ def _prepared(task: Task) -> float:
     prepare, system = METHODS[task.method].prepare, task.cell.system
     if prepare is None or (key := (prepare.__module__, system)) in _PREPARED:
         return 0.0
-    begin = time.perf_counter()
+    begin = now()
     prepare(systems.load(system).model)
-    _PREPARED[key] = time.perf_counter() - begin
+    _PREPARED[key] = now() - begin
     return _PREPARED[key]
 
 
