@@ -24,6 +24,8 @@ OURS = "odejet"
 THRESHOLDS = {"SR-1": 0.01, "SR-10": 0.1, "SR-50": 0.5}
 SAME = 0.1
 """Medians whose ratio is closer to one than this are the same."""
+AS_GOOD = 0.05
+"""A log-likelihood that is lower by less is as good."""
 BEST_LIKELIHOOD, BEST_SQUARES = 0.5, 1e-3
 """Within how much of the log-likelihood, and of the sum of squares relative to it, a point is the best."""
 ROUNDING = 1e-9
@@ -172,6 +174,28 @@ def bars(results: Results) -> Table:
             rows.append((noise, ours, theirs, verdict(ours - theirs), limit, from_truth, any_draws))
     columns = "noise", "odejet", "paper", "", "perfect fit, these draws", "fit from the truth", "perfect fit, any draws"
     return Table("bars", columns, tuple(rows), (plain, percent, percent, plain, percent, percent, plain))
+
+
+@dataclass(frozen=True)
+class Kept:
+    """Of fits to noisy data: how many there are, are as good as the fit from the truth, certified, and that falsely."""
+
+    fits: int
+    as_good: int
+    certified: int
+    falsely: int
+
+
+def kept(results: Results) -> Kept | None:
+    """Whether certificates keep their word, where the fit from the truth has run too."""
+    shared = [cell for cell in results.cells(OURS, "truth") if cell.noise > 0] if "truth" in results.by_method else []
+    if not shared:
+        return None
+    ours, truths = results.by_method[OURS], results.by_method["truth"]
+    good = [ours[cell].cost <= truths[cell].cost + AS_GOOD for cell in shared]
+    certified = [ours[cell].ending.startswith("certified") for cell in shared]
+    falsely = [granted and not well for granted, well in zip(certified, good, strict=True)]
+    return Kept(len(shared), sum(good), sum(certified), sum(falsely))
 
 
 # --- the paper's tables ---

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import math
+from dataclasses import replace
 
 import pytest
 
@@ -125,6 +126,15 @@ def test_bars_say_by_how_much_they_are_missed():
     assert high[1:4] == (87.5, 65.2, "met") and none[-1] == "100.0 ± 0.0"
     failed = Results([result("odejet", "seir", 0.0, 0, 0.3)], PROTOCOL)
     assert tables.bars(failed).rows[0][3] == "**missed** by 99.6"
+
+
+def test_certificates_are_held_against_the_fit_from_the_truth():
+    made = []
+    for trial, (behind, said) in enumerate([(0.0, "certified"), (-2.0, "not certified"), (3.0, "certified")]):
+        ours = result("odejet", "seir", 1e-2, trial, 0.1, cost=behind)
+        made += [replace(ours, ending=f"{said}: so"), result("truth", "seir", 1e-2, trial, 0.1)]
+    assert tables.kept(Results(made, PROTOCOL)) == tables.Kept(fits=3, as_good=2, certified=2, falsely=1)
+    assert tables.kept(RESULTS) is None
 
 
 def test_seconds_are_compared_on_the_same_cells():
