@@ -11,8 +11,8 @@ import numpy as np
 
 from benchmarks import paper, systems
 from benchmarks.cells import Cell
+from benchmarks.comparison import OURS, Results, at, reached, searches, success, title
 from benchmarks.methods import METHODS, PLAIN
-from benchmarks.tables import OURS, Results, at, reached, searches, success, title
 
 _WEIGHTED, _UNWEIGHTED = "-", ":"
 

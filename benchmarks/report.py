@@ -16,12 +16,13 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks import cstr, figures, paper, tables
+from benchmarks import comparison, cstr, figures, paper, tables
 from benchmarks.cells import Cell, Protocol
+from benchmarks.comparison import OURS, Results
 from benchmarks.methods import METHODS
 from benchmarks.pack import PACKED
 from benchmarks.store import Result, Store, write_whole
-from benchmarks.tables import OURS, Results, Table
+from benchmarks.tables import Table
 from odejet import DataError
 
 WIDTH = 120
@@ -121,7 +122,7 @@ def coverage(results: Results) -> Iterator[str]:
         systems_told = "all 25 systems" if len(names) == 25 else ", ".join(sorted(names))
         each = f"{len(trials)} trial{'s' if len(trials) > 1 else ''} each"
         told = f"{systems_told} at noise {', '.join(f'{n:g}' for n in levels)}, {each}"
-        label = ", ".join(tables.title(method) for method in methods)
+        label = ", ".join(comparison.title(method) for method in methods)
         yield f"{label}: {len(own)} cells ({told}{'' if regular else ', not all of them'})"
 
 
@@ -130,7 +131,7 @@ def _bars(document: Document, results: Results) -> None:
     document.write("## Against the bars", BARS)
     document.table(tables.bars(results))
     own = results.cells(OURS)
-    rate, limit = tables.success(results.errors(OURS, own), 0.1), results.expected(own, 0.1, weighted=True)
+    rate, limit = comparison.success(results.errors(OURS, own), 0.1), results.expected(own, 0.1, weighted=True)
     verdict = tables.verdict(rate - limit + 1)
     document.write(
         f"SR-10 over all is {rate:.1f}, that of a perfect weighted fit on these draws {limit:.1f}: {verdict}."
@@ -158,7 +159,7 @@ def _rivals(document: Document, results: Results) -> None:
     common = results.common()
     document.write("## Beside other searches", RIVALS.format(count=len(common)))
     if common:
-        everyone = tables.searches(results, common)
+        everyone = comparison.searches(results, common)
         document.table(tables.success_by_noise(results, everyone, common, "success-by-noise-common"))
         document.write("Median worst error in percent on these cells:")
         document.table(tables.error_by_noise(results, everyone, common, "error-by-noise-common"))

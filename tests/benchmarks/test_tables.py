@@ -7,12 +7,13 @@ import io
 import math
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
-from benchmarks import figures, report, systems, tables
+from benchmarks import comparison, figures, report, systems, tables
 from benchmarks.cells import PENALTY, Cell, Protocol
+from benchmarks.comparison import Results
 from benchmarks.store import Result, Store, Timing
-from benchmarks.tables import Results
 from odejet import DataError
 
 PROTOCOL = Protocol(seed=1, points=40)
@@ -58,7 +59,7 @@ def test_overall_success_is_counted():
 
 
 def test_success_is_strict():
-    assert tables.success(tables.np.array([0.1, 0.0999, PENALTY]), 0.1) == pytest.approx(100 / 3)
+    assert comparison.success(np.array([0.1, 0.0999, PENALTY]), 0.1) == pytest.approx(100 / 3)
 
 
 def test_by_noise_beside_the_ceilings_and_the_paper():
@@ -73,7 +74,7 @@ def test_by_noise_beside_the_ceilings_and_the_paper():
 
 
 def test_paired_outcomes_are_counted():
-    assert tables.outcomes(RESULTS, "shade", RESULTS.cells("odejet", "shade")) == (37, 2, 1, 0)
+    assert comparison.outcomes(RESULTS, "shade", RESULTS.cells("odejet", "shade")) == (37, 2, 1, 0)
     assert row(tables.paired(RESULTS, "shade"), "SEIR")["SHADE only"] == 1
     assert row(tables.paired_summary(RESULTS), "SHADE")["odejet only"] == 2
 
@@ -95,7 +96,7 @@ def test_a_method_with_the_other_loss_may_have_a_part_of_the_cells():
     results = Results([*sample(), *dict.fromkeys(some)], PROTOCOL)
     assert results.common() == RESULTS.common()
     found = row(
-        tables.success_by_noise(results, tables.searches(results, results.common()), results.common(), "x"),
+        tables.success_by_noise(results, comparison.searches(results, results.common()), results.common(), "x"),
         "SHADE, unweighted",
     )
     assert found["cells"] == 8 and found["0.01"] == 0.0
@@ -108,8 +109,8 @@ def test_optima_are_the_best_that_any_method_with_the_same_loss_has_found():
 
     def reached(costs: dict[str, float]) -> list[str]:
         results = made(costs)
-        names = tables.searches(results, results.common())
-        return [name for name in names if tables.reached(results, name, Cell("seir", 1e-2, 0))]
+        names = comparison.searches(results, results.common())
+        return [name for name in names if comparison.reached(results, name, Cell("seir", 1e-2, 0))]
 
     assert reached({"odejet": -100.0, "shade": -99.6, "de": -99.4}) == ["odejet", "shade"]
     assert reached({"odejet": -100.0, "truth": -103.0}) == []
@@ -133,8 +134,8 @@ def test_certificates_are_held_against_the_fit_from_the_truth():
     for trial, (behind, said) in enumerate([(0.0, "certified"), (-2.0, "not certified"), (3.0, "certified")]):
         ours = result("odejet", "seir", 1e-2, trial, 0.1, cost=behind)
         made += [replace(ours, ending=f"{said}: so"), result("truth", "seir", 1e-2, trial, 0.1)]
-    assert tables.kept(Results(made, PROTOCOL)) == tables.Kept(fits=3, as_good=2, certified=2, falsely=1)
-    assert tables.kept(RESULTS) is None
+    assert comparison.kept(Results(made, PROTOCOL)) == comparison.Kept(fits=3, as_good=2, certified=2, falsely=1)
+    assert comparison.kept(RESULTS) is None
 
 
 def test_seconds_are_compared_on_the_same_cells():
