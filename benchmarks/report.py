@@ -232,7 +232,7 @@ stopped:
 ```
 python -m benchmarks run --methods ours oracles --jobs 2
 python -m benchmarks run --methods multistart shade ess pypesto de --trials 1 --jobs 2
-python -m benchmarks run --methods baselines --trials 1 --noise 0.01 --jobs 2
+python -m benchmarks run --methods baselines --trials 1 --noise 0.01 0.0001 --jobs 2
 python -m benchmarks run --methods ours --systems apart --jobs 2
 python -m benchmarks ceiling
 python -m benchmarks pack
