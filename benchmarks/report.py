@@ -122,7 +122,7 @@ def coverage(results: Results) -> Iterator[str]:
         systems_told = "all 25 systems" if len(names) == 25 else ", ".join(sorted(names))
         each = f"{len(trials)} trial{'s' if len(trials) > 1 else ''} each"
         told = f"{systems_told} at noise {', '.join(f'{n:g}' for n in levels)}, {each}"
-        label = ", ".join(comparison.title(method) for method in methods)
+        label = "; ".join(comparison.title(method) for method in methods)
         yield f"{label}: {len(own)} cells ({told}{'' if regular else ', not all of them'})"
 
 
@@ -136,6 +136,11 @@ def _bars(document: Document, results: Results) -> None:
     document.write(
         f"SR-10 over all is {rate:.1f}, that of a perfect weighted fit on these draws {limit:.1f}: {verdict}."
     )
+    if kept := comparison.kept(results):
+        document.write(
+            f"Of {kept.fits} fits to noisy data {kept.as_good} are as likely as the fit started from the truth, or "
+            f"more likely. {kept.certified} are certified, {kept.falsely} of these falsely: less likely than that one."
+        )
 
 
 def _all_cells(document: Document, results: Results) -> None:

@@ -179,7 +179,7 @@ def test_the_report_is_written_whole(tmp_path):
     text = output.read_text()
     assert "| 0.01 | 87.5 | 65.2 | met |" in text
     assert "| odejet | 40 | 47.5 | 97.5 | 100.0 |" in text
-    assert "odejet, SHADE: 40 cells (seir, vanderpol at noise 0, 1e-08, 1e-06, 0.0001, 0.01, 4 trials each)" in text
+    assert "odejet; SHADE: 40 cells (seir, vanderpol at noise 0, 1e-08, 1e-06, 0.0001, 0.01, 4 trials each)" in text
     for name in ("success-by-noise.svg", "optima-by-time.svg"):
         assert f"(benchmark/{name})" in text and (tmp_path / "docs" / "benchmark" / name).exists()
     assert (tmp_path / "docs" / "benchmark" / "overall.csv").read_text().startswith("method,cells,SR-1")
