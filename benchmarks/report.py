@@ -274,7 +274,10 @@ of them:
 OPTIMA = """
 Success depends on the noise of a data set, whether its best fit has been found does not. Percent of cells in which a
 search ends at the best point that any method with the same loss has found there, the fit from the truth among them;
-*best* means half a unit of the log-likelihood, or a thousandth of the sum of squares.
+*best* means half a unit of the log-likelihood, or a thousandth of the sum of squares. A search cannot tell that it has
+found the best point and goes on to the end of its budget; in the figure odejet's curve counts until it answers. That
+least squares from random starts come close, and are faster where they succeed, is owed to exact sensitivities: they
+are a rung of odejet itself.
 """
 
 PAIRED = """
