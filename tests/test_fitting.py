@@ -128,6 +128,23 @@ def spread(rng: np.random.Generator, count: int) -> np.ndarray:
     return np.exp(0.15 * rng.normal(size=count))
 
 
+def test_another_solution_is_no_witness_of_the_first(monkeypatch):
+    """Exchanging two decays gives the same outputs: that the exchange is as likely confirms nothing."""
+    climbed = []
+    result = Ladder.result
+    monkeypatch.setattr(Ladder, "result", lambda ladder: climbed.append(ladder) or result(ladder))
+    exchangeable = Model({"x": "-a*x", "z": "-b*z"}, {"y": "x + z"})
+    noise = 1e-4 * np.random.default_rng(1).standard_normal(len(TIMES))
+    answer = fit(exchangeable, Data(TIMES, {"y": 2 * np.exp(-2 * TIMES) + np.exp(-0.3 * TIMES) + noise}))
+    assert len(answer.solutions) == 2
+    (ladder,) = climbed
+    found, elsewhere, others = len(ladder.optima.found), len(ladder.optima.elsewhere), len(ladder.other_roots().inside)
+    ladder.challenged = None
+    ladder.challenge()
+    assert len(ladder.optima.found) - found == others - 1
+    assert len(ladder.optima.elsewhere) - elsewhere == 1
+
+
 @pytest.mark.parametrize(("sd", "searches"), [(0.01, 1), (8.0, 2)])
 def test_without_bounds_what_is_vague_is_searched_at_two_scales(monkeypatch, sd, searches):
     scales = []

@@ -19,6 +19,7 @@ from odejet.certificate import AGREEING, Evidence, certify, like_noise, vague
 from odejet.coordinates import Bounds
 from odejet.data import Data, checked
 from odejet.flow import Flow
+from odejet.identify import Verdict
 from odejet.jets import compilation
 from odejet.jets.compilation import now
 from odejet.misfit import Misfit
@@ -133,7 +134,11 @@ class Ladder:
     @property
     def several(self) -> int:
         """How many solutions the model has, as far as that is known."""
-        return (self.library.verdict.solutions or 1) if self.library is not None else 1
+        return (self.verdict.solutions or 1) if self.verdict is not None else 1
+
+    @property
+    def verdict(self) -> Verdict | None:
+        return None if self.library is None else self.library.verdict
 
     def observed(self) -> Model:
         """The model with the outputs that were measured: what the others would tell is not known."""
@@ -232,7 +237,9 @@ class Ladder:
             return
         with self.stage("alternatives"):
             for start in self.other_roots(MANY_ROOTS).inside[:ALTERNATIVES]:
-                if self.left:
+                if (image := self.image(start, best.refined, self.frame)) is not None:
+                    self.optima.elsewhere.append(image)
+                elif self.left:
                     self.optima.add(self.refined(start), Provenance("other roots", start="algebra"))
         self.challenged = self.optima.best
 
@@ -317,10 +324,13 @@ class Ladder:
 
     def as_good(self, z: np.ndarray, best: Refined, frame: coordinates.Coordinates) -> Refined:
         """A root at the optimum's derivatives, refined unless it has the optimum's trajectory already."""
+        image = self.image(z, best, frame)
+        return image or refine(self.misfit, z, levels=self.levels, time_limit=self.left, frame=frame)
+
+    def image(self, z: np.ndarray, best: Refined, frame: coordinates.Coordinates) -> Refined | None:
+        """A point with the optimum's own trajectory, which is no witness of it; None if it has another."""
         as_it_is = refine(self.misfit, z, max_evaluations=1, frame=frame)
-        if abs(as_it_is.cost - best.cost) <= SAME:
-            return replace(as_it_is, ending=best.ending)
-        return refine(self.misfit, z, levels=self.levels, time_limit=self.left, frame=frame)
+        return replace(as_it_is, ending=best.ending) if abs(as_it_is.cost - best.cost) <= SAME else None
 
     # --- the end ---
 
@@ -347,7 +357,7 @@ class Ladder:
 
     def vague(self) -> bool:
         """Whether the data leave values vague that they could determine."""
-        best, verdict = self.optima.best, self.library.verdict if self.library is not None else None
+        best, verdict = self.optima.best, self.verdict
         free = len(verdict.fix) * len(self.data.experiments) if verdict is not None else 0
         return best is not None and vague(best.refined, self.frame, free)
 
@@ -362,7 +372,7 @@ class Ladder:
         best, checks = self.optima.best, self.checks()
         if best is None or checks is None:
             return False
-        verdict = self.library.verdict if self.library is not None else None
+        verdict = self.verdict
         evidence = Evidence(
             optima=self.optima.refined,
             smoothed=self.levels,
@@ -391,7 +401,7 @@ class Ladder:
         message = certificate.message
         if not math.isfinite(best.refined.cost):
             message = "no trajectory of the model reaches the last observation; bounds or other data may help"
-        verdict = None if self.library is None else self.library.verdict
+        verdict = self.verdict
         return Fit.of(
             self.misfit,
             best.refined,
