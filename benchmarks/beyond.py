@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 
 import odejet as oj
+from benchmarks.comparison import AS_GOOD
 from benchmarks.store import write_whole
 from odejet.misfit import Misfit
 from odejet.refine import refine
@@ -30,8 +31,6 @@ FILE = Path(__file__).with_suffix(".toml")
 RESULTS = Path(__file__).parent / "results" / "beyond"
 SPREAD = 0.15
 POINTS = 100
-SAME = 0.05
-"""A misfit that is higher by less than this, in units of the log-likelihood, is the same."""
 
 
 @dataclass(frozen=True)
@@ -97,10 +96,10 @@ def table(lines: list[dict[str, Any]]) -> str:
         for line in lines:
             groups.setdefault(label.format(line[key]), []).append(line)
     for label, own in groups.items():
-        good = sum(line["behind"] <= SAME for line in own)
-        better = sum(line["behind"] < -SAME for line in own)
+        good = sum(line["behind"] <= AS_GOOD for line in own)
+        better = sum(line["behind"] < -AS_GOOD for line in own)
         certified = sum(line["certified"] for line in own)
-        falsely = sum(line["certified"] and line["behind"] > SAME for line in own)
+        falsely = sum(line["certified"] and line["behind"] > AS_GOOD for line in own)
         seconds = [line["seconds"] for line in own]
         times = f"{np.median(seconds):.2f} | {max(seconds):.2f}"
         rows.append(f"| {label} | {len(own)} | {good} | {better} | {certified} | {falsely} | {times} |")
@@ -127,7 +126,7 @@ def main(argv: list[str]) -> int:
             lines.append(line)
             with path.open("a") as file:
                 file.write(json.dumps(line) + "\n")
-            mark = "" if line["behind"] <= SAME else f"  BEHIND by {line['behind']:.3g}"
+            mark = "" if line["behind"] <= AS_GOOD else f"  BEHIND by {line['behind']:.3g}"
             print(f"{name} {noise:g} {draw}: {line['seconds']:.2f} s, {line['answered']}{mark}", flush=True)
     write_whole(path.with_suffix(".md"), table(lines))
     print(table(lines))

@@ -59,6 +59,11 @@ class Results:
         own = self.by_method.get(method, {})
         return bool(chosen) and all(cell in own for cell in chosen)
 
+    def parts(self, method: str, chosen: Sequence[Cell], levels: Iterable[float]) -> list[list[Cell]]:
+        """Chosen cells by noise level, then all of them; empty where a method lacks some."""
+        parts = [*(at(chosen, noise) for noise in levels), list(chosen)]
+        return [part if self.has(method, part) else [] for part in parts]
+
     def errors(self, method: str, chosen: Sequence[Cell]) -> np.ndarray:
         return np.array([self.by_method[method][cell].error for cell in chosen])
 

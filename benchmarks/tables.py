@@ -139,10 +139,9 @@ def success_by_noise(results: Results, methods: Sequence[str], chosen: Sequence[
         rows.append((label, len(everything), *map(_finite, shares)))
     for method in methods:
         own = results.cells(method) if chosen is None else chosen
-        parts = [*(at(own, noise) for noise in levels), own]
-        known = [part if results.has(method, part) else [] for part in parts]
-        shares = [success(results.errors(method, part), 0.1) for part in known]
-        rows.append((title(method), sum(map(len, known[:-1])), *map(_finite, shares)))
+        parts = results.parts(method, own, levels)
+        shares = [success(results.errors(method, part), 0.1) for part in parts]
+        rows.append((title(method), sum(map(len, parts[:-1])), *map(_finite, shares)))
     if chosen is None:
         rows += _paper_by_noise("sr10_by_noise")
     return Table(name, ("method", "cells", *map(plain, levels), "all"), tuple(rows), (plain, whole, *(percent,) * 6))
@@ -174,9 +173,9 @@ def error_by_noise(results: Results, methods: Sequence[str], chosen: Sequence[Ce
     rows: list[tuple[Value, ...]] = []
     for method in methods:
         own = results.cells(method) if chosen is None else chosen
-        known = [part if results.has(method, part) else [] for part in (at(own, noise) for noise in levels)]
-        values = [100 * float(np.median(results.errors(method, part))) if part else None for part in known]
-        rows.append((title(method), sum(map(len, known)), *values))
+        parts = results.parts(method, own, levels)[:-1]
+        values = [100 * float(np.median(results.errors(method, part))) if part else None for part in parts]
+        rows.append((title(method), sum(map(len, parts)), *values))
     if chosen is None:
         rows += [row[:-1] for row in _paper_by_noise("median_max_by_noise")]
     return Table(name, ("method", "cells", *map(plain, levels)), tuple(rows), (plain, whole, *(error,) * 5))
@@ -259,11 +258,10 @@ def optima(results: Results, chosen: Sequence[Cell]) -> Table:
     levels = [noise for noise in systems.protocol().noise if noise > 0]
     rows: list[tuple[Value, ...]] = []
     for method in searches(results, chosen):
-        parts = [*(at(chosen, noise) for noise in levels), chosen]
-        known = [part if results.has(method, part) else [] for part in parts]
+        parts = results.parts(method, chosen, levels)
         shares = [100 * float(np.mean([reached(results, method, cell) for cell in part])) if part else None
-                  for part in known]  # fmt: skip
-        rows.append((title(method), sum(map(len, known[:-1])), *shares))
+                  for part in parts]  # fmt: skip
+        rows.append((title(method), sum(map(len, parts[:-1])), *shares))
     return Table(
         "optima", ("method", "cells", *map(plain, levels), "all"), tuple(rows), (plain, whole, *(percent,) * 5)
     )
