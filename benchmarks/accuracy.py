@@ -20,8 +20,8 @@ import numpy as np
 
 import odejet as oj
 from benchmarks import cells, systems
-from odejet.misfit import Misfit
-from odejet.refine import Refined, refine
+from odejet.problem.misfit import Misfit
+from odejet.search.refine import Refined, refine
 
 RESULTS = Path(__file__).parent / "results" / "accuracy"
 SAME = 1e-2

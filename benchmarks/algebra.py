@@ -33,8 +33,8 @@ from odejet.algebra.prolong import Variable
 from odejet.algebra.select import select
 from odejet.algebra.solve import solve
 from odejet.algebra.system import SquareSystem, Targets
-from odejet.flow import Flow, Outcome
 from odejet.jets.inputs import input_jets
+from odejet.simulate.flow import Flow, Outcome
 from odejet.smooth import Smoothed, fit_output
 
 RESULTS = Path(__file__).parent / "results" / "algebra"

@@ -23,8 +23,8 @@ import numpy as np
 import odejet as oj
 from benchmarks.comparison import AS_GOOD
 from benchmarks.store import write_whole
-from odejet.misfit import Misfit
-from odejet.refine import refine
+from odejet.problem.misfit import Misfit
+from odejet.search.refine import refine
 from odejet.smooth.threads import one_thread
 
 FILE = Path(__file__).with_suffix(".toml")

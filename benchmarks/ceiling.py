@@ -28,7 +28,7 @@ import numpy as np
 from benchmarks import cells, systems
 from benchmarks.cells import Cell, Draw, Protocol
 from benchmarks.store import write_whole
-from odejet.flow import Flow
+from odejet.simulate.flow import Flow
 
 DRAWS = 2000
 FILE = Path(__file__).parent / "results" / "ceiling" / "ceiling.csv"

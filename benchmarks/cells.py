@@ -16,7 +16,7 @@ import numpy as np
 
 import odejet as oj
 from benchmarks import systems
-from odejet.flow import Flow, Outcome
+from odejet.simulate.flow import Flow, Outcome
 
 PENALTY = 1e6
 """The relative error of an answer that is none."""

@@ -25,13 +25,13 @@ import numpy as np
 
 from benchmarks import systems
 from benchmarks.accuracy import Truth, draw
-from odejet import coordinates
 from odejet.algebra.system import SquareSystem
 from odejet.errors import DataError, ModelError
-from odejet.misfit import Misfit
-from odejet.refine import refine
+from odejet.problem import coordinates
+from odejet.problem.misfit import Misfit
 from odejet.result import Fit
-from odejet.shooting import input_series, orders_of
+from odejet.search.refine import refine
+from odejet.search.shooting import input_series, orders_of
 from odejet.smooth import fit_output
 from odejet.uncertainty import budget as budgets
 from odejet.uncertainty.combinations import relative_root

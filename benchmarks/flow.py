@@ -23,8 +23,8 @@ import heyoka
 import numpy as np
 
 from benchmarks import systems, yardsticks
-from odejet.flow import Flow, Outcome
-from odejet.simulation import simulate
+from odejet.simulate import simulate
+from odejet.simulate.flow import Flow, Outcome
 
 RESULTS = Path(__file__).parent / "results" / "flow"
 HEYOKA_STEPS = 20_000

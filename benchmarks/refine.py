@@ -24,11 +24,11 @@ from scipy.optimize import least_squares
 
 from benchmarks import systems
 from odejet import Data
-from odejet.coordinates import choose
-from odejet.flow import Flow, Outcome
-from odejet.misfit import Misfit
-from odejet.multistart import multistart
-from odejet.refine import Refined, refine
+from odejet.problem.coordinates import choose
+from odejet.problem.misfit import Misfit
+from odejet.search.multistart import multistart
+from odejet.search.refine import Refined, refine
+from odejet.simulate.flow import Flow, Outcome
 
 RESULTS = Path(__file__).parent / "results" / "refine"
 STARTS = ("10 %", "50 %", "factor 3", "multistart")

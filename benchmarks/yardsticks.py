@@ -15,8 +15,8 @@ import heyoka
 import numpy as np
 from scipy.integrate import solve_ivp
 
-from odejet.expressions import evaluate
 from odejet.model import Model
+from odejet.model.expressions import evaluate
 
 
 def _rates(model: Model, values: dict[str, Any], functions: Any, number: Any) -> list[Any]:

@@ -6,10 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from odejet import Data, Model, coordinates, identify, simulate
-from odejet.misfit import Misfit
-from odejet.refine import refine
+from odejet import Data, Model, identify, simulate
+from odejet.problem import coordinates
+from odejet.problem.misfit import Misfit
 from odejet.result import Candidates, Fit, Provenance
+from odejet.search.refine import refine
 
 PREDATORS = Model({"r": "k1*r - k2*r*w", "w": "k2*r*w - k3*w"}, {"y1": "r"}, name="predators")
 STRAIGHT = Model({"x": "b + 0*x"}, {"y": "x"}, name="straight line")

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from odejet.expressions import evaluate
 from odejet.model import Model
+from odejet.model.expressions import evaluate
 
 ORDER = 0  # the truncation order of all series in an evaluation
 

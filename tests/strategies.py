@@ -8,11 +8,10 @@ from typing import Any
 import mpmath
 from hypothesis import strategies as st
 
-from odejet import expressions
 from odejet.errors import ModelError
-from odejet.expressions import Expression
-from odejet.grammar import parse
-from odejet.model import Model
+from odejet.model import Model, expressions
+from odejet.model.expressions import Expression
+from odejet.model.grammar import parse
 
 
 def numbers() -> st.SearchStrategy[str]:

@@ -439,7 +439,7 @@ def test_memory_that_does_not_suffice(decay, capsys, monkeypatch):
     def fail(*_, **__):
         raise MemoryError
 
-    monkeypatch.setattr("odejet.simulation.simulate", fail)
+    monkeypatch.setattr("odejet.simulate.simulation.simulate", fail)
     message = refused(capsys, ["simulate", decay, *VALUES, *TIMES])
     assert message == "the memory is not large enough for this; ask for fewer times"
 

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from odejet import Data, DataError, Failure, Fit, Model, ModelError, fit, fit_many, simulate
+from odejet.decide.ladder import Ladder
 from odejet.fitting import is_failure
-from odejet.ladder import Ladder
-from odejet.misfit import Misfit
-from odejet.refine import refine
+from odejet.problem.misfit import Misfit
+from odejet.search.refine import refine
 
 DECAY = Model({"x": "-k*x"}, {"y": "2*x"}, name="decay")
 CHAIN = Model({"a": "-k*a", "b": "k*a - m*b"}, {"y": "b", "z": "a + b"}, name="chain")

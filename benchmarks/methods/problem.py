@@ -16,9 +16,9 @@ from dataclasses import dataclass, field
 import numpy as np
 
 import odejet as oj
-from odejet import coordinates
-from odejet.misfit import Evaluation, Misfit
-from odejet.refine import MAX_EVALUATIONS, refine
+from odejet.problem import coordinates
+from odejet.problem.misfit import Evaluation, Misfit
+from odejet.search.refine import MAX_EVALUATIONS, refine
 
 SEARCH = 0.8
 """The part of a budget that a search without local steps may use before its best points are refined."""

@@ -4,10 +4,10 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from odejet.errors import DataError, ExpressionError, ModelError
-from odejet.flow import Outcome
 from odejet.identify import Verdict, identify
 from odejet.model import Model
-from odejet.simulation import Simulation, simulate
+from odejet.simulate import Simulation, simulate
+from odejet.simulate.flow import Outcome
 
 if TYPE_CHECKING:
     from odejet.data import Data, Experiment

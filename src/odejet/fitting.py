@@ -18,11 +18,11 @@ from concurrent.futures import Executor, ProcessPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
-from odejet.coordinates import Bounds
 from odejet.data import Data
+from odejet.decide.ladder import LIMITS, Ladder, Options
 from odejet.errors import DataError, ModelError
-from odejet.ladder import LIMITS, Ladder, Options
 from odejet.model import Model
+from odejet.problem.coordinates import Bounds
 from odejet.progress import Progress
 from odejet.result import Fit
 from odejet.smooth.threads import one_thread

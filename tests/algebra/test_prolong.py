@@ -13,10 +13,11 @@ from hypothesis import strategies as st
 
 from benchmarks import explicit as bench
 from benchmarks import gfan, phcpack, systems
-from odejet import Model, ModelError, algebraic
+from odejet import Model, ModelError
 from odejet.algebra.prolong import Sizes, Variable, prolong
 from odejet.identify import msolve
 from odejet.jets import modular
+from odejet.model import algebraic
 from tests import strategies
 
 needs_phc = pytest.mark.skipif(phcpack.executable() is None, reason="phc is not installed (Debian: phcpack)")

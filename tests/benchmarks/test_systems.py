@@ -10,7 +10,7 @@ import pytest
 
 from benchmarks import systems
 from odejet import ModelError, Outcome, simulate
-from odejet.grammar import parse
+from odejet.model.grammar import parse
 
 PUBLISHED = Path(__file__).parents[3] / "shared" / "benchmark" / "systems.json"
 

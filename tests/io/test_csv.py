@@ -194,7 +194,7 @@ def test_text_like_a_table_never_surprises(header, text):
 
 
 def read_or_refused(data: bytes) -> None:
-    from odejet.data import _from_table
+    from odejet.data.data import _from_table
 
     try:
         result = _from_table(csv.parse(data, "data.csv"))
@@ -238,7 +238,7 @@ def assert_equal(one: Data, other: Data) -> None:
 @given(data_sets())
 def test_csv_brings_back_the_same_numbers(data):
     assert_equal(data, Data.from_dataframe(data.to_dataframe()))
-    from odejet.data import _from_table
+    from odejet.data.data import _from_table
 
     assert_equal(data, _from_table(csv.parse(b"".join(csv.lines(data.columns())), "data.csv")))
 

@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from odejet import DataError, Fit, ModelError
+from odejet.decide.statistics import OutputCheck
 from odejet.io import fits
 from odejet.result import Candidates, Certificate, Identifiability, Provenance, Solution
-from odejet.statistics import OutputCheck
 from odejet.uncertainty import Matrix, Uncertainty
 from tests.fits import driven, predators
 

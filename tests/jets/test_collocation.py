@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from numba import njit
 
-from odejet.flow import Flow, Outcome
 from odejet.jets.collocation import factor, radau, solve
 from odejet.model import Model
+from odejet.simulate.flow import Flow, Outcome
 
 
 @njit

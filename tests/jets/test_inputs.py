@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from scipy.integrate import solve_ivp
 
 import odejet as oj
-from odejet.flow import Flow
 from odejet.jets.inputs import Pieces, Sampled, input_jets, merged, sampled
 from odejet.jets.numeric import jets
-from odejet.tape import build
+from odejet.model.tape import build
+from odejet.simulate.flow import Flow
 
 GRID = np.linspace(0.0, 10.0, 81)
 STEPS = (np.array([0, 3, 3, 5, 5, 10.0]), np.array([1, 1, 4, 4, 0, 0.0]))

@@ -7,10 +7,9 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import settings as hypothesis_settings
 
-from odejet import algebraic
 from odejet.errors import ModelError
 from odejet.jets import modular
-from odejet.model import Model
+from odejet.model import Model, algebraic
 from tests import series, strategies
 
 FIELD = modular.Field(modular.PRIMES[0])

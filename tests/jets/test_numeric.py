@@ -6,10 +6,10 @@ import mpmath
 import numpy as np
 import pytest
 
-from odejet.grammar import parse
 from odejet.jets.numeric import jets
 from odejet.model import Model
-from odejet.tape import build
+from odejet.model.grammar import parse
+from odejet.model.tape import build
 from tests import series, strategies
 
 ORDER = 10

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from scipy.interpolate import AAA
 
-from odejet.smooth import series
+from odejet.data import series
 from odejet.smooth.aaa import approximate, interpolate
 
 

@@ -7,9 +7,9 @@ from scipy.stats import multivariate_normal
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, RationalQuadratic, WhiteKernel
 
+from odejet.data.series import chebyshev_rows
 from odejet.smooth import DataError, Kernel, exact, fixed, series
 from odejet.smooth.gp import Design, fit_rq, fit_se, likeliest, prior_factors, see, shortened, truncation
-from odejet.smooth.series import chebyshev_rows
 from tests.smooth.test_kernels import exact_kernel
 
 

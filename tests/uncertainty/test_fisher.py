@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from odejet import Data, Model, simulate
-from odejet.misfit import Misfit
+from odejet.problem.misfit import Misfit
 from odejet.uncertainty import Matrix, covariance, find, interval, quantile
 from tests import zoo
 from tests.fits import predators, refined_fit

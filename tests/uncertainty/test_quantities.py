@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from odejet import Model, ModelError
-from odejet.misfit import Unknown
+from odejet.problem.misfit import Unknown
 from odejet.uncertainty.quantities import quantity
 
 MODEL = Model(

@@ -13,7 +13,8 @@ from math import comb, gcd, lcm
 from flint import Ordering, fmpq, fmpq_mpoly, fmpq_mpoly_ctx
 
 from odejet.errors import ModelError, clipped
-from odejet.expressions import (
+from odejet.model import Model
+from odejet.model.expressions import (
     TIME,
     Expression,
     Function,
@@ -27,7 +28,6 @@ from odejet.expressions import (
     names,
     number,
 )
-from odejet.model import Model
 
 MAX_TERMS = 20_000
 """A polynomial with more terms than this is not written out."""

@@ -23,7 +23,7 @@ import numpy as np
 from odejet.algebra.homotopy import CAREFUL, DEFAULT, NEAR, Outcome, Settings, track
 from odejet.algebra.monodromy import Fibre, merge, turned
 from odejet.algebra.system import SquareSystem, Targets
-from odejet.flow import Flow
+from odejet.simulate.flow import Flow
 
 TURNS = (0.25, 1.0)
 """Half circles by which hubs turn the data: far ones are generic, near ones are closer to the targets."""

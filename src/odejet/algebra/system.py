@@ -18,10 +18,9 @@ from math import factorial
 
 import numpy as np
 
-from odejet import tape
-from odejet.expressions import TIME, Expression, Function, Power, Product, Sum, Symbol, names
 from odejet.jets import numeric
-from odejet.model import Model
+from odejet.model import Model, tape
+from odejet.model.expressions import TIME, Expression, Function, Power, Product, Sum, Symbol, names
 
 Row = tuple[int, int]
 """An equation: (output of the joined model, order of its derivative)."""

@@ -74,10 +74,10 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.inputs:
         data = data.driven(csv.read_inputs(arguments.inputs))
 
-    from odejet.data import checked
+    from odejet.data.data import checked
     from odejet.fitting import fit
     from odejet.io.fits import dumps
-    from odejet.misfit import Misfit
+    from odejet.problem.misfit import Misfit
     from odejet.report.html import page
     from odejet.uncertainty.quantities import quantity
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from odejet.io.files import Writer
     from odejet.model import Model
-    from odejet.simulation import Simulation
+    from odejet.simulate import Simulation
 
 PLOTS = (".png", ".pdf", ".svg")
 
@@ -65,8 +65,8 @@ def run(arguments: argparse.Namespace) -> int:
     inputs = csv.read_inputs(arguments.inputs) if arguments.inputs else None
     values, times = read_values(arguments.set, model), read_times(arguments.times)
 
-    from odejet.flow import MAX_STEPS
-    from odejet.simulation import simulate
+    from odejet.simulate import simulate
+    from odejet.simulate.flow import MAX_STEPS
 
     simulation = simulate(
         model,

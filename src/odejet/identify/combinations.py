@@ -17,9 +17,9 @@ from math import gcd, isqrt, lcm
 import numpy as np
 from flint import fmpz_mat, nmod_mat
 
-from odejet.expressions import names
 from odejet.identify.local import Jacobian, Local, Problem, analyse, kernel, problem
 from odejet.jets import modular
+from odejet.model.expressions import names
 
 MAX_FEATURES = 400
 """Quadratic polynomials are looked for among at most this many monomials."""

@@ -29,13 +29,12 @@ from typing import Literal
 import numpy as np
 from flint import nmod_mat
 
-from odejet import algebraic
 from odejet.errors import ExpressionError, ModelError
-from odejet.expressions import TIME, Expression
-from odejet.grammar import parse
 from odejet.jets import modular
-from odejet.model import Model
-from odejet.tape import Tape
+from odejet.model import Model, algebraic
+from odejet.model.expressions import TIME, Expression
+from odejet.model.grammar import parse
+from odejet.model.tape import Tape
 
 POINTS = 2
 """How many random points, each with a prime of its own, must agree."""

@@ -22,7 +22,7 @@ from odejet.identify.local import Jacobian, Problem
 from odejet.identify.polynomials import Polynomial, System, constant, variable
 from odejet.identify.ring import Run
 from odejet.jets.modular import Field
-from odejet.tape import Elementary
+from odejet.model.tape import Elementary
 
 
 @dataclass

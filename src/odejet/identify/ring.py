@@ -12,7 +12,7 @@ from fractions import Fraction
 from typing import Any, Protocol
 
 from odejet.jets.modular import Field, Point
-from odejet.tape import Column, Elementary, Op, Tape
+from odejet.model.tape import Column, Elementary, Op, Tape
 
 
 class Arithmetic(Protocol):

@@ -17,14 +17,14 @@ from typing import Any, NoReturn, TypeVar
 
 import numpy as np
 
-from odejet.data import Data, Experiment, checked
+from odejet.data.data import Data, Experiment, checked
+from odejet.decide.statistics import OutputCheck
 from odejet.errors import DataError, ModelError, clipped
 from odejet.io import files
 from odejet.jets.inputs import Sampled, sampled
-from odejet.misfit import Unknown
 from odejet.model import Model
+from odejet.problem.misfit import Unknown
 from odejet.result import Candidates, Certificate, Fit, Identifiability, Provenance, Solution
-from odejet.statistics import OutputCheck
 from odejet.uncertainty import Matrix, Uncertainty
 
 VERSION = 1

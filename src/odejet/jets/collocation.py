@@ -24,7 +24,7 @@ from odejet.jets.lanes import entry, kernel, padded, peek, pointer, poke
 from odejet.jets.registers import Registers
 from odejet.jets.shared import run
 from odejet.jets.steps import Drive, observe
-from odejet.tape import Tape
+from odejet.model.tape import Tape
 
 STAGES = 13
 

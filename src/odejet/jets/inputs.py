@@ -211,7 +211,7 @@ def _function_jets(functions: Sequence[object], times: np.ndarray, order: int) -
     """Taylor coefficients of expressions in t, as the outputs of a model that does nothing else."""
     from odejet.jets.numeric import jets
     from odejet.model import Model
-    from odejet.tape import build
+    from odejet.model.tape import build
 
     clock = Model({"idle": 0}, {f"f{i}": function for i, function in enumerate(functions)})
     nothing = np.zeros((len(times), 0))

@@ -37,7 +37,7 @@ from odejet.jets.lanes import (
     zero,
 )
 from odejet.jets.shared import interprets, run
-from odejet.tape import Column, Elementary, Op, Tape
+from odejet.model.tape import Column, Elementary, Op, Tape
 
 _OUT, _A, _B, _C = int(Column.OUT), int(Column.A), int(Column.B), int(Column.C)
 _FUNCTION, _PLAIN, _REACH = int(Column.FUNCTION), int(Column.PLAIN), int(Column.REACH)

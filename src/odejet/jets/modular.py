@@ -17,7 +17,7 @@ import numpy as np
 
 from odejet.jets.kernel import lay_out
 from odejet.jets.registers import expand_points
-from odejet.tape import Column, Elementary, Op, Tape
+from odejet.model.tape import Column, Elementary, Op, Tape
 
 PRIMES = tuple(2**61 - gap for gap in (2373, 3153, 7245, 8133, 8613, 9189))
 """Safe primes p = 2 N + 1 with prime N: in the subgroup of squares, of odd prime order N, every root exists and is a

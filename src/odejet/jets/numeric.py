@@ -13,7 +13,7 @@ import numpy as np
 from odejet.jets.kernel import MAX_ORDER, TABLES, lay_out
 from odejet.jets.lanes import padded
 from odejet.jets.registers import expand_points
-from odejet.tape import Tape
+from odejet.model.tape import Tape
 
 _COMPLEX_TABLES = tuple(table.astype(complex) for table in TABLES)
 

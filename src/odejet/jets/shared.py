@@ -28,7 +28,7 @@ SOURCES = tuple(
     for path in sorted(
         [
             *Path(__file__).parent.glob("*.py"),
-            *(Path(__file__).parents[1] / name for name in ("tape.py", "algebra/homotopy.py")),
+            *(Path(__file__).parents[1] / name for name in ("model/tape.py", "algebra/homotopy.py")),
         ]
     )
 )

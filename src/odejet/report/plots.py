@@ -230,7 +230,7 @@ def model_derivatives(
     """Times that the fit reaches, and the derivatives of an output there, exact by Taylor series."""
     from odejet.jets.inputs import input_jets
     from odejet.jets.numeric import jets
-    from odejet.tape import build
+    from odejet.model.tape import build
 
     own = fit.experiment(experiment)
     model = own.applied(fit.model)

@@ -10,8 +10,8 @@ from odejet.errors import DataError, ModelError
 from odejet.uncertainty.practical import DETERMINED, UNDETERMINED, kind
 
 if TYPE_CHECKING:
+    from odejet.decide.statistics import OutputCheck
     from odejet.result import Fit
-    from odejet.statistics import OutputCheck
 
 MAX_ROWS = 200
 """Unknowns that a table shows."""

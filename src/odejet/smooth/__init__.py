@@ -1,11 +1,11 @@
 """Smoothing: derivatives of any order from noisy data, with the law of their error (step 3 of the method)."""
 
+from odejet.data.series import DataError, Series, series
 from odejet.smooth.error import DerivativeError, bias, covariance, derivative_error, gain_bounds, kappa, radius
 from odejet.smooth.gp import exact, fixed
 from odejet.smooth.kernels import Kernel
 from odejet.smooth.output import Smoothed, fit_output
 from odejet.smooth.plots import plot_output
-from odejet.smooth.series import DataError, Series, series
 from odejet.smooth.smoother import Jet, Linear, Smoother
 
 __all__ = [

@@ -19,7 +19,7 @@ import numba
 import numpy as np
 from scipy.linalg import eigvals, lapack
 
-from odejet.smooth.series import EPSILON, Series, triangle
+from odejet.data.series import EPSILON, Series, triangle
 from odejet.smooth.smoother import Smoother
 
 MOST_TERMS = 45

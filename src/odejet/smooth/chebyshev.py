@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from odejet.smooth.series import LARGEST_SIZE, Compressed, Series
+from odejet.data.series import LARGEST_SIZE, Compressed, Series
 from odejet.smooth.smoother import Polynomial
 
 FIRST_SIZE = 160

@@ -12,9 +12,9 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from odejet.data import Series
 from odejet.smooth import noise as noise_of
 from odejet.smooth.aaa import Rational
-from odejet.smooth.series import Series
 from odejet.smooth.smoother import Jet, Linear, Polynomial, Smoother
 
 OVERSMOOTHED = 2.0

@@ -14,10 +14,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from odejet.data import Series
 from odejet.smooth.chain import links
 from odejet.smooth.evidence import Ratio, best_ratio
 from odejet.smooth.search import climb
-from odejet.smooth.series import Series
 from odejet.smooth.smoother import Polynomial
 
 POWERS = (0.7, 1.0, 1.4)

@@ -27,11 +27,11 @@ import numpy as np
 from scipy.fft import dct
 from scipy.linalg import blas, cho_factor, cho_solve, lapack, solve_triangular
 
+from odejet.data.series import EPSILON, Series, triangle
 from odejet.smooth.chain import chain
 from odejet.smooth.evidence import Ratio, best_ratio
 from odejet.smooth.kernels import Kernel
 from odejet.smooth.search import REFINEMENTS, bracketed, climb, lagrange, parabola
-from odejet.smooth.series import EPSILON, Series, triangle
 from odejet.smooth.smoother import Jet, Linear, Polynomial
 
 LONGEST = 20.0

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from odejet.smooth.series import Series
+from odejet.data import Series
 from odejet.smooth.smoother import Linear
 
 CLEAN = 1e3

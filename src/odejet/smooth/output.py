@@ -21,11 +21,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from odejet.data.series import MIN_TIMES, DataError, Series, series
 from odejet.smooth import aaa, chebyshev, choose, decay, gp
 from odejet.smooth import noise as noise_of
 from odejet.smooth.blend import NEGLIGIBLE, blend
 from odejet.smooth.kernels import Kernel
-from odejet.smooth.series import MIN_TIMES, DataError, Series, series
 from odejet.smooth.smoother import Constant, Jet, Linear, Polynomial, Smoother
 from odejet.smooth.threads import one_thread
 

@@ -20,7 +20,7 @@ from functools import cached_property
 import numba
 import numpy as np
 
-from odejet.smooth.series import EPSILON, Series
+from odejet.data.series import EPSILON, Series
 
 
 @dataclass(frozen=True, eq=False)

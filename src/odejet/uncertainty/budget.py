@@ -23,11 +23,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from odejet import shooting
 from odejet.algebra.select import select
 from odejet.algebra.system import SquareSystem
 from odejet.data import Experiment
 from odejet.errors import DataError, ModelError
+from odejet.search import shooting
 from odejet.smooth import Jet, Linear, Smoothed, covariance, fit_output, radius
 from odejet.uncertainty.design import Change, of_fit
 from odejet.uncertainty.fisher import Matrix

@@ -17,9 +17,9 @@ import numpy as np
 
 from odejet.data import Data
 from odejet.errors import DataError, ModelError, nearest
-from odejet.misfit import Misfit
 from odejet.model import Model
-from odejet.simulation import Simulation, simulate
+from odejet.problem.misfit import Misfit
+from odejet.simulate import Simulation, simulate
 from odejet.uncertainty.fisher import ByName, Matrix, covariance
 
 if TYPE_CHECKING:

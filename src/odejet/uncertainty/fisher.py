@@ -22,10 +22,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from odejet.decide.statistics import FitCheck
 from odejet.errors import nearest
-from odejet.misfit import FEWEST, Misfit
-from odejet.refine import Refined
-from odejet.statistics import FitCheck
+from odejet.problem.misfit import FEWEST, Misfit
+from odejet.search.refine import Refined
 
 if TYPE_CHECKING:
     import pandas

@@ -18,13 +18,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from odejet import coordinates
-from odejet.coordinates import Coordinates
+from odejet.decide.statistics import FitCheck, check
 from odejet.errors import ModelError
-from odejet.flow import Outcome
-from odejet.misfit import Evaluation, Misfit
-from odejet.refine import MAX_EVALUATIONS, Refined, refine
-from odejet.statistics import FitCheck, check
+from odejet.problem import coordinates
+from odejet.problem.coordinates import Coordinates
+from odejet.problem.misfit import Evaluation, Misfit
+from odejet.search.refine import MAX_EVALUATIONS, Refined, refine
+from odejet.simulate.flow import Outcome
 from odejet.uncertainty.fisher import Information, information
 from odejet.uncertainty.quantities import Quantity, quantity
 

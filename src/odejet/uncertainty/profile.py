@@ -21,9 +21,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from odejet.coordinates import HIGHEST
 from odejet.errors import ModelError
 from odejet.jets.compilation import now
+from odejet.problem.coordinates import HIGHEST
 from odejet.smooth.threads import one_thread
 from odejet.uncertainty.fisher import quantile
 from odejet.uncertainty.likelihood import Likelihood
@@ -415,7 +415,7 @@ class _Walk:
 
 def _as_given(low: float, high: float, sign: float) -> tuple[float, float]:
     """The bounds of an unknown without the ends that a search needs."""
-    from odejet.coordinates import DEEPEST
+    from odejet.problem.coordinates import DEEPEST
 
     return (
         0.0 if sign > 0 and low <= DEEPEST * min(high, 1.0) else -math.inf if low <= -HIGHEST else low,

@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from odejet.expressions import Expression, Function, Number, Power, Product, Sum, Symbol, evaluate
-from odejet.grammar import parse
-from odejet.misfit import Unknown
 from odejet.model import Model
+from odejet.model.expressions import Expression, Function, Number, Power, Product, Sum, Symbol, evaluate
+from odejet.model.grammar import parse
+from odejet.problem.misfit import Unknown
 
 
 @dataclass(frozen=True, eq=False)

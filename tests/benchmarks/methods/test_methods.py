@@ -13,8 +13,8 @@ from benchmarks import cells, systems
 from benchmarks.cells import Cell, Protocol
 from benchmarks.methods import METHODS, Budget, Problem, families, ours, scatter
 from benchmarks.methods.problem import Counted, Objective, Over
-from odejet.refine import refine
 from odejet.result import Provenance
+from odejet.search.refine import refine
 from odejet.smooth import fit_output
 
 BUDGET, FEW = Budget(evaluations=2000, seconds=60.0), Budget(evaluations=500, seconds=60.0)

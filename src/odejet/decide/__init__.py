@@ -1,0 +1,1 @@
+"""Decide: how much is tried, and when it is enough."""

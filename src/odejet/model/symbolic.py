@@ -1,0 +1,92 @@
+"""Symbolic: expressions to and from SymPy, where people have their models there, and for printing and algebra."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+from odejet.errors import ModelError, clipped
+from odejet.model.expressions import (
+    FUNCTIONS,
+    TIME,
+    Expression,
+    Function,
+    Number,
+    Power,
+    Product,
+    Sum,
+    Symbol,
+    checked_name,
+    evaluate,
+    names,
+    number,
+    signed,
+)
+from odejet.model.grammar import ALLOWED, no_function
+
+
+def from_sympy(expression: Any) -> Expression:
+    """Translate a SymPy expression built from numbers, symbols, + * ** and `FUNCTIONS`."""
+    import sympy
+
+    if isinstance(expression, sympy.Symbol):
+        return Symbol(checked_name(str(expression)) if str(expression) != TIME else TIME)
+    if isinstance(expression, sympy.Rational):
+        return number(Fraction(int(expression.p), int(expression.q)))
+    if isinstance(expression, (sympy.Float, sympy.NumberSymbol)):
+        return number(float(expression))
+    if isinstance(expression, sympy.Add):
+        return Sum(tuple(signed(from_sympy(term)) for term in expression.as_ordered_terms()))
+    if isinstance(expression, sympy.Mul):
+        return _sympy_product(expression)
+    if isinstance(expression, sympy.exp):
+        return Function("exp", from_sympy(expression.args[0]))
+    if isinstance(expression, sympy.Pow):
+        return _sympy_power(expression)
+    kind = type(expression).__name__
+    if isinstance(expression, sympy.Function) and kind in FUNCTIONS and len(expression.args) == 1:
+        return Function(kind, from_sympy(expression.args[0]))
+    if isinstance(expression, sympy.core.function.AppliedUndef):
+        raise ModelError(
+            f"{clipped(str(expression))} is a SymPy function; write a plain symbol for every state and input"
+        )
+    raise ModelError(no_function(kind) or f"SymPy's {kind} in {clipped(str(expression))} is not allowed; {ALLOWED}")
+
+
+def _sympy_product(product: Any) -> Expression:
+    """Numerator first, then the denominator: `2*x/3` and not `(2/3)*x`."""
+    sign, above, below = 1, [], []
+    for factor in product.args:
+        if factor.is_Number and factor.is_extended_negative:
+            sign, factor = -sign, -factor
+        if factor.is_Rational and factor.q != 1:
+            top, bottom = factor.p, factor.q
+        elif factor.is_Pow and factor.exp.is_Rational and factor.exp.is_negative:
+            top, bottom = 1, 1 / factor
+        else:
+            top, bottom = factor, 1
+        above += [from_sympy(product.func(top))] if top != 1 else []
+        below += [from_sympy(product.func(bottom))] if bottom != 1 else []
+    factors = [(1, part) for part in above or [Number(Fraction(1))]] + [(-1, part) for part in below]
+    body = factors[0][1] if len(factors) == 1 else Product(tuple(factors))
+    return body if sign > 0 else Sum(((-1, body),))
+
+
+def _sympy_power(power: Any) -> Expression:
+    base, exponent = power.args
+    if exponent.is_Rational and exponent.is_negative:
+        return Product(((1, Number(Fraction(1))), (-1, from_sympy(1 / power))))
+    if exponent.is_Rational and (exponent.p, exponent.q) == (1, 2):
+        return Function("sqrt", from_sympy(base))
+    return Power(from_sympy(base), from_sympy(exponent))
+
+
+def to_sympy(expression: Expression) -> Any:
+    """The expression as a SymPy expression, for printing and algebra."""
+    import sympy
+
+    def exact(value: Fraction) -> Any:
+        return sympy.Integer(value.numerator) if value.denominator == 1 else sympy.Float(str(Number(value)))
+
+    values = {name: sympy.Symbol(name) for name in names(expression)}
+    return evaluate(expression, values, sympy, exact)

@@ -1,0 +1,1 @@
+"""Problem: a model and data as one question, with its unknowns and its likelihood."""

@@ -1,0 +1,121 @@
+"""Coordinates: the scales on which a search moves.
+
+A step should mean the same wherever it is taken.  A quantity that keeps its sign moves on a logarithmic scale, where a
+step of one is a factor e; one that may change it on the scale of the inverse hyperbolic sine, which is logarithmic far
+from zero and linear near it.
+
+    log:    z = sign * exp(theta)          asinh:  z = unit * sinh(theta)
+
+Bounds on z become bounds on theta.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from odejet.errors import ModelError, nearest
+from odejet.problem.misfit import Unknown
+
+DEEPEST = 1e-15
+"""A quantity bounded by zero is searched down to this fraction of its upper bound, or of one if it has none."""
+
+HIGHEST = 1e15
+"""A quantity without an upper bound is searched up to this size."""
+
+Bounds = tuple[float, float] | Mapping[str, tuple[float, float]] | None
+
+
+@dataclass(frozen=True)
+class Coordinates:
+    """A scale for each unknown, and the box in which it may lie."""
+
+    low: np.ndarray  # of z
+    high: np.ndarray
+    signs: np.ndarray  # 1 or -1 on a logarithmic scale, 0 on that of asinh
+    units: np.ndarray  # of asinh
+
+    def inside(self, z: np.ndarray) -> np.ndarray:
+        """The nearest point of the box."""
+        return np.clip(z, self.low, self.high)
+
+    def to(self, z: np.ndarray) -> np.ndarray:
+        """theta for a point z of the box."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.where(self.signs == 0, np.arcsinh(z / self.units), self.signs * np.log(np.abs(z)))
+
+    def back(self, theta: np.ndarray) -> np.ndarray:
+        """z for theta; rounding does not lead out of the box."""
+        with np.errstate(over="ignore"):
+            z = np.where(self.signs == 0, self.units * np.sinh(theta), self.signs * np.exp(self.signs * theta))
+        return self.inside(z)
+
+    def slopes(self, z: np.ndarray) -> np.ndarray:
+        """dz/dtheta."""
+        return np.where(self.signs == 0, np.hypot(z, self.units), np.abs(z))
+
+    @property
+    def box(self) -> tuple[np.ndarray, np.ndarray]:
+        """The bounds of theta, which increases with z."""
+        return self.to(self.low), self.to(self.high)
+
+
+def choose(
+    unknowns: Sequence[Unknown],
+    scale: np.ndarray,
+    bounds: Bounds = None,
+    positive: bool | Collection[str] = False,
+    model_bounds: Mapping[str, tuple[float, float]] | None = None,
+) -> Coordinates:
+    """Coordinates for unknowns of about the size of `scale`, whose zeros say nothing.
+
+    `bounds` is one pair for all or one per name, and goes before those of the model; `positive` may be a truth value
+    or the names of what is positive.
+    """
+    pairs = [_pair(unknown, bounds, positive, model_bounds or {}) for unknown in unknowns]
+    _check_names(unknowns, bounds, positive)
+    low, high = np.array([pair[0] for pair in pairs]), np.array([pair[1] for pair in pairs])
+    signs = np.where(low >= 0, 1.0, np.where(high <= 0, -1.0, 0.0))
+    low, high = np.clip(low, -HIGHEST, HIGHEST), np.clip(high, -HIGHEST, HIGHEST)
+    deepest = DEEPEST * np.where(signs > 0, np.minimum(high, 1.0), np.minimum(-low, 1.0))
+    low = np.where(signs > 0, np.maximum(low, deepest), low)
+    high = np.where(signs < 0, np.minimum(high, -deepest), high)
+    return Coordinates(low, high, signs, _units(np.asarray(scale, dtype=float)))
+
+
+def _units(scale: np.ndarray) -> np.ndarray:
+    """The sizes themselves, and for zeros that of the others."""
+    sizes = np.abs(scale)
+    known = sizes[(sizes > 0) & np.isfinite(sizes)]
+    typical = float(np.exp(np.log(known).mean())) if len(known) else 1.0
+    return np.where((sizes > 0) & np.isfinite(sizes), np.maximum(sizes, 1e-6 * typical), typical)
+
+
+def _pair(unknown: Unknown, bounds: Bounds, positive: Any, model_bounds: Mapping[str, Any]) -> tuple[float, float]:
+    pair: Any = model_bounds.get(unknown.name)
+    if isinstance(bounds, Mapping):
+        pair = bounds.get(unknown.label, bounds.get(unknown.name, pair))
+    elif bounds is not None:
+        pair = bounds
+    try:
+        low, high = (-math.inf, math.inf) if pair is None else (float(pair[0]), float(pair[1]))
+    except (TypeError, ValueError, IndexError, KeyError):
+        raise ModelError(f"the bounds of '{unknown.label}' must be two numbers, not {pair!r}") from None
+    is_positive = positive if isinstance(positive, bool) else unknown.name in positive or unknown.label in positive
+    low = max(low, 0.0) if is_positive else low
+    if not low < high:
+        raise ModelError(f"the bounds of '{unknown.label}' leave nothing: {low:g} must be below {high:g}")
+    return low, high
+
+
+def _check_names(unknowns: Sequence[Unknown], bounds: Bounds, positive: Any) -> None:
+    names = {name for unknown in unknowns for name in (unknown.name, unknown.label)}
+    given = {"bounds": bounds if isinstance(bounds, Mapping) else (), "positive": positive}
+    for what, collection in given.items():
+        for name in () if isinstance(collection, bool) else collection:
+            if name not in names:
+                raise ModelError(f"{what} name '{name}', which is no unknown of the fit{nearest(name, names)}")

@@ -1,0 +1,1 @@
+"""Search: from derivatives and from the box to optima."""

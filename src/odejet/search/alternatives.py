@@ -1,0 +1,71 @@
+"""Alternatives: what else has the derivatives of an optimum.
+
+The square system at the exact derivatives of an optimum has the optimum itself as a root.  Its other real roots agree
+with it in all those derivatives, at that time: they are the other solutions of a model that has several, and good
+starts where the data cannot tell one root from another.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from odejet.algebra.monodromy import Fibre
+from odejet.algebra.system import Targets
+from odejet.data import Data
+from odejet.problem.coordinates import Coordinates
+from odejet.problem.misfit import Misfit
+from odejet.search import candidates, shooting
+from odejet.search.candidates import ALIKE, Census, distance
+from odejet.search.proposals import combined
+from odejet.simulate.flow import Flow, Outcome
+
+PLACES = (0.0, 0.3, 1.0)
+"""Where along an experiment the derivatives are taken."""
+ATTEMPTS = 2
+"""How often roots that were not found are looked for."""
+
+
+@dataclass(frozen=True)
+class Alternatives:
+    """Values with the same derivatives, best first: inside the bounds, and outside."""
+
+    inside: list[np.ndarray]
+    outside: list[np.ndarray]
+
+
+def alternatives(
+    fibre: Fibre,
+    data: Data,
+    misfit: Misfit,
+    flows: Mapping[str, Flow],
+    z: np.ndarray,
+    frame: Coordinates,
+    levels: np.ndarray,
+    seed: int,
+) -> Alternatives:
+    """Real roots that share the square system's derivatives with z at a few times of the only experiment."""
+    experiment, system, model = data.experiments[0], fibre.system, misfit.model
+    flow, parameters = flows[experiment.name], z[len(z) - len(model.parameters) :]
+    own = {unknown.name: z[i] for i, unknown in enumerate(misfit.unknowns) if unknown.experiment is not None}
+    states = [own.get(name, 0.0) for name in model.states]  # what is known, the flow puts in
+    times = experiment.start + np.array(PLACES) * (experiment.end - experiment.start)
+    run = flow.run(parameters, states, times, start=experiment.start, sensitivities=False)
+    if run.outcome is not Outcome.COMPLETED:
+        return Alternatives([], [])
+    everything = np.concatenate([run.states[:, :, 0], np.tile(parameters, (len(times), 1))], axis=1)
+    inputs, fixed = shooting.input_series(system, experiment, times), fibre.at.fixed
+    values, _ = system.evaluate(everything[:, system.columns], inputs, fixed)
+    shots = [shooting.Shot((float(t),), "optimum") for t in times]
+    targets = Targets(values, inputs, fixed)
+    roots = candidates.roots(fibre, shots, targets, flow, experiment.start, Census(), seed, ATTEMPTS)
+    found = combined(model, data, misfit, [roots])
+    inside, _ = candidates.within(found, frame, Census())
+    outside = [c for c in found if np.any(frame.inside(c.z) != c.z)]
+    parts = []
+    for part in (inside, outside):
+        ranked = candidates.ranked(part, misfit, frame, levels, Census())
+        parts.append([c.z for c in ranked if distance(c.z, z) > ALIKE])
+    return Alternatives(*parts)

@@ -1,0 +1,191 @@
+"""Candidates: values of all unknowns that the algebra proposes, ranked by how well they explain the data.
+
+Steps 6 and 7 of the paper.  Roots at shooting times are real or nearly so; each is integrated back to the first
+observation, held against the user's bounds, and scored by the noise-weighted misfit of its whole trajectory.  Roots
+that agree count as one, and medians of the best are candidates too.  Whatever is dropped is counted with its reason.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from odejet.algebra import monodromy
+from odejet.algebra.monodromy import Fibre
+from odejet.algebra.solve import solve
+from odejet.algebra.system import Targets
+from odejet.problem.coordinates import Coordinates
+from odejet.problem.misfit import Misfit
+from odejet.search.shooting import Shot
+from odejet.simulate.flow import Flow, Outcome
+
+NEARLY_REAL = 0.2
+"""Noise turns pairs of real roots into complex ones: below this share of imaginary parts the real parts count."""
+
+SLACK = 1.5
+"""A root outside the bounds by less than this factor is moved onto them, not dropped: noise moves roots."""
+
+ALIKE = 0.02
+"""Candidates that agree to this, relative to each unknown, are one."""
+
+IMAGE = 1e-7
+"""Roots of one target whose misfits differ by no more, relatively, have the same trajectory."""
+
+BRIEF: dict[str, Any] = {"max_steps": 1000, "stiff_steps": 0}
+"""What a trajectory back to the first observation may cost: backward in time, a stiff one leads nowhere."""
+
+MEDIANS = (5, 15)
+"""Componentwise medians are taken over so many of the best candidates."""
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """Values of the unknowns of one experiment (initial states, then parameters), and where they come from."""
+
+    z: np.ndarray
+    shot: Shot
+    start: str = "algebra"
+    cost: float = float("inf")
+
+
+@dataclass
+class Census:
+    """What became of everything that was proposed, by stage and reason."""
+
+    counts: dict[str, Counter[str]] = field(default_factory=dict)
+
+    def add(self, stage: str, reason: str, count: int = 1) -> None:
+        if count:
+            self.counts.setdefault(stage, Counter())[reason] += count
+
+    def table(self) -> dict[str, dict[str, int]]:
+        return {stage: dict(reasons) for stage, reasons in self.counts.items()}
+
+
+def roots(
+    fibre: Fibre,
+    shots: Sequence[Shot],
+    targets: Targets,
+    flow: Flow,
+    start: float,
+    census: Census,
+    seed: int,
+    hubs: int,
+) -> list[Candidate]:
+    """Initial states and parameters at `start` from all roots of all targets."""
+    if not shots:
+        return []
+    single = fibre.system.points == 1
+    times = np.array([shot.times[0] for shot in shots]) if single else None
+    found = solve(fibre, targets, times=times, flow=flow if single else None, seed=seed, hubs=hubs)
+    for outcome, count in found.census.items():
+        census.add("paths", outcome, count)
+    result = []
+    for shot, solution in zip(shots, found, strict=True):
+        for root in solution.roots:
+            size = np.maximum(np.abs(root), 1e-300)
+            if np.any(np.abs(root.imag) > NEARLY_REAL * size):
+                census.add("roots", "complex")
+                continue
+            everything = fibre.system.everything(root.real[None], targets.fixed)[0]
+            begin = _back(fibre, everything, shot, flow, start)
+            if begin is None:
+                census.add("roots", "no trajectory back to the first observation")
+                continue
+            census.add("roots", "candidate")
+            result.append(Candidate(begin, shot))
+    return result
+
+
+def _back(fibre: Fibre, everything: np.ndarray, shot: Shot, flow: Flow, start: float) -> np.ndarray | None:
+    """All states at the first observation and the parameters; None where the solution does not reach it."""
+    n = len(fibre.system.joined.model.states)
+    states, parameters = everything[:n], everything[len(fibre.system.joined.together.states) :]
+    if shot.times[0] != start:
+        run = flow.run(parameters, states, [start], start=shot.times[0], sensitivities=False, free_states=True, **BRIEF)
+        if run.outcome is not Outcome.COMPLETED or not len(run.states):
+            return None
+        states = run.states[0, :, 0]
+    found = np.concatenate([states, parameters])
+    return found if np.all(np.isfinite(found)) else None
+
+
+def within(
+    candidates: Sequence[Candidate], frame: Coordinates, census: Census
+) -> tuple[list[Candidate], list[Candidate]]:
+    """Candidates inside the bounds, or so little outside that noise explains it; and the others, moved onto them."""
+    low = np.where(frame.low > 0, frame.low / SLACK, frame.low - (SLACK - 1) * np.abs(frame.low))
+    high = np.where(frame.high > 0, frame.high * SLACK, frame.high + (SLACK - 1) * np.abs(frame.high))
+    # A lower bound near zero stands for a sign: noise may carry a small quantity across it.
+    small = (frame.low >= 0) & (frame.low <= 1e-3 * np.minimum(frame.high, 1.0))
+    low = np.where(small, -0.05 * np.minimum(frame.high, 1.0), low)
+    inside: list[Candidate] = []
+    outside: list[Candidate] = []
+    for candidate in candidates:
+        fits = bool(np.all((candidate.z >= low) & (candidate.z <= high)))
+        moved = Candidate(frame.inside(candidate.z), candidate.shot, candidate.start)
+        (inside if fits else outside).append(moved)
+    census.add("candidates", "outside the bounds", len(outside))
+    return inside, outside
+
+
+def ranked(
+    candidates: Sequence[Candidate], misfit: Misfit, frame: Coordinates, levels: np.ndarray, census: Census
+) -> list[Candidate]:
+    """One of each kind by rising misfit, with medians of the best among them.
+
+    The best is followed by one like it from another time, if there is one: to see that both lead to the same end.
+    """
+    scored = _scored(candidates, misfit, levels, census)
+    medians = []
+    for count in MEDIANS:
+        if len(scored) >= min(MEDIANS):
+            middle = frame.back(np.median(frame.to(np.array([c.z for c in scored[:count]])), axis=0))
+            medians.append(Candidate(middle, Shot((), ""), "median"))
+    census.add("candidates", "median", len(medians))
+    everything = sorted([*scored, *_scored(medians, misfit, levels, census)], key=lambda c: c.cost)
+    kept: list[Candidate] = []
+    twin: list[Candidate] = []
+    for candidate in everything:
+        if not any(distance(candidate.z, other.z) <= ALIKE for other in kept):
+            kept.append(candidate)
+        elif not twin and distance(candidate.z, kept[0].z) <= ALIKE and _independent(candidate, kept[0]):
+            twin.append(candidate)
+        else:
+            census.add("candidates", "like a better one")
+    census.add("candidates", "ranked", len(kept))
+    census.add("candidates", "from elsewhere like the best", len(twin))
+    return [*kept[:1], *twin, *kept[1:]]
+
+
+def _independent(one: Candidate, other: Candidate) -> bool:
+    """Whether two candidates come from different times; only then is it news that they agree."""
+    return bool(one.shot.times and other.shot.times) and one.shot.times != other.shot.times
+
+
+def originals(ranked: Sequence[Candidate]) -> list[Candidate]:
+    """Without images: roots that a symmetry of the model takes to a better one lead to the same end."""
+    kept: list[Candidate] = []
+    for candidate in ranked:
+        alike = [c for c in kept if c.shot == candidate.shot and math.isclose(c.cost, candidate.cost, rel_tol=IMAGE)]
+        if not any(distance(c.z, candidate.z) > ALIKE for c in alike):
+            kept.append(candidate)
+    return kept
+
+
+def _scored(candidates: Sequence[Candidate], misfit: Misfit, levels: np.ndarray, census: Census) -> list[Candidate]:
+    costs = misfit.screen([c.z for c in candidates], levels) if candidates else np.zeros(0)
+    lost = ~np.isfinite(costs)
+    census.add("candidates", "no trajectory to the last observation", int(lost.sum()))
+    order = [i for i in np.argsort(costs, kind="stable") if not lost[i]]
+    return [Candidate(candidates[i].z, candidates[i].shot, candidates[i].start, float(costs[i])) for i in order]
+
+
+def distance(one: np.ndarray, other: np.ndarray) -> float:
+    """The largest difference of two candidates, relative to each unknown."""
+    return monodromy.distance(one, other, least=1e-12)

@@ -1,0 +1,229 @@
+"""Multistart: the optimum of a misfit from nothing but a box, by many starts of which few are followed.
+
+Starts are drawn in the box, scored on a few early measurements, and the best are led to the whole of the data in parts:
+first the beginning of every experiment, then more and more of it.  A short piece of an oscillation has no wrong number
+of periods, so this goes round the local minima that trap a start on the whole.  What still looks good then is refined
+on all of the data.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from odejet.decide.statistics import check
+from odejet.jets.compilation import now
+from odejet.problem import coordinates
+from odejet.problem.coordinates import Bounds, Coordinates
+from odejet.problem.misfit import GLANCE, ROUGH, Misfit
+from odejet.search.refine import MAX_EVALUATIONS, Ending, Refined, refine
+
+STARTS = 4096
+"""Starts drawn, unless time or the goal ends the search before."""
+
+ROUND, FOLLOWED = 64, 8
+"""Starts drawn at a time, and how many of these are followed."""
+
+HORIZONS = (0.1, 0.3, 1.0)
+"""Parts of every experiment that are fitted one after the other."""
+
+POINTS = 30
+"""Measurements per series while a start is followed."""
+
+SAME = 1e-3
+"""Optima whose negative log-likelihoods differ by less are one."""
+
+WHITE = 1e-4
+"""Residuals with more memory than noise has with this probability are those of a wrong model or a wrong optimum."""
+
+CONFIRMING = 2
+"""Starts of a search that must lead to an optimum which another search has found."""
+
+_PART_EVALUATIONS = (15, 20, 50)
+_PART_PRECISION = 1e-3
+_PROMISING = 1.5  # a followed start is refined if its rms on the coarse data is below the best so far times this
+_GOOD = 0.01  # or below this, in units of the outputs' spread: rough fits do not tell more
+_CLOSE = 0.05  # an rms that is worth a refinement at once
+_FIRST_EVALUATIONS, _RIVAL = 100, 3.0  # what is worse than the best by more after so many is not worth more
+_DECADES = 2.0  # on either side of the scale: where to look for what has no bounds
+_NEAR_DECADES = 1.0
+
+
+@dataclass(frozen=True)
+class _Followed:
+    """A start that was led to the whole of the coarse data."""
+
+    z: np.ndarray
+    rms: float
+
+
+def multistart(
+    misfit: Misfit,
+    bounds: Bounds = None,
+    positive: bool | Collection[str] = False,
+    scale: np.ndarray | None = None,
+    levels: np.ndarray | None = None,
+    seed: int = 0,
+    starts: int = STARTS,
+    time_limit: float = math.inf,
+    goal: float = -math.inf,
+    agree: int = 3,
+    candidates: Sequence[np.ndarray] = (),
+    before: Sequence[Refined] = (),
+) -> list[Refined]:
+    """The optima that were found, best first; the same for the same seed, as far as time allows.
+
+    The search ends when an optimum's cost is at most `goal` or its residuals are down to rounding, when the best one
+    was reached from `agree` starts and its residuals have no memory, when `starts` are used up or when the time is
+    over.  `scale` is the size of each unknown, known or guessed: where there are no bounds starts lie around it.
+    `levels` are noise levels to begin the refinements with; `candidates` are starts that go before those drawn;
+    `before` are optima of other searches, which count towards `agree` once two starts of this one lead there too.
+    """
+    deadline = now() + time_limit
+    sizes = np.ones(len(misfit.unknowns)) if scale is None else np.asarray(scale, dtype=float)
+    frame = coordinates.choose(misfit.unknowns, sizes, bounds, positive, misfit.model.bounds)
+    search = _Search(misfit, frame, levels, deadline, before)
+    given = [frame.inside(np.array(candidates, dtype=float))] if len(candidates) else []
+    for batch in itertools.chain(given, _batches(frame, sizes, starts, np.random.default_rng(seed))):
+        for followed in search.best(batch):
+            search.finish(followed)
+            if search.over(goal, agree):
+                return search.found
+    return search.found
+
+
+class _Search:
+    """The optima so far, and the parts of the data on which starts are followed."""
+
+    def __init__(
+        self,
+        misfit: Misfit,
+        frame: Coordinates,
+        levels: np.ndarray | None,
+        deadline: float,
+        before: Sequence[Refined],
+    ) -> None:
+        self.misfit, self.frame, self.levels, self.deadline = misfit, frame, levels, deadline
+        self.before = before
+        self.parts = [misfit.window(horizon, POINTS, misfit.scales, ROUGH) for horizon in HORIZONS]
+        self.early = self.parts[1].window(1.0, effort=GLANCE)
+        self.found: list[Refined] = []
+        self.least = math.inf  # rms of the best coarse fit, in units of the outputs' spread
+
+    def over(self, goal: float, agree: int) -> bool:
+        if now() > self.deadline:
+            return True
+        if not self.found:
+            return False
+        best = self.found[0]
+        if best.cost <= goal or best.ending is Ending.EXACT:
+            return True
+        own, others = (
+            sum(abs(other.cost - best.cost) <= SAME and other.ending.settled for other in optima)
+            for optima in (self.found, self.before)
+        )
+        better = any(other.cost < best.cost - SAME for other in self.before)
+        return own >= min(CONFIRMING, agree) and own + others >= agree and not better and self.plausible(best)
+
+    def plausible(self, refined: Refined) -> bool:
+        """Whether what is left may be noise: several starts may agree on a wrong optimum."""
+        checks = check(self.misfit, refined).outputs
+        return min(output.white_p for output in checks) > WHITE / len(checks)
+
+    def best(self, batch: np.ndarray) -> Iterator[_Followed]:
+        """The most promising starts of a batch, followed; those that end close to the data first."""
+        scores = np.array([self.score(z) for z in batch])
+        rest = []
+        for i in np.argsort(scores, kind="stable")[:FOLLOWED]:
+            end = self.follow(batch[i]) if np.isfinite(scores[i]) else None
+            if end is not None and end.rms <= _CLOSE:
+                yield end
+            elif end is not None:
+                rest.append(end)
+        yield from sorted(rest, key=lambda end: end.rms)
+
+    def score(self, z: np.ndarray) -> float:
+        """How far the early data are from a start; one bad point of a good start counts little."""
+        if now() > self.deadline:
+            return math.inf
+        found = self.early.evaluate(z, jacobian=False)
+        if found.residuals is None:
+            return math.inf
+        with np.errstate(over="ignore"):
+            return float(np.log1p((found.residuals / self.early.row_levels(self.misfit.scales)) ** 2).sum())
+
+    def follow(self, z: np.ndarray) -> _Followed | None:
+        """A start led to the whole of the coarse data, part by part."""
+        rms = math.inf
+        for part, evaluations in zip(self.parts, _PART_EVALUATIONS, strict=True):
+            left = self.deadline - now()
+            if left <= 0:
+                break
+            end = refine(
+                part, z, time_limit=left, max_evaluations=evaluations, precision=_PART_PRECISION, frame=self.frame
+            )
+            if math.isinf(end.cost):
+                break  # perhaps all of the data are too much for a rough simulation
+            z, rms = end.z, float(np.sqrt(np.mean(end.residuals**2)))
+        return None if math.isinf(rms) else _Followed(z, rms)
+
+    def finish(self, followed: _Followed) -> None:
+        """Refine a followed start on all of the data, if it is among the best so far."""
+        left = self.deadline - now()
+        if left <= 0 or followed.rms > max(_PROMISING * self.least, _GOOD):
+            return
+        self.least = min(self.least, followed.rms)
+        end = self.refined(followed.z, _FIRST_EVALUATIONS)
+        if end.ending is Ending.EVALUATION_LIMIT and end.cost <= self.best_cost + _RIVAL:
+            end = self.refined(end.z, MAX_EVALUATIONS - _FIRST_EVALUATIONS)
+        if math.isfinite(end.cost):
+            self.found = sorted([*self.found, end], key=lambda refined: refined.cost)
+
+    @property
+    def best_cost(self) -> float:
+        return min((one.cost for one in (*self.found[:1], *self.before)), default=math.inf)
+
+    def refined(self, z: np.ndarray, evaluations: int) -> Refined:
+        left = self.deadline - now()
+        return refine(
+            self.misfit, z, levels=self.levels, time_limit=left, max_evaluations=evaluations, frame=self.frame
+        )
+
+
+def _batches(frame: Coordinates, sizes: np.ndarray, starts: int, rng: np.random.Generator) -> Iterator[np.ndarray]:
+    """Latin hypercubes, in turn on the scale of the coordinates, near the given sizes, and even in the values."""
+    low, high = _sampled_box(frame, sizes, _DECADES, whole=True)
+    near_low, near_high = _sampled_box(frame, sizes, _NEAR_DECADES, whole=False)
+    drawn, kind = 0, 0
+    while drawn < starts:
+        size = min(ROUND, starts - drawn)
+        cube = (np.argsort(rng.random((size, len(sizes))), axis=0) + rng.random((size, len(sizes)))) / size
+        if kind == 0:
+            batch = frame.back(near_low + cube * (near_high - near_low))
+        elif kind == 1:
+            batch = frame.back(low + cube * (high - low))
+        else:
+            batch = frame.back(low) + cube * (frame.back(high) - frame.back(low))
+        yield batch
+        drawn, kind = drawn + size, (kind + 1) % 3
+
+
+def _sampled_box(frame: Coordinates, sizes: np.ndarray, decades: float, whole: bool) -> tuple[np.ndarray, np.ndarray]:
+    """Where to draw: around the sizes and within the bounds.
+
+    The whole means the bounds themselves where both are given, and either sign where it is not known; otherwise an
+    unknown keeps the sign of its size, since few quantities of models are negative.
+    """
+    theta_low, theta_high = frame.box
+    signs = np.where(frame.signs != 0, frame.signs, np.where(sizes < 0, -1.0, 1.0))
+    ends = np.sort(signs * np.where(sizes == 0, 1.0, np.abs(sizes)) * 10.0 ** np.array([[-decades], [decades]]), axis=0)
+    if whole:
+        ends = np.where(frame.signs == 0, np.abs(ends).max(axis=0) * np.array([[-1.0], [1.0]]), ends)
+    low, high = np.maximum(frame.to(ends[0]), theta_low), np.minimum(frame.to(ends[1]), theta_high)
+    given = (np.abs(frame.low) < coordinates.HIGHEST) & (np.abs(frame.high) < coordinates.HIGHEST)
+    all_of_it = (given & whole) | (low >= high)
+    return np.where(all_of_it, theta_low, low), np.where(all_of_it, theta_high, high)

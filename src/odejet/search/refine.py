@@ -1,0 +1,385 @@
+"""Refine: from a start to the optimum of the misfit, by least squares with exact sensitivities.
+
+Levenberg and Marquardt's method in the form of a trust region, in coordinates where a step means the same everywhere
+(`coordinates`), within bounds.  Noise levels that are not known take part: the profile likelihood
+
+    sum_j N_j log |r_j(z)|
+
+is minimised by reweighting every output with its own rms residual.  The logarithm is concave, so that a step which
+decreases the reweighted squares decreases the likelihood too.  Far from the optimum this would chase the output that
+happens to fit best, so the first part of the way is gone with constant weights.
+
+The end is reached when the best step predicts no decrease that matters beside the noise, or none beside rounding.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection
+from dataclasses import dataclass
+from enum import Enum
+
+import numpy as np
+
+from odejet.jets.compilation import now
+from odejet.problem import coordinates
+from odejet.problem.coordinates import Bounds, Coordinates
+from odejet.problem.misfit import Evaluation, Misfit
+from odejet.search.trust import Solver, Step, secant, triangle
+
+PRECISION = 1e-7
+"""A predicted decrease of the negative log-likelihood that matters to nobody: steps of 1e-3 standard errors."""
+
+MAX_EVALUATIONS = 500
+
+_ROUGH = 1e-2  # the relative decrease below which weights follow the residuals
+_FIRST_RADIUS, _LARGEST_RADIUS = 0.4, 2.0  # in logarithmic units
+_SMALLEST_RADIUS = 1e-9
+_GOOD, _POOR = 0.75, 0.25  # ratios of actual to predicted decrease that change the radius
+_GROW, _SHRINK, _RETREAT = 2.0, 0.25, 0.1
+_RELIABLE = 1e-4  # the ratio at which a step is taken
+_BEND = 0.75  # a correction longer than this, relative to its step, comes from more than curvature
+_CORRECTIONS, _SETTLING = 6, 0.5  # how many, and by how much each must shorten the distance to the prediction
+_BETTER = 0.7  # how much closer a prediction must be before the curvature is used
+_CREEP, _CREEP_EVALUATIONS = 1e-4, 30  # a decrease that matters to nobody if it takes so many evaluations
+_LONG = 3  # times the work of an ordinary simulation that an evaluation may take without counting as more
+_APPROACH = 40  # evaluations to fit what can be simulated of a start that does not reach the end
+_WINDOW = 0.8  # of the time that a start reaches: what is fitted first, if it does not reach the end
+
+
+class Ending(Enum):
+    """How a refinement ended, as a sentence."""
+
+    CONVERGED = "no step decreases the misfit by anything that matters beside the noise"
+    EXACT = "the residuals are down to rounding"
+    STALLED = "no step decreases the misfit, though the linear model predicts it"
+    TIME_LIMIT = "the time limit was reached before the optimum"
+    EVALUATION_LIMIT = "the limit of evaluations was reached before the optimum"
+    NO_START = "the model cannot be simulated from the start"
+
+    @property
+    def settled(self) -> bool:
+        """Whether this is an optimum, as far as rounding lets one tell."""
+        return self in (Ending.CONVERGED, Ending.EXACT, Ending.STALLED)
+
+
+@dataclass(frozen=True)
+class Refined:
+    """The end of a refinement; residuals and Jacobian (by z) are in units of the noise level of their output."""
+
+    labels: tuple[str, ...]
+    z: np.ndarray
+    cost: float  # of the misfit: a negative log-likelihood, or half the sum of squares; infinite without a start
+    residuals: np.ndarray
+    jacobian: np.ndarray
+    levels: np.ndarray  # most likely noise level per output of the misfit
+    held: np.ndarray  # which unknowns sit on a bound that keeps them from going on
+    ending: Ending
+    evaluations: int
+    seconds: float
+    detail: str = ""
+
+    @property
+    def message(self) -> str:
+        return f"{self.ending.value}: {self.detail}" if self.detail else self.ending.value
+
+
+def refine(
+    misfit: Misfit,
+    start: np.ndarray,
+    bounds: Bounds = None,
+    positive: bool | Collection[str] = False,
+    levels: np.ndarray | None = None,
+    time_limit: float = math.inf,
+    max_evaluations: int = MAX_EVALUATIONS,
+    precision: float = PRECISION,
+    frame: Coordinates | None = None,
+) -> Refined:
+    """The optimum to which `start` leads, within bounds.
+
+    `levels` are the noise levels to begin with, by default the spread of each output; `frame` replaces the coordinates
+    that would follow from the start and the bounds.  Simulations that are stiff or take very many steps count as
+    several of `max_evaluations`, so that the limit means the same wherever the start is.
+    """
+    begin = now()
+    start = np.asarray(start, dtype=float)
+    frame = frame or coordinates.choose(misfit.unknowns, start, bounds, positive, misfit.model.bounds)
+    first = misfit.scales if levels is None else np.maximum(levels, misfit.floors)
+    descent = _Descent(misfit, frame, first, begin + time_limit, max_evaluations, precision)
+    with np.errstate(over="ignore", invalid="ignore"):  # far from an optimum numbers may be too large, and are refused
+        ending = descent.run(start)
+    return descent.result(ending, now() - begin)
+
+
+class _Descent:
+    """A point on its way down, with all that is known of the misfit there."""
+
+    def __init__(
+        self,
+        misfit: Misfit,
+        frame: Coordinates,
+        levels: np.ndarray,
+        deadline: float,
+        max_evaluations: int,
+        precision: float,
+    ) -> None:
+        self.misfit, self.frame, self.precision = misfit, frame, precision
+        self.levels = np.where(misfit.estimated, levels, misfit.known)
+        self.adaptive = False  # whether the levels follow the residuals
+        self.deadline, self.limit = deadline, max_evaluations
+        self.evaluations, self.work, self.radius = 0, 0, _FIRST_RADIUS
+        self.milestone = 0, math.inf  # how much was done when the cost was last looked at, and what it was
+        self.low, self.high = frame.box
+        self.curvature = np.zeros((len(self.low), len(self.low)))  # second derivatives of the residuals, times these
+        self.curved = False  # whether they are used
+        self.theta = np.empty(0)
+        self.here: Evaluation | None = None
+        self.failure: Evaluation | None = None
+        self.tall = np.empty((0, 0))  # derivatives by theta, and a right-hand side
+        self.blocks: list[np.ndarray] = []
+
+    @property
+    def used(self) -> int:
+        """What of the limit is used up: evaluations, or what they cost where simulations are long."""
+        return max(self.evaluations, self.work // _LONG)
+
+    # --- the way ---
+
+    def run(self, start: np.ndarray) -> Ending:
+        self.theta = np.clip(self.frame.to(self.frame.inside(start)), self.low, self.high)
+        found = self.evaluate(self.theta)
+        if not found.complete:
+            self.failure = found
+            return self.approach(found.reached)
+        self.stand(self.theta, found)
+        while (ending := self.advance()) is None:
+            pass
+        return ending
+
+    def approach(self, reached: float) -> Ending:
+        """Fit what can be simulated first: its optimum mostly reaches farther."""
+        part = self.misfit.window(_WINDOW * reached, levels=self.levels)
+        distinct = len(np.unique(part.times))
+        if part.points < len(self.theta) or distinct < 3 or self.used >= self.limit:
+            return Ending.NO_START
+        budget = min(self.limit - self.used, _APPROACH)
+        before = _Descent(part, self.frame, self.levels, self.deadline, budget, self.precision)
+        ending = before.run(self.frame.back(self.theta))
+        self.evaluations, self.work = self.evaluations + before.evaluations, self.work + before.work
+        if before.here is None:
+            return Ending.NO_START if ending.settled else ending
+        found = self.evaluate(before.theta)
+        if found.complete:
+            self.stand(before.theta, found)
+            while (end := self.advance()) is None:
+                pass
+            return end
+        if found.reached <= reached * 1.05:
+            return Ending.NO_START
+        self.theta = before.theta
+        return self.approach(found.reached)
+
+    def advance(self) -> Ending | None:
+        """One accepted or refused step; the ending, if this was the last."""
+        if (over := self.over()) is not None:
+            return over
+        solver = self.solver()
+        step = (solver.curved(self.curvature) if self.curved else solver).step(self.radius)
+        negligible = self.negligible(solver, step)
+        if not self.adaptive and (negligible or step.decrease <= _ROUGH * self.weighted_squares(self.levels)):
+            self.adaptive = True
+            self.reweigh()
+            self.curvature, self.curved = np.zeros_like(self.curvature), False
+            return None
+        if negligible or self.creeps():
+            return self.end()
+        return self.take(solver, step)
+
+    def creeps(self) -> bool:
+        """Whether many evaluations together gained nothing that matters, as on the floor of a flat valley."""
+        assert self.here is not None and self.here.residuals is not None
+        when, before = self.milestone
+        if self.evaluations < when + _CREEP_EVALUATIONS:
+            return False
+        now = self.misfit.cost(self.here.residuals) if self.adaptive else math.nan
+        self.milestone = self.evaluations, now
+        return before - now <= _CREEP * self.unit()
+
+    def take(self, solver: Solver, step: Step) -> Ending | None:
+        """Try a step and, where the residuals turn out to be curved, its correction; change the radius accordingly."""
+        theta = np.clip(self.theta + step.move, self.low, self.high)
+        found = self.evaluate(theta)
+        ratio = self.decrease(found) / step.decrease if found.complete else -math.inf
+        if found.complete:
+            self.choose(solver, step, ratio * step.decrease)
+        if found.complete and ratio < _GOOD:
+            theta, found, ratio = self.corrected(solver, step, theta, found, ratio)
+        if ratio < _POOR:
+            self.radius = (_SHRINK if found.complete else _RETREAT) * step.length
+        elif ratio > _GOOD and step.damping:
+            self.radius = min(_GROW * self.radius, _LARGEST_RADIUS)
+        if ratio > _RELIABLE:
+            self.learn(theta, found)
+            self.stand(theta, found)
+            if self.adaptive:
+                self.reweigh()
+        elif self.radius < _SMALLEST_RADIUS:
+            return self.end(stalled=True)
+        return None
+
+    def choose(self, solver: Solver, step: Step, actual: float) -> None:
+        """Between the linear model of the residuals and the one with their curvature: the one that knew better."""
+        linear = solver.predicted(step.move)
+        curved = linear - 0.5 * float(step.move @ self.curvature @ step.move)
+        errors = abs(actual - linear), abs(actual - curved)
+        self.curved = errors[1] < errors[0] if self.curved else errors[1] < _BETTER * errors[0]
+
+    def learn(self, theta: np.ndarray, found: Evaluation) -> None:
+        """What a step tells of the residuals' curvature."""
+        assert found.residuals is not None and found.jacobian is not None
+        assert self.here is not None and self.here.residuals is not None
+        weights = self.misfit.row_levels(self.levels) ** -2
+        after, before = found.residuals * weights, self.here.residuals * weights
+        gradient = (after @ found.jacobian) * self.frame.slopes(self.frame.back(theta))
+        jacobian = self.tall[:, :-1]
+        structured, change = gradient - after @ jacobian, gradient - before @ jacobian
+        self.curvature = secant(self.curvature, theta - self.theta, change, structured)
+
+    def corrected(
+        self, solver: Solver, step: Step, theta: np.ndarray, found: Evaluation, ratio: float
+    ) -> tuple[np.ndarray, Evaluation, float]:
+        """The best of a trial point and of those that its residuals suggest.
+
+        In a narrow curved valley straight steps must be short.  What the trial's residuals have beyond the linear
+        model is their second derivative along the step, so the point that undoes it follows the valley's bend: the
+        geodesic acceleration of Transtrum and Sethna (2012), from an evaluation that is there already.  Repeated, it
+        comes down to the valley's floor as long as every correction brings it much closer to what was predicted.
+        """
+        assert found.residuals is not None and self.here is not None and self.here.residuals is not None
+        best, target = (theta, found, ratio), self.here.residuals + self.tall[:, :-1] @ step.move
+        total, before = step.move, math.inf
+        for _ in range(_CORRECTIONS):
+            assert found.residuals is not None
+            reduced = self.reduced(self.triangles(self.columns(theta, found, found.residuals - target)))
+            move = solver.correction(step, total, reduced[:, :-1], reduced[:, -1])
+            slow = 1 - ratio > _SETTLING * before
+            if slow or float(np.sqrt(move @ move)) > _BEND * step.length or self.over() is not None:
+                break
+            total, before = total + move, 1 - ratio
+            theta = np.clip(self.theta + total, self.low, self.high)
+            found = self.evaluate(theta)
+            if found.residuals is None:
+                break
+            ratio = self.decrease(found) / step.decrease
+            if ratio > best[2]:
+                best = theta, found, ratio
+            if ratio > _GOOD:
+                break
+        return best
+
+    def negligible(self, solver: Solver, step: Step) -> bool:
+        """Whether nothing is left to be gained: not by this step, nor by one of the linear model that goes farther."""
+        if step.decrease <= self.rounding():
+            return True
+        enough = self.precision * self.unit()
+        return step.decrease <= enough and solver.step(max(self.radius, _FIRST_RADIUS)).decrease <= enough
+
+    def over(self) -> Ending | None:
+        if now() > self.deadline:
+            return Ending.TIME_LIMIT
+        return Ending.EVALUATION_LIMIT if self.used >= self.limit else None
+
+    def end(self, stalled: bool = False) -> Ending:
+        assert self.here is not None and self.here.residuals is not None
+        rms = np.sqrt(self.misfit.squares(self.here.residuals) / np.maximum(self.misfit.counts, 1))
+        if np.all(rms <= self.misfit.floors):
+            return Ending.EXACT
+        return Ending.STALLED if stalled else Ending.CONVERGED
+
+    # --- the point ---
+
+    def evaluate(self, theta: np.ndarray) -> Evaluation:
+        found = self.misfit.evaluate(self.frame.back(theta))
+        self.evaluations, self.work = self.evaluations + 1, self.work + found.work
+        if found.residuals is not None and not _usable(found):
+            return Evaluation(None, None, found.outcome, "a residual is too large for a number", 0.0)
+        return found
+
+    def stand(self, theta: np.ndarray, found: Evaluation) -> None:
+        """Move to a point: each output's residuals and derivatives, reduced to a triangle."""
+        assert found.residuals is not None
+        self.theta, self.here = theta, found
+        self.tall = self.columns(theta, found, found.residuals)
+        self.blocks = self.triangles(self.tall)
+
+    def columns(self, theta: np.ndarray, found: Evaluation, right: np.ndarray) -> np.ndarray:
+        """Derivatives by theta, and a right-hand side."""
+        assert found.jacobian is not None
+        tall = np.empty((len(right), len(theta) + 1))
+        np.multiply(found.jacobian, self.frame.slopes(self.frame.back(theta)), out=tall[:, :-1])
+        tall[:, -1] = right
+        return tall
+
+    def triangles(self, tall: np.ndarray) -> list[np.ndarray]:
+        return [triangle(tall[rows]) for rows in self.misfit.groups]
+
+    def reweigh(self) -> None:
+        assert self.here is not None and self.here.residuals is not None
+        self.levels = self.misfit.levels(self.here.residuals)
+
+    def reduced(self, blocks: list[np.ndarray]) -> np.ndarray:
+        """One triangle of the triangles of all outputs, weighted."""
+        weighted = np.concatenate([block / level for block, level in zip(blocks, self.levels, strict=True)])
+        return triangle(weighted) if len(blocks) > 1 else weighted
+
+    def solver(self) -> Solver:
+        r = self.reduced(self.blocks)
+        return Solver(r[:, :-1], r[:, -1], self.low - self.theta, self.high - self.theta)
+
+    def weighted_squares(self, levels: np.ndarray) -> float:
+        assert self.here is not None and self.here.residuals is not None
+        return 0.5 * float((self.misfit.squares(self.here.residuals) / levels**2).sum())
+
+    def unit(self) -> float:
+        """What a decrease is compared with: the noise, or the residuals if they are larger or if there is no noise."""
+        reduced = 2 * self.weighted_squares(self.levels) / max(self.misfit.points, 1)
+        return reduced if not self.misfit.weighted else max(1.0, reduced)
+
+    def rounding(self) -> float:
+        """What rounding of the residuals does to half their weighted squares."""
+        errors = np.sqrt((self.misfit.floors / self.levels) ** 2 @ self.misfit.counts)
+        size = math.sqrt(2 * self.weighted_squares(self.levels))
+        return 0.05 * float(errors) * max(size, float(errors)) / math.sqrt(max(self.misfit.points, 1))
+
+    def decrease(self, found: Evaluation) -> float:
+        """How much less the misfit is there than here."""
+        assert found.residuals is not None and self.here is not None and self.here.residuals is not None
+        before, after = self.misfit.squares(self.here.residuals), self.misfit.squares(found.residuals)
+        if not self.adaptive:
+            return 0.5 * float(((before - after) / self.levels**2).sum())
+        return self.misfit.cost(self.here.residuals) - self.misfit.cost(found.residuals)
+
+    # --- the end ---
+
+    def result(self, ending: Ending, seconds: float) -> Refined:
+        n = len(self.theta)
+        z = self.frame.back(self.theta)
+        if self.here is None or self.here.residuals is None or self.here.jacobian is None:
+            nothing = np.empty(0), np.empty((0, n)), self.levels, np.zeros(n, dtype=bool)
+            detail = self.failure.message if self.failure is not None else ""
+            return Refined(self.misfit.labels, z, math.inf, *nothing, ending, self.evaluations, seconds, detail)
+        levels = self.misfit.levels(self.here.residuals)
+        rows = self.misfit.row_levels(levels)
+        residuals, jacobian = self.here.residuals / rows, self.here.jacobian / rows[:, None]
+        gradient = residuals @ jacobian
+        held = ((self.theta <= self.low) & (gradient > 0)) | ((self.theta >= self.high) & (gradient < 0))
+        cost = self.misfit.cost(self.here.residuals)
+        return Refined(
+            self.misfit.labels, z, cost, residuals, jacobian, levels, held, ending, self.evaluations, seconds
+        )
+
+
+def _usable(found: Evaluation) -> bool:
+    """Whether squares of all numbers are finite."""
+    assert found.residuals is not None and found.jacobian is not None
+    return bool(np.isfinite(found.residuals @ found.residuals) and np.isfinite(np.abs(found.jacobian).max(initial=0)))

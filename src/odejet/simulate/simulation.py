@@ -1,0 +1,223 @@
+"""Simulation: what a model does for given values, with names on everything."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from odejet.errors import ModelError, nearest
+from odejet.jets.inputs import Sampled, sampled
+from odejet.simulate.flow import MAX_STEPS, TOLERANCE, Flow, Outcome, Trajectory
+
+if TYPE_CHECKING:
+    import matplotlib.figure
+    import pandas
+
+    from odejet.model import Model
+
+
+@dataclass(frozen=True, eq=False)
+class Simulation(Mapping[str, np.ndarray]):
+    """Outputs by name, over the times that were reached.
+
+    `sim["y1"]` and `sim.states["w"]` are arrays over `sim.times`; `sim.sensitivity("y1", "k2")` is the derivative of an
+    output or state with respect to a parameter or, by the name of its state, an initial state.
+    """
+
+    model: Model
+    times: np.ndarray
+    states: dict[str, np.ndarray]
+    outputs: dict[str, np.ndarray]
+    unknowns: tuple[str, ...]
+    trajectory: Trajectory
+
+    def __getitem__(self, name: str) -> np.ndarray:
+        if name in self.outputs:
+            return self.outputs[name]
+        hint = "; states are in sim.states" if name in self.states else nearest(name, self.outputs)
+        raise KeyError(f"no output '{name}'{hint}")
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.outputs)
+
+    def __len__(self) -> int:
+        return len(self.outputs)
+
+    @property
+    def outcome(self) -> Outcome:
+        return self.trajectory.outcome
+
+    @property
+    def success(self) -> bool:
+        return self.outcome is Outcome.COMPLETED
+
+    @property
+    def message(self) -> str:
+        return self.trajectory.message
+
+    @property
+    def method(self) -> str:
+        return self.trajectory.method
+
+    def sensitivity(self, of: str, to: str) -> np.ndarray:
+        """The derivative of an output or state with respect to a parameter or an initial state, over the times."""
+        if not self.unknowns:
+            raise ModelError("the simulation has no sensitivities; ask for them with sensitivities=True")
+        if to not in self.unknowns:
+            raise ModelError(f"no sensitivity to '{to}': it is not an unknown of the model{nearest(to, self.unknowns)}")
+        lane = 1 + self.unknowns.index(to)
+        for names, rows in ((self.outputs, self.trajectory.outputs), (self.states, self.trajectory.states)):
+            if of in names:
+                return rows[:, list(names).index(of), lane]
+        known = [*self.outputs, *self.states]
+        raise ModelError(f"no sensitivity of '{of}': it is not an output or state{nearest(of, known)}")
+
+    def to_dataframe(self, states: bool = False) -> pandas.DataFrame:
+        """A table with a column `time` and one per output (and per state, if asked for)."""
+        import pandas
+
+        return pandas.DataFrame({"time": self.times, **self.outputs, **(self.states if states else {})})
+
+    def plot(self) -> matplotlib.figure.Figure:
+        """Every output over time, one panel each (states, if the model has no outputs)."""
+        from matplotlib.figure import Figure
+
+        shown = self.outputs or self.states
+        columns = math.ceil(math.sqrt(len(shown)))
+        rows = math.ceil(len(shown) / columns)
+        figure = Figure(figsize=(4.2 * columns, 2.8 * rows), layout="constrained")
+        panels = list(figure.subplots(rows, columns, squeeze=False).flat)
+        order = np.argsort(self.times)
+        for panel, (name, values) in zip(panels, shown.items(), strict=False):
+            panel.plot(self.times[order], values[order], color="#1f4e79", linewidth=1.6)
+            panel.set_title(name, loc="left", fontsize="medium")
+            panel.grid(color="#e5e5e5", linewidth=0.6)
+            panel.spines[["top", "right"]].set_visible(False)
+        for panel in panels[len(shown) :]:
+            panel.set_visible(False)
+        figure.supxlabel("time", fontsize="medium")
+        return figure
+
+    def __repr__(self) -> str:
+        span = f"t = {self.times.min():.6g} to {self.times.max():.6g}" if len(self.times) else "no times"
+        lines = [f"Simulation of {self.model.name}: {len(self.times)} times, {span} ({self.method})"]
+        if not self.success:
+            lines.append(f"  stopped: {self.message}")
+        for kind, values in (("output", self.outputs), ("state", self.states)):
+            for name, series in values.items():
+                if len(series):
+                    lines.append(f"  {kind:6} {name}: {series.min():.6g} to {series.max():.6g}")
+        return "\n".join(lines)
+
+
+def simulate(
+    model: Model,
+    parameters: Mapping[str, float] | None = None,
+    initial_state: Mapping[str, float] | None = None,
+    times: Sequence[float] | np.ndarray = (),
+    sensitivities: bool = False,
+    *,
+    start: float | None = None,
+    inputs: Mapping[str, Any] | None = None,
+    tolerance: float = TOLERANCE,
+    max_steps: int = MAX_STEPS,
+) -> Simulation:
+    """Solve the model for given values at any times, with exact sensitivities if asked for.
+
+    The initial state holds at `start`, by default the first of the times; times before it are reached by integrating
+    backward.  `inputs` replaces inputs for this simulation, by expressions in `t` or by samples `(times, values)` where
+    a time that stands twice is a jump.  A solution that ends early (blow-up, singularity) is not an error: the result
+    holds the times that were reached and says in `message` what happened.
+    """
+    flow = _flow(model) if inputs is None else _driven(model, inputs)
+    values = _values(parameters, model.parameters, "parameter", model.fixed)
+    unknown = tuple(state for state in model.states if state not in model.initial)
+    given = dict(zip(unknown, _values(initial_state, unknown, "initial state", model.initial), strict=True))
+    trajectory = flow.run(
+        values,
+        [given.get(state, 0.0) for state in model.states],
+        requested := _times(times),
+        start=start,
+        sensitivities=sensitivities,
+        tolerance=tolerance,
+        max_steps=max_steps,
+    )
+    return Simulation(
+        flow.model,
+        requested[trajectory.reached],
+        {name: trajectory.states[:, i, 0] for i, name in enumerate(model.states)},
+        {name: trajectory.outputs[:, i, 0] for i, name in enumerate(model.outputs)},
+        flow.unknowns() if sensitivities else (),
+        trajectory,
+    )
+
+
+_FLOWS: dict[int, Flow] = {}
+_KEPT = 64
+
+
+def _flow(model: Model) -> Flow:
+    """The flow of a model, set up once; the last few are kept."""
+    flow = _FLOWS.get(id(model))
+    if flow is None or flow.model is not model:
+        flow = Flow(model)
+        while len(_FLOWS) >= _KEPT:
+            del _FLOWS[next(iter(_FLOWS))]
+        _FLOWS[id(model)] = flow
+    return flow
+
+
+def _driven(model: Model, inputs: Mapping[str, Any]) -> Flow:
+    """The flow of a model with other inputs: expressions, or samples as `Sampled` or pairs (times, values)."""
+    samples: dict[str, Sampled] = {}
+    for name, value in inputs.items():
+        if name not in model.inputs:
+            raise ModelError(f"the model has no input '{name}'{nearest(name, model.inputs)}")
+        if isinstance(value, Sampled):
+            samples[name] = value
+        elif isinstance(value, tuple) and len(value) == 2:
+            times, values = value
+            samples[name] = sampled(times, values, f"input '{name}'")
+    return Flow(model.replace(inputs={**model.inputs, **inputs, **dict.fromkeys(samples)}), samples)
+
+
+def _values(
+    given: Mapping[str, float] | None, names: tuple[str, ...], kind: str, known: Mapping[str, Any]
+) -> list[float]:
+    """One finite number per name, in order."""
+    given = {} if given is None else given
+    for name in given:
+        if name in known:
+            raise ModelError(f"the {kind} '{name}' is known in the model; use model.replace to change it")
+        if name not in names:
+            raise ModelError(f"the model has no {kind} '{name}'{nearest(name, names)}")
+    missing = [name for name in names if name not in given]
+    if missing:
+        raise ModelError(f"no value is given for the {kind} {', '.join(missing)}")
+    for name in names:
+        if isinstance(given[name], bool) or not _is_finite(given[name]):
+            raise ModelError(f"the {kind} '{name}' must be a finite number, not {given[name]!r}")
+    return [float(given[name]) for name in names]
+
+
+def _is_finite(value: object) -> bool:
+    try:
+        return math.isfinite(value)  # type: ignore[arg-type]
+    except TypeError:
+        return False
+
+
+def _times(times: Sequence[float] | np.ndarray) -> np.ndarray:
+    try:
+        array = np.asarray(times, dtype=float)
+    except (TypeError, ValueError):
+        raise ModelError("times must be numbers") from None
+    if array.ndim != 1 or not len(array):
+        raise ModelError("times must be a non-empty list of numbers")
+    if not np.all(np.isfinite(array)):
+        raise ModelError("times must be finite numbers")
+    return array

@@ -1,0 +1,106 @@
+"""Certificates: granted to noise on which starts agree, refused with the reason otherwise."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from odejet import Data, Model
+from odejet.decide.certificate import Evidence, certify, vague
+from odejet.decide.statistics import check
+from odejet.problem import coordinates
+from odejet.problem.misfit import Misfit
+from odejet.result import Certificate
+from odejet.search.refine import Refined, refine
+
+LINE = Model({"x": "-k*x"}, {"y": "x"})
+
+
+def refined(wrong: float = 0.0, points: int = 201) -> tuple[Misfit, Refined]:
+    """A fit to a decay with noise 0.01 and a wave that the model does not explain."""
+    times = np.linspace(0, 5, points)
+    noise = 0.01 * np.random.default_rng(0).standard_normal(points)
+    data = Data(times, {"y": 2 * np.exp(-0.5 * times) + wrong * np.sin(4 * times) + noise})
+    misfit = Misfit(LINE, data)
+    return misfit, refine(misfit, np.array([1.8, 0.6]))
+
+
+def judged(
+    wrong: float = 0.0, points: int = 201, starts: int = 2, behind: Sequence[float] = (), **known: object
+) -> Certificate:
+    """Its certificate, if so many starts ended there and others so far behind."""
+    misfit, best = refined(wrong, points)
+    optima = [best] * starts + [replace(best, cost=best.cost + more) for more in behind]
+    return certify(misfit, best, check(misfit, best), Evidence(optima, np.array([0.01]), **known))
+
+
+def test_noise_is_certified():
+    assert judged().granted
+
+
+def test_what_is_no_noise_is_not():
+    certificate = judged(wrong=0.1)
+    assert not certificate.granted
+    assert "have memory" in certificate.sentence and "larger than the noise" in certificate.sentence
+
+
+def test_one_start_is_not_enough():
+    assert judged(starts=1).reasons == ("only one start ended at this optimum",)
+
+
+def test_few_points_need_a_search_without_smoothing():
+    assert "with so few points" in judged(points=40).sentence
+    assert judged(points=40, confirmed=True).granted
+
+
+def test_other_valleys_ask_for_more_starts():
+    """Boender and Rinnooy Kan: w(w+1)/(n(n-1)) of all starts are expected to lead elsewhere."""
+    certificate = judged(behind=[3.0])
+    assert certificate.reasons == (
+        "3 starts ended at 2 optima of nearly the same likelihood, and there may be a better",
+    )
+    assert judged(starts=8, behind=[3.0]).granted  # 6/72 of all starts may lead elsewhere
+    assert not judged(starts=8, behind=[1.0, 3.0]).granted  # 12/90 of them
+    assert judged(behind=[50.0]).granted  # an optimum that the data rule out is no rival
+
+
+def test_vague_values_ask_for_more_starts():
+    assert "leave values so vague, only a search without smoothing" in judged(starts=5, vague=True).sentence
+    assert "so vague that 4 starts" in judged(starts=4, vague=True, confirmed=True).sentence
+    assert judged(starts=5, vague=True, confirmed=True).granted
+
+
+def test_several_roots_want_a_confirmation_where_some_values_cannot_be_known():
+    assert judged(roots=6).granted and judged(unknowable=("k",)).granted
+    assert "several roots" in judged(roots=6, unknowable=("k",)).sentence
+    assert judged(roots=6, unknowable=("k",), confirmed=True).granted
+
+
+def test_a_little_memory_wants_a_confirmation():
+    certificate = judged(wrong=0.005)
+    assert 1e-4 < certificate.outputs[0].white_p < 1e-2
+    assert "where residuals have a little memory" in certificate.sentence
+    assert judged(wrong=0.005, confirmed=True).granted
+
+
+@pytest.mark.parametrize(("sd", "expected"), [(0.001, False), (2.0, True)])
+def test_data_that_tell_no_rate_leave_it_vague(sd, expected):
+    times = np.linspace(0, 5, 51)
+    data = Data(times, {"y": 2 * np.exp(-0.05 * times) + sd * np.random.default_rng(1).standard_normal(51)})
+    misfit = Misfit(LINE, data)
+    frame = coordinates.choose(misfit.unknowns, np.ones(2), (1e-5, 10.0))
+    assert vague(refine(misfit, np.array([2.0, 0.05]), frame=frame), frame) is expected
+
+
+def test_what_no_data_determine_is_named():
+    certificate = judged(unknowable=("a", "b"))
+    assert certificate.granted and "many values of a, b do as well" in certificate.message
+
+
+def test_the_noise_is_corrected_for_what_the_fit_took():
+    misfit, best = refined(points=12)
+    certificate = certify(misfit, best, check(misfit, best), Evidence([best, best], np.array([0.01]), True))
+    assert certificate.noise["y"] == pytest.approx(float(best.levels[0]) * np.sqrt(12 / 10))

@@ -1,0 +1,62 @@
+"""Multistart from a box alone: it arrives where fits from the truth do, and does the same again."""
+
+import numpy as np
+import pytest
+
+from benchmarks import refine as bench
+from benchmarks import systems
+from odejet.search.multistart import multistart
+from odejet.search.refine import Ending, refine
+
+BOX = (1e-5, 10.0)
+
+
+def problem(name, points=150, noise=1e-3, seed=2):
+    rng = np.random.default_rng([seed, *name.encode()])
+    misfit, truth = bench.problem(systems.load(name), points, noise, rng)
+    return misfit, refine(misfit, truth, BOX), truth
+
+
+@pytest.mark.parametrize(
+    "name", ["lotka_volterra", "vanderpol", "harmonic_oscillator", "daisy_mamil3", "repressilator"]
+)
+def test_it_arrives_without_any_start(name):
+    misfit, reference, _ = problem(name)
+    found = multistart(misfit, BOX, seed=0, starts=640)
+    assert found[0].cost <= reference.cost + 1e-3
+    assert [end.cost for end in found] == sorted(end.cost for end in found)
+
+
+def test_the_same_seed_does_the_same():
+    misfit, _, _ = problem("lotka_volterra", points=60)
+    first, second, other = (multistart(misfit, BOX, seed=seed, starts=128) for seed in (3, 3, 4))
+    assert [end.z.tolist() for end in first] == [end.z.tolist() for end in second]
+    assert [end.z.tolist() for end in first] != [end.z.tolist() for end in other]
+
+
+def test_no_bounds_but_a_scale():
+    misfit, reference, truth = problem("lotka_volterra")
+    scale = np.geomspace(0.3, 3, len(truth)) * np.median(truth)
+    found = multistart(misfit, positive=True, scale=scale, seed=1, starts=640)
+    assert found[0].cost <= reference.cost + 1e-3
+
+
+def test_it_stops_at_its_goal_and_at_exact_fits():
+    misfit, reference, _ = problem("daisy_mamil3")
+    assert len(multistart(misfit, BOX, goal=reference.cost + 1e-3, starts=640)) == 1
+    exact, _, _ = problem("daisy_mamil3", noise=0.0)
+    assert multistart(exact, BOX, starts=640)[0].ending is Ending.EXACT
+
+
+def test_no_time_finds_nothing():
+    misfit, _, _ = problem("lotka_volterra", points=60)
+    assert multistart(misfit, BOX, time_limit=0) == []
+
+
+def test_a_candidate_is_led_round_the_minima_that_trap_a_refinement():
+    misfit, reference, truth = problem("harmonic_oscillator")
+    rng = np.random.default_rng(0)
+    starts = [truth * 3.0 ** rng.uniform(-1, 1, len(truth)) for _ in range(6)]
+    trapped = sum(refine(misfit, start, BOX).cost > reference.cost + 1e-3 for start in starts)
+    led = sum(multistart(misfit, BOX, starts=0, candidates=[s])[0].cost <= reference.cost + 1e-3 for s in starts)
+    assert trapped > 0 and led > len(starts) - trapped
