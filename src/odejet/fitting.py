@@ -18,11 +18,14 @@ from concurrent.futures import Executor, ProcessPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
+from odejet.budget import Budget
 from odejet.data import Data
-from odejet.decide.ladder import LIMITS, Ladder, Options
+from odejet.data.data import checked
+from odejet.decide import LIMITS, Answer, Options, Record, Task, search
 from odejet.errors import DataError, ModelError
 from odejet.model import Model
 from odejet.problem.coordinates import Bounds
+from odejet.problem.misfit import Misfit
 from odejet.progress import Progress
 from odejet.result import Fit
 from odejet.smooth.threads import one_thread
@@ -59,15 +62,34 @@ def fit(
     """
     options = _checked(seed, jobs, effort, refine, weights, estimators, time_limit)
     with Progress(progress) as told:
-        ladder = Ladder(model, data, bounds, positive or False, noise, options, told)
-        try:
-            with one_thread():
-                ladder.climb()
-        except KeyboardInterrupt:
-            if not ladder.optima:
-                raise
-            ladder.interrupted = True
-        return ladder.result()
+        record, budget = Record(told), Budget.within(options.time_limit)
+        good = checked(data, model)
+        misfit = Misfit(model, good, noise, options.weights)
+        with one_thread():
+            return _fit(search(Task(good, misfit, bounds, positive or False, options, budget, record)))
+
+
+def _fit(answer: Answer) -> Fit:
+    """An answer with what follows from it: uncertainty, criteria, solutions by name."""
+    return Fit.of(
+        answer.misfit,
+        answer.best,
+        answer.data,
+        frame=answer.frame,
+        others=answer.others,
+        verdict=answer.verdict,
+        success=answer.certificate.granted,
+        message=answer.message,
+        certificate=answer.certificate,
+        provenance=answer.provenance,
+        census=answer.census,
+        stages=answer.stages,
+        seconds=answer.seconds,
+        candidates=answer.candidates,
+        seed=answer.options.seed,
+        effort=answer.options.effort,
+        smoothed=answer.smoothed,
+    )
 
 
 def _checked(

@@ -167,7 +167,7 @@ def information(misfit: Misfit, refined: Refined, check: FitCheck, free: np.ndar
     """What the data say around an optimum, its residuals judged by `check`; all but the `free` unknowns are known."""
     inflation = noise_inflation(misfit, refined, check)
     estimated = misfit.estimated if misfit.weighted else np.ones(len(misfit.outputs), dtype=bool)
-    freedoms = np.array([max(output.freedom, 1.0) for output in check.outputs])
+    freedoms = np.array([max(output.degrees_of_freedom, 1.0) for output in check.outputs])
     # An output of few points takes its noise from all of them, and their degrees of freedom with it.
     freedoms = np.where(misfit.counts >= FEWEST, freedoms, float(freedoms[estimated].sum()))
     freedoms = np.where(estimated, freedoms, math.inf)
@@ -208,7 +208,7 @@ def noise_inflation(misfit: Misfit, refined: Refined, check: FitCheck) -> np.nda
     One where the noise is known; elsewhere what was found, freed of what fitting took away.  An output of few points
     borrows that correction from all of them.
     """
-    counts, freedoms = misfit.counts, np.array([output.freedom for output in check.outputs])
+    counts, freedoms = misfit.counts, np.array([output.degrees_of_freedom for output in check.outputs])
     if not misfit.weighted:
         own = np.array([output.level for output in check.outputs]) / refined.levels
         return np.where(counts >= FEWEST, own, math.sqrt(float(own**2 @ freedoms) / max(float(freedoms.sum()), 1.0)))
