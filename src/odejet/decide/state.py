@@ -68,6 +68,23 @@ class State:
         """How many solutions the model has, as far as that is known."""
         return (self.verdict.solutions or 1) if self.verdict is not None else 1
 
+    @cached_property
+    def determined(self) -> np.ndarray:
+        """Which unknowns have values that data can tell."""
+        kinds = [self.verdict[unknown.name].kind if self.verdict else "" for unknown in self.task.misfit.unknowns]
+        return np.array([kind != "none" for kind in kinds])
+
+    @cached_property
+    def others(self) -> list[Refined]:
+        """Optima as good as the best, as many as the model can have."""
+        known = None if self.verdict is None else self.verdict.solutions
+        return self.optima.others(self.frame, known, self.determined)
+
+    @property
+    def missing(self) -> int:
+        """How many solutions were not found, of those that the model has."""
+        return self.counted - 1 - len(self.others)
+
     @property
     def is_exact(self) -> bool:
         """Whether residuals are down to rounding."""
@@ -96,15 +113,15 @@ class State:
         """Whether the best optimum may be trusted, by what is known so far."""
         if self.best is None:
             return Certificate()
-        verdict = self.verdict
+        verdict, misfit = self.verdict, self.task.misfit
         evidence = Evidence(
             optima=self.optima.refined,
             smoothed=self.levels,
             confirmed=self.is_confirmed,
             vague=self.is_vague,
             blunt=self.blunt,
-            unknowable=tuple(u.label for u in self.task.misfit.unknowns if verdict and verdict[u.name].kind == "none"),
-            roots=(verdict.roots or 1) if verdict else 1,
+            unknowable=tuple(u.label for u, known in zip(misfit.unknowns, self.determined, strict=True) if not known),
+            roots=verdict.roots if verdict else None,
         )
         return certify(self.best, evidence)
 

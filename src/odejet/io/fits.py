@@ -18,6 +18,7 @@ from typing import Any, NoReturn, TypeVar
 import numpy as np
 
 from odejet.data.data import Data, Experiment, checked
+from odejet.decide.outliers import Measurement
 from odejet.decide.statistics import OutputCheck
 from odejet.errors import DataError, ModelError, clipped
 from odejet.io import files
@@ -368,7 +369,14 @@ def _certificate(told: Mapping[str, Any]) -> Certificate:
         tuple(_output_check(one) for one in told["outputs"]),
         _count(told["agreeing"]),
         _reals(told["noise"], math.nan),
+        tuple(_measurement(one) for one in told.get("suspicious", ())),
     )
+
+
+def _measurement(told: Mapping[str, Any]) -> Measurement:
+    numbers = {name: _real(told[name]) for name in ("time", "value")}
+    deviation = _real(told["deviation"], math.inf)
+    return Measurement(_text(told["output"]), _text(told["experiment"]), deviation=deviation, **numbers)
 
 
 def _output_check(told: Mapping[str, Any]) -> OutputCheck:
@@ -376,7 +384,9 @@ def _output_check(told: Mapping[str, Any]) -> OutputCheck:
     numbers = {name: _real(told[name], math.inf) for name in ("degrees_of_freedom", "level", "chi_square")}
     probabilities = ("size_p", "autocorrelation_z", "autocorrelation_p", "runs_p")
     numbers |= {name: _real(told[name], math.nan) for name in probabilities}
-    return OutputCheck(output=_text(told["output"]), points=_count(told["points"]), **numbers)
+    numbers |= {name: _real(told.get(name, 1.0), math.nan) for name in ("outlier_p", "tails_p")}
+    numerical = _truth(told.get("numerical", False))
+    return OutputCheck(output=_text(told["output"]), points=_count(told["points"]), numerical=numerical, **numbers)
 
 
 def _provenance(told: Mapping[str, Any]) -> Provenance:

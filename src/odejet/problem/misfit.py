@@ -233,6 +233,16 @@ class Misfit:
         """Which outputs have a noise level that is to be estimated."""
         return np.isnan(self.known)
 
+    def courses_of(self, output: str) -> list[tuple[str, slice]]:
+        """The rows of an output's measurements by experiment; within one they follow each other in time."""
+        courses, first = [], 0
+        for block in self._blocks:
+            rows = slice(first, first + len(block.times))
+            first = rows.stop
+            if list(self.model.outputs)[block.output] == output:
+                courses.append((self._experiments[block.experiment].name, rows))
+        return courses
+
     # --- evaluation ---
 
     def evaluate(self, z: np.ndarray, jacobian: bool = True) -> Evaluation:
@@ -294,6 +304,8 @@ class Misfit:
         if not self.weighted:
             return 0.5 * float(squares.sum())
         levels = self.levels(residuals) if levels is None else levels
+        # Below rounding all residuals are as good.
+        squares = np.where(self.estimated, np.maximum(squares, self.counts * self.floors**2), squares)
         constant = 0.5 * self.points * math.log(2 * math.pi) + float(np.log(self.shapes).sum())
         with np.errstate(over="ignore"):
             return float(self.counts @ np.log(levels) + 0.5 * (squares / levels**2).sum()) + constant
