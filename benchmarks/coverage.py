@@ -27,8 +27,7 @@ from benchmarks import systems
 from benchmarks.accuracy import Truth, draw
 from odejet.algebra.system import SquareSystem
 from odejet.errors import DataError, ModelError
-from odejet.problem import coordinates
-from odejet.problem.misfit import Misfit
+from odejet.problem import Problem
 from odejet.result import Fit
 from odejet.search.refine import refine
 from odejet.search.shooting import input_series, orders_of
@@ -53,11 +52,10 @@ TIMED_SYSTEMS = {"lotka_volterra": 5.0, "sirt_treatment": 10.0, "cstr": 20.0}
 
 def from_truth(truth: Truth, noise: dict[str, float] | None = None, evaluations: int = 500, **told: Any) -> Fit:
     """The fit that the truth leads to, within the bounds of the protocol."""
-    misfit = Misfit(truth.system.model, truth.data, noise)
-    start = np.array([truth.values[unknown.name] for unknown in misfit.unknowns])
-    frame = coordinates.choose(misfit.unknowns, start, systems.protocol().bounds)
-    found = refine(misfit, start, frame=frame, max_evaluations=evaluations)
-    return Fit.of(misfit, found, truth.data, frame=frame, **told)
+    problem = Problem(truth.system.model, truth.data, systems.protocol().bounds, noise=noise)
+    start = np.array([truth.values[unknown.name] for unknown in problem.layout])
+    found = refine(problem.misfit, start, frame=problem.frame(start), max_evaluations=evaluations)
+    return Fit.of(problem, found, **told)
 
 
 def rounded(value: float) -> float:

@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 
 from odejet import Data, Model, identify, simulate
-from odejet.problem import coordinates
-from odejet.problem.misfit import Misfit
+from odejet.problem import Problem
 from odejet.result import Candidates, Fit, Provenance
 from odejet.search.refine import refine
 
@@ -34,10 +33,9 @@ def refined_fit(
     **told: Any,
 ) -> Fit:
     """The fit to which a start leads."""
-    misfit = Misfit(model, data, noise=noise, weights=weights)
+    problem = Problem(model, data, bounds, noise=noise, weights=weights)
     start = np.asarray(start, dtype=float)
-    frame = coordinates.choose(misfit.unknowns, start, bounds, False, model.bounds)
-    return Fit.of(misfit, refine(misfit, start, frame=frame), data, frame=frame, **told)
+    return Fit.of(problem, refine(problem.misfit, start, frame=problem.frame(start)), **told)
 
 
 def predators(name: str = "predators", points: int = 80, seed: int = 1, second: str | None = None) -> Fit:

@@ -12,6 +12,7 @@ from odejet.simulate.flow import Outcome
 if TYPE_CHECKING:
     from odejet.data import Data, Experiment
     from odejet.fitting import Failure, fit, fit_many
+    from odejet.problem import Problem
     from odejet.result import Fit
     from odejet.uncertainty.design import Design, design
 
@@ -26,6 +27,7 @@ __all__ = [
     "Model",
     "ModelError",
     "Outcome",
+    "Problem",
     "Simulation",
     "Verdict",
     "design",
@@ -43,6 +45,7 @@ _LATER = {
     "Experiment": "data",
     "Failure": "fitting",
     "Fit": "result",
+    "Problem": "problem",
     "design": "uncertainty.design",
     "fit": "fitting",
     "fit_many": "fitting",

@@ -22,7 +22,9 @@ from odejet.data import Data
 from odejet.decide.ladder import LIMITS, Ladder, Options
 from odejet.errors import DataError, ModelError
 from odejet.model import Model
+from odejet.problem import Problem
 from odejet.problem.coordinates import Bounds
+from odejet.problem.noise import Given
 from odejet.progress import Progress
 from odejet.result import Fit
 from odejet.smooth.threads import one_thread
@@ -31,16 +33,18 @@ EFFORTS = tuple(LIMITS)
 
 
 def fit(
-    model: Model,
-    data: Data,
+    model: Model | Problem,
+    data: Data | None = None,
     bounds: Bounds = None,
     positive: bool | Collection[str] | None = None,
-    noise: float | str | Mapping[str, float | str] | None = None,
+    noise: Given = None,
     seed: int = 0,
     jobs: int = 1,
     effort: str = "auto",
     progress: bool = False,
     *,
+    fixed: Mapping[str, float | str] | None = None,
+    local: Sequence[str] = (),
     weights: str = "likelihood",
     refine: bool = True,
     estimators: Sequence[str] | None = None,
@@ -57,9 +61,11 @@ def fit(
     spreads data sets over `jobs` cores.  `weights="none"`, `refine=False` and `estimators` are for comparisons with
     other methods.
     """
-    options = _checked(seed, jobs, effort, refine, weights, estimators, time_limit)
+    options = _checked(seed, jobs, effort, refine, estimators, time_limit)
+    told_apart = {"bounds": bounds, "positive": positive, "noise": noise, "fixed": fixed, "local": local}
+    problem = _problem(model, data, {**told_apart, "weights": weights})
     with Progress(progress) as told:
-        ladder = Ladder(model, data, bounds, positive or False, noise, options, told)
+        ladder = Ladder(problem, options, told)
         try:
             with one_thread():
                 ladder.climb()
@@ -70,12 +76,24 @@ def fit(
         return ladder.result()
 
 
+def _problem(model: Model | Problem, data: Data | None, options: Mapping[str, Any]) -> Problem:
+    """The problem that is meant: one that is there already, or a model and data put together."""
+    if not isinstance(model, Problem):
+        if data is None:
+            raise DataError("a fit needs data: oj.fit(model, data), or oj.fit(problem)")
+        return Problem(model, data, **options)
+    given = [name for name, value in options.items() if value and value != "likelihood"]
+    if data is not None or given:
+        what = "data" if data is not None else given[0]
+        raise ModelError(f"a problem has its {what} already; give {what} to oj.Problem instead")
+    return model
+
+
 def _checked(
     seed: int,
     jobs: int,
     effort: str,
     refine: bool,
-    weights: str,
     estimators: Sequence[str] | None,
     time_limit: float | None,
 ) -> Options:
@@ -88,7 +106,7 @@ def _checked(
     limit = LIMITS[effort] if time_limit is None else time_limit
     if isinstance(limit, bool) or not isinstance(limit, int | float) or not limit > 0:
         raise ModelError(f"time_limit must be a positive number of seconds, not {time_limit!r}")
-    return Options(seed, effort, bool(refine), weights, None if estimators is None else tuple(estimators), float(limit))
+    return Options(seed, effort, bool(refine), None if estimators is None else tuple(estimators), float(limit))
 
 
 def _whole(name: str, value: Any, least: int) -> None:

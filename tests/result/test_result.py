@@ -9,7 +9,7 @@ import pytest
 from scipy import stats
 
 from odejet import Data, DataError, Fit, Model, ModelError, simulate
-from odejet.problem.misfit import Misfit
+from odejet.problem import Problem
 from odejet.result import Certificate, Identifiability
 from odejet.search.refine import Ending, refine
 from tests.fits import DRIVEN, PREDATORS, STRAIGHT, driven, predators, refined_fit
@@ -91,12 +91,11 @@ def test_plain_least_squares_of_unlike_outputs():
 def test_intervals_cover():
     """With six points Student's t matters: normal quantiles would cover 88 %."""
     times = TIMES[:6]
-    misfit_of = lambda values: Misfit(STRAIGHT, Data(times, {"y": values}))  # noqa: E731
     rng, hits, trials = np.random.default_rng(7), 0, 300
     for _ in range(trials):
         values = 2 + 0.3 * times + 0.1 * rng.normal(size=6)
-        misfit = misfit_of(values)
-        fit = Fit.of(misfit, refine(misfit, np.array([2.0, 0.3])), Data(times, {"y": values}))
+        problem = Problem(STRAIGHT, Data(times, {"y": values}))
+        fit = Fit.of(problem, refine(problem.misfit, np.array([2.0, 0.3])))
         low, high = fit.interval("b")
         hits += low <= 0.3 <= high
     assert 0.915 <= hits / trials <= 0.985
@@ -175,10 +174,10 @@ def test_an_unknown_without_effect():
 def test_no_start():
     model = Model({"x": "k*x**2"}, {"y": "x"})
     data = Data([0, 1, 2, 3.0], {"y": [1, 2, 3, 4.0]})
-    misfit = Misfit(model, data)
-    end = refine(misfit, np.array([1e3, 1e3]))
+    problem = Problem(model, data)
+    end = refine(problem.misfit, np.array([1e3, 1e3]))
     assert end.ending is Ending.NO_START
-    fit = Fit.of(misfit, end, data)
+    fit = Fit.of(problem, end)
     assert not fit.success and not fit.certificate.granted
     assert fit.undetermined == fit.labels and math.isinf(fit.cost)
     assert "no fit" in fit.summary() and "cannot be simulated" in fit.summary()
@@ -351,15 +350,14 @@ def test_verdicts_that_are_not_global_are_told():
 
 
 def test_solutions_side_by_side():
-    misfit = Misfit(STRAIGHT, Data(TIMES, {"y": line(0.1)}))
-    ends = [refine(misfit, np.array([1.0, slope])) for slope in (0.2, 0.4)]
-    frame_free = Fit.of(misfit, ends[0], Data(TIMES, {"y": line(0.1)}), others=ends[1:])
+    problem = Problem(STRAIGHT, Data(TIMES, {"y": line(0.1)}))
+    ends = [refine(problem.misfit, np.array([1.0, slope])) for slope in (0.2, 0.4)]
+    frame_free = Fit.of(problem, ends[0], others=ends[1:])
     assert len(frame_free.solutions) == 2
     assert frame_free.solutions[1].cost == ends[1].cost
     assert "2 sets of values" in frame_free.summary()
 
 
 def test_data_of_another_model_are_refused():
-    misfit = Misfit(STRAIGHT, Data(TIMES, {"y": line(0.1)}))
     with pytest.raises(DataError, match="no output 'other'"):
-        Fit.of(misfit, refine(misfit, np.array([1.0, 0.2])), Data(TIMES, {"other": line(0.1)}))
+        Problem(STRAIGHT, Data(TIMES, {"other": line(0.1)}))

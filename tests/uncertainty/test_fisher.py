@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from odejet import Data, Model, simulate
-from odejet.problem.misfit import Misfit
+from odejet.problem import Problem
 from odejet.uncertainty import Matrix, covariance, find, interval, quantile
 from tests import zoo
 from tests.fits import predators, refined_fit
@@ -29,7 +29,7 @@ def test_what_cannot_be_known_has_an_infinite_error(entry):
         simulation = simulate(model, parameters, states, times)
         if simulation.success:
             break
-    misfit = Misfit(model, Data(times, dict(simulation)))
+    misfit = Problem(model, Data(times, dict(simulation))).misfit
     found = misfit.evaluate(np.array([*states.values(), *parameters.values()]))
     values, null = covariance(found.jacobian / misfit.row_levels(misfit.scales)[:, None], np.ones(misfit.points))
     variances = dict(zip((unknown.name for unknown in misfit.unknowns), np.diag(values), strict=True))

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from odejet.algebra.library import Library, library
-from odejet.data.data import Data, checked
+from odejet.algebra.library import Library
 from odejet.data.series import MIN_TIMES
 from odejet.decide.certificate import AGREEING, Evidence, certify, like_noise, vague
 from odejet.decide.optima import Optima, Optimum
@@ -20,18 +19,14 @@ from odejet.decide.statistics import FitCheck, check
 from odejet.identify import Verdict
 from odejet.jets import compilation
 from odejet.jets.compilation import now
-from odejet.model import Model
-from odejet.problem import coordinates
-from odejet.problem.coordinates import Bounds
-from odejet.problem.misfit import Misfit
+from odejet.problem import Problem, coordinates
 from odejet.result import Candidates, Certificate, Fit, Identifiability, Provenance
 from odejet.search import candidates
 from odejet.search.alternatives import Alternatives, alternatives
 from odejet.search.candidates import Candidate, Census
 from odejet.search.multistart import CONFIRMING, SAME, multistart
-from odejet.search.proposals import ALL, FEW, MANY_ROOTS, Proposer, Rung, combined
+from odejet.search.proposals import ALL, FEW, MANY_ROOTS, Proposer, Rung, combined, libraries
 from odejet.search.refine import MAX_EVALUATIONS, Ending, Refined, refine
-from odejet.simulate.flow import Flow
 from odejet.smooth import Smoothed, fit_output
 
 if TYPE_CHECKING:
@@ -58,7 +53,6 @@ class Options:
     seed: int
     effort: str
     refine: bool
-    weights: str
     estimators: tuple[str, ...] | None
     time_limit: float
 
@@ -68,19 +62,14 @@ class Ladder:
 
     def __init__(
         self,
-        model: Model,
-        data: Data,
-        bounds: Bounds,
-        positive: bool | Collection[str],
-        noise: Any,
+        problem: Problem,
         options: Options,
         progress: Progress,
     ) -> None:
         self.began = now()
-        self.model, self.options, self.progress = model, options, progress
-        self.data = checked(data, model)
-        self.misfit = Misfit(model, self.data, noise, options.weights)
-        self.given = bounds, positive
+        self.problem, self.options, self.progress = problem, options, progress
+        self.model, self.data, self.misfit = problem.model, problem.data, problem.misfit
+        self.given = problem.given_bounds, problem.positive
         self.frame = self._frame(np.ones(len(self.misfit.unknowns)))
         self.census, self.stages = Census(), dict[str, float]()
         self.optima = Optima()
@@ -90,17 +79,12 @@ class Ladder:
         self.tried: list[np.ndarray] = []  # starts, none of which is refined twice
         self.smoothed: dict[tuple[str, str], Smoothed] = {}
         self.levels = self.misfit.scales
-        self.library: Library | None = None
+        self.library: tuple[Library, ...] = ()
         self.searched = self.confirmed = self.interrupted = False
         self.certificate = Certificate()
 
-    @cached_property
-    def flows(self) -> dict[str, Flow]:
-        return {experiment.name: experiment.flow(self.model) for experiment in self.data.experiments}
-
     def _frame(self, scale: np.ndarray) -> coordinates.Coordinates:
-        bounds, positive = self.given
-        return coordinates.choose(self.misfit.unknowns, scale, bounds, positive, self.model.bounds)
+        return self.problem.frame(scale)
 
     @property
     def left(self) -> float:
@@ -111,7 +95,7 @@ class Ladder:
 
     def climb(self) -> None:
         with self.stage("identify"):
-            self.library = library(self.observed())
+            self.library = libraries(self.problem)
         with self.stage("smooth"):
             self.smooth()
         for step in self.steps():
@@ -139,14 +123,7 @@ class Ladder:
 
     @property
     def verdict(self) -> Verdict | None:
-        return None if self.library is None else self.library.verdict
-
-    def observed(self) -> Model:
-        """The model with the outputs that were measured: what the others would tell is not known."""
-        outputs = {name: self.model.outputs[name] for name in self.misfit.outputs}
-        observed = self.model.replace(outputs=outputs) if len(outputs) < len(self.model.outputs) else self.model
-        # A parameter of an output that nobody measured stays an unknown of the fit, if not one of the algebra.
-        return observed if observed.parameters == self.model.parameters else self.model
+        return self.library[0].verdict if len(self.library) else None
 
     def steps(self) -> list[Callable[[], None]]:
         """The rungs in order: where a few shooting times are not enough, the box mostly tells more than the others."""
@@ -183,12 +160,12 @@ class Ladder:
 
     def shoot(self, rung: Rung) -> None:
         """Candidates of the algebra at the shooting times of a rung, and refinements of the best."""
-        assert self.library is not None
         with self.stage("algebra"):
-            proposer = Proposer(self.library, self.smoothed, self.options.estimators, self.options.seed, self.census)
-            found = [proposer.propose(e, self.flows[e.name], rung) for e in self.data.experiments]
+            asked = self.smoothed, self.options.estimators, self.options.seed, self.census
+            proposer = Proposer(self.problem, self.library, *asked)
+            found = [proposer.propose(number, rung) for number in range(len(self.data.experiments))]
         with self.stage("rank"):
-            everything = combined(self.model, self.data, self.misfit, found)
+            everything = combined(self.problem, found, self.levels)
             inside, outside = candidates.within(everything, self.frame, self.census)
             self.cloud = candidates.ranked([*self.cloud, *inside], self.misfit, self.frame, self.levels, self.census)
             if len(self.cloud) < rung.refinements:
@@ -300,12 +277,12 @@ class Ladder:
     def other_roots(self, most: int | None = None) -> Alternatives:
         """Other roots at the optimum's own derivatives, unless the system has more than `most`."""
         best = self.optima.best
-        if best is None or self.library is None or len(self.data.experiments) > 1:
+        if best is None or not self.library or len(self.data.experiments) > 1:
             return Alternatives([], [])
-        fibre, z = self.library.fibre(1), best.refined.z
+        fibre, z = self.library[0].fibre(1), best.refined.z
         if fibre is None or len(fibre) < 2 or (most is not None and len(fibre) > most):
             return Alternatives([], [])
-        return alternatives(fibre, self.data, self.misfit, self.flows, z, self.frame, self.levels, self.options.seed)
+        return alternatives(self.problem, fibre, z, self.frame, self.levels, self.options.seed)
 
     def find_others(self) -> None:
         """The other solutions of a model that has several, wherever they are, also outside the bounds."""
@@ -380,7 +357,11 @@ class Ladder:
             confirmed=self.confirmed,
             vague=self.vague(),
             blunt=self.optima.blunt,
-            unknowable=tuple(u.label for u in self.misfit.unknowns if verdict and verdict[u.name].kind == "none"),
+            unknowable=tuple(
+                u.label
+                for u in self.misfit.unknowns
+                if verdict and u.name in verdict and verdict[u.name].kind == "none"
+            ),
             roots=(verdict.roots or 1) if verdict else 1,
         )
         self.certificate = certify(self.misfit, best.refined, checks, evidence)
@@ -404,10 +385,8 @@ class Ladder:
             message = "no trajectory of the model reaches the last observation; bounds or other data may help"
         verdict = self.verdict
         return Fit.of(
-            self.misfit,
+            self.problem,
             best.refined,
-            self.data,
-            frame=self.frame,
             others=self.optima.others(self.frame, verdict.solutions if verdict is not None else None),
             verdict=None if verdict is None else Identifiability.of(verdict),
             success=certificate.granted,

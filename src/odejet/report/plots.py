@@ -232,15 +232,15 @@ def model_derivatives(
     from odejet.jets.numeric import jets
     from odejet.model.tape import build
 
-    own = fit.experiment(experiment)
-    model = own.applied(fit.model)
+    number = fit.problem.number(experiment)
+    own, model = fit.problem.experiments[number], fit.problem.conditions[number].model
     simulation = fit.simulate(times, experiment)
     if not len(simulation.times):
         return simulation.times, np.zeros((0, orders + 1))
     series = jets(
         build(model, free_inputs=True),
         np.column_stack(list(simulation.states.values())),
-        np.array(list(fit.parameters.values())),
+        fit.problem.layout.gather(number, fit.values, model.parameters),
         simulation.times,
         order=orders,
         inputs=input_jets(model, own.inputs, simulation.times, orders),

@@ -15,15 +15,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from odejet.data.data import Data, Experiment, checked
+from odejet.data.data import Data, Experiment
 from odejet.decide.statistics import FitCheck, OutputCheck, check
-from odejet.errors import ModelError, nearest
+from odejet.errors import ModelError
 from odejet.io import files
 from odejet.model import Model
-from odejet.problem.coordinates import DEEPEST, HIGHEST, Coordinates
-from odejet.problem.misfit import Misfit, Unknown
+from odejet.problem import Problem, Unknown, Unknowns
+from odejet.problem.misfit import Misfit
 from odejet.search.refine import Refined
-from odejet.simulate import Simulation, simulate
+from odejet.simulate import Simulation
 from odejet.uncertainty import ByName, Matrix, Uncertainty, find, fisher, held_labels, interval, noise_inflation
 from odejet.uncertainty.quantities import quantity
 
@@ -169,9 +169,7 @@ def _of_one(tables: Mapping[str, Any]) -> Any:
 class Fit:
     """All parameters and initial states, on their natural scale, and everything that is known about them."""
 
-    model: Model
-    data: Data
-    unknowns: tuple[Unknown, ...]
+    problem: Problem
     values: np.ndarray  # of the unknowns
     uncertainty: Uncertainty
     bounds: Mapping[str, tuple[float, float]]  # by label; infinite where there are none
@@ -190,8 +188,6 @@ class Fit:
     seconds: float = 0.0
     verdict: Identifiability | None = None
     candidates: Candidates | None = None
-    weights: str = "likelihood"
-    noise_given: float | str | Mapping[str, float | str] | None = None  # what was known of the noise beforehand
     seed: int = 0
     effort: str = "auto"
     smoothed: Mapping[tuple[str, str], Smoothed] = field(default_factory=dict)  # (experiment, output); never saved
@@ -199,11 +195,9 @@ class Fit:
     @classmethod
     def of(
         cls,
-        misfit: Misfit,
+        problem: Problem,
         refined: Refined,
-        data: Data,
         *,
-        frame: Coordinates | None = None,
         checks: FitCheck | None = None,
         others: Sequence[Refined] = (),
         verdict: Verdict | Identifiability | None = None,
@@ -215,11 +209,11 @@ class Fit:
     ) -> Fit:
         """The fit that a refinement found, with all that follows from it.
 
-        `frame` tells the bounds, `checks` how the residuals were judged, `others` are equally good solutions; `told`
+        `checks` how the residuals were judged, `others` are equally good solutions; `told`
         are further fields of a fit that stay as they are: certificate, provenance, census, candidates, seed, effort,
         smoothed.  Without a certificate the fit is not certified, but its residuals are judged all the same.
         """
-        bounds = _bounds(misfit, frame)
+        misfit, bounds = problem.misfit, problem.bounds
         simulated = len(refined.residuals) > 0
         if checks is None:
             checks = check(misfit, refined) if simulated else FitCheck((), 0, math.nan, math.nan)
@@ -232,11 +226,9 @@ class Fit:
         if verdict is not None and not isinstance(verdict, Identifiability):
             verdict = Identifiability.of(verdict)
         uncertainty = fisher(misfit, refined, checks)
-        experiments = checked(data, misfit.model).experiments
+        experiments = problem.experiments
         return cls(
-            model=misfit.model,
-            data=Data.of(experiments),
-            unknowns=misfit.unknowns,
+            problem=problem,
             values=np.array(refined.z, dtype=float),
             uncertainty=uncertainty,
             bounds=bounds,
@@ -251,8 +243,6 @@ class Fit:
             stages=stages,
             seconds=sum(stages.values()) if seconds is None else seconds,
             verdict=verdict,
-            weights="likelihood" if misfit.weighted else "none",
-            noise_given=misfit.noise,
             **told,
         )
 
@@ -260,6 +250,24 @@ class Fit:
     def found(self) -> bool:
         """Whether there are values with which the model explains the data at all, certified or not."""
         return math.isfinite(self.cost)
+
+    # --- the problem ---
+
+    @property
+    def model(self) -> Model:
+        return self.problem.model
+
+    @property
+    def data(self) -> Data:
+        return self.problem.data
+
+    @property
+    def weights(self) -> str:
+        return self.problem.weights
+
+    @property
+    def unknowns(self) -> Unknowns:
+        return self.problem.layout
 
     # --- values ---
 
@@ -365,7 +373,8 @@ class Fit:
         return self._profiles[key]
 
     def _label(self, name: str) -> str:
-        return self.labels[find(self.labels, name)] if name in self.labels or f"{name}(0)" in self.labels else name
+        place = self.unknowns.keys().get(name)
+        return name if place is None else self.labels[place]
 
     @cached_property
     def _profiles(self) -> dict[tuple[str, float], Profile]:
@@ -439,13 +448,7 @@ class Fit:
 
     def experiment(self, name: str | None = None) -> Experiment:
         """An experiment of the data by name, or the only one."""
-        experiments = {experiment.name: experiment for experiment in self.data.experiments}
-        if name is None and len(experiments) == 1:
-            return self.data.experiments[0]
-        if name not in experiments:
-            hint = f"; there are {', '.join(list(experiments)[:10])}" if name is None else nearest(name, experiments)
-            raise ModelError(f"{'name one experiment' if name is None else f'there is no experiment {name!r}'}{hint}")
-        return experiments[name]
+        return self.problem.experiments[self.problem.number(name)]
 
     def simulate(
         self, times: Sequence[float] | np.ndarray | None = None, experiment: str | None = None, **options: Any
@@ -454,18 +457,7 @@ class Fit:
 
         Further options are those of `odejet.simulate`.
         """
-        own = self.experiment(experiment)
-        if times is None:
-            times = np.unique(np.concatenate([series.times for series in own.outputs.values()]))
-        return simulate(
-            own.applied(self.model),
-            self.parameters,
-            self.initial_states[own.name],
-            times,
-            start=own.start,
-            inputs=own.sampled or None,
-            **options,
-        )
+        return self.problem.simulate_experiment(self.problem.number(experiment), self.values, times, **options)
 
     def compare(self) -> tuple[Comparison, ...]:
         """Data beside fit, for every output of every experiment."""
@@ -563,19 +555,6 @@ class Fit:
         return read(path)
 
 
-def _bounds(misfit: Misfit, frame: Coordinates | None) -> dict[str, tuple[float, float]]:
-    """The bounds of each unknown as they were given: a search needs ends where there are none."""
-    if frame is None:
-        return dict.fromkeys(misfit.labels, (-math.inf, math.inf))
-    bounds = {}
-    for label, low, high, sign in zip(misfit.labels, frame.low, frame.high, frame.signs, strict=True):
-        bounds[label] = (
-            0.0 if sign > 0 and low <= DEEPEST * min(high, 1.0) else -math.inf if low <= -HIGHEST else float(low),
-            0.0 if sign < 0 and -high <= DEEPEST * min(-low, 1.0) else math.inf if high >= HIGHEST else float(high),
-        )
-    return bounds
-
-
 def _sds(misfit: Misfit, experiments: Sequence[Experiment], levels: np.ndarray) -> dict[str, dict[str, np.ndarray]]:
     """The sd of every measurement; one number where all of a series are alike."""
     sds: dict[str, dict[str, np.ndarray]] = {experiment.name: {} for experiment in experiments}
@@ -597,7 +576,10 @@ def named(
     parameters: dict[str, float] = {}
     states: dict[str, dict[str, float]] = {experiment.name: {} for experiment in experiments}
     for unknown, value in zip(unknowns, values.tolist(), strict=True):
-        (parameters if unknown.experiment is None else states[unknown.experiment])[unknown.name] = value
+        if unknown.is_state and unknown.experiment is not None:
+            states[unknown.experiment][unknown.name] = value
+        else:
+            parameters[unknown.label] = value
     return parameters, states
 
 

@@ -28,6 +28,7 @@ from odejet.algebra.system import SquareSystem
 from odejet.data import Experiment
 from odejet.errors import DataError, ModelError
 from odejet.search import shooting
+from odejet.search.proposals import algebraic_model
 from odejet.smooth import Jet, Linear, Smoothed, covariance, fit_output, radius
 from odejet.uncertainty.design import Change, of_fit
 from odejet.uncertainty.fisher import Matrix
@@ -260,10 +261,8 @@ def error_budget(
 
 
 def _system(fit: Fit, own: Experiment) -> SquareSystem:
-    outputs = {name: expression for name, expression in fit.model.outputs.items() if name in own.outputs}
-    model = fit.model.replace(outputs=outputs) if len(outputs) < len(fit.model.outputs) else fit.model
     try:
-        return select(model)
+        return select(algebraic_model(fit.problem.conditions[fit.problem.number(own.name)]))
     except ModelError as error:
         raise ModelError(f"there is no error budget, because there is no square system: {error}") from None
 
@@ -280,13 +279,13 @@ def _smoothed(fit: Fit, own: Experiment, system: SquareSystem) -> dict[str, Smoo
     return found
 
 
-def _states(fit: Fit, own: Experiment, times: np.ndarray) -> np.ndarray:
+def _states(fit: Fit, own: Experiment, system: SquareSystem, times: np.ndarray) -> np.ndarray:
     """States and parameters of the fit at some times."""
     run = fit.simulate(times, own.name)
     if not run.success:
         raise ModelError(f"there is no error budget: {run.message}")
-    parameters = np.tile(list(fit.parameters.values()), (len(times), 1))
-    return np.column_stack([*run.states.values(), parameters])
+    held = fit.problem.layout.gather(fit.problem.number(own.name), fit.values, system.joined.together.parameters)
+    return np.column_stack([*run.states.values(), np.tile(held, (len(times), 1))])
 
 
 def _jets(
@@ -300,7 +299,7 @@ def _jets(
 def _scales(fit: Fit, own: Experiment, system: SquareSystem) -> np.ndarray:
     """The root mean square of each derivative along the fit."""
     times = np.linspace(own.start, own.end, _SCALE_PLACES)
-    values, _ = _jets(system, own, _states(fit, own, times), times)
+    values, _ = _jets(system, own, _states(fit, own, system, times), times)
     sizes = np.sqrt(np.mean(values**2, axis=0)) * _factorials(system)
     return np.where(sizes > 0, sizes, 1.0)
 
@@ -327,7 +326,7 @@ def _budget(
     except DataError as error:
         return str(error)
     at = np.array([time])
-    everything = _states(fit, own, at)
+    everything = _states(fit, own, system, at)
     values, jacobian = _jets(system, own, everything, at)
     inverse = inverted(jacobian[0], everything[0, system.columns])
     if inverse is None:

@@ -18,6 +18,7 @@ import numpy as np
 from odejet.data import Data
 from odejet.errors import DataError, ModelError, nearest
 from odejet.model import Model
+from odejet.problem import Problem
 from odejet.problem.misfit import Misfit
 from odejet.simulate import Simulation, simulate
 from odejet.uncertainty.fisher import ByName, Matrix, covariance
@@ -76,7 +77,7 @@ class Design:
             if not run.success:
                 raise ModelError(f"the design cannot be simulated: {run.message}")
             series[output] = (run.times, run[output])
-        misfit = Misfit(self.model, Data(None, series, inputs=dict(self.inputs or {})), self.noise)
+        misfit = Problem(self.model, Data(None, series, inputs=dict(self.inputs or {})), noise=self.noise).misfit
         unknown = [name for name, known in zip(misfit.outputs, misfit.known, strict=True) if math.isnan(known)]
         if unknown:
             raise ModelError(f"a design needs the sd of the noise of '{unknown[0]}': a number or a percentage")
@@ -92,7 +93,7 @@ class Design:
         found = misfit.evaluate(z)
         if found.jacobian is None:
             raise ModelError(f"the design cannot be simulated: {found.message}")
-        jacobian = found.jacobian / misfit.row_levels(misfit.known)[:, None]
+        jacobian = found.dense / misfit.row_levels(misfit.known)[:, None]
         return Matrix(misfit.labels, covariance(jacobian, np.ones(misfit.points))[0])
 
     @property
@@ -254,11 +255,11 @@ def _percent(share: float) -> str:
 
 def of_fit(fit: Fit, experiment: str | None = None) -> Design:
     """The experiment of a fit as a design, with the values and the noise that were found."""
-    own = fit.experiment(experiment)
+    number = fit.problem.number(experiment)
+    own = fit.problem.experiments[number]
     return Design(
-        own.applied(fit.model),
-        fit.parameters,
-        fit.initial_states[own.name],
+        fit.problem.conditions[number].model,
+        *fit.problem.values_in(number, fit.values),
         {name: np.unique(series.times) for name, series in own.outputs.items()},
         {name: float(np.median(sds)) for name, sds in fit.sds[own.name].items()},
         own.sampled or None,

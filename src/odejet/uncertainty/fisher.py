@@ -24,7 +24,7 @@ import numpy as np
 
 from odejet.decide.statistics import FitCheck
 from odejet.errors import nearest
-from odejet.problem.misfit import FEWEST, Misfit
+from odejet.problem.misfit import Misfit
 from odejet.search.refine import Refined
 
 if TYPE_CHECKING:
@@ -88,11 +88,16 @@ class Uncertainty:
         return dict(zip(self.covariance.labels, sds.tolist(), strict=True))
 
 
+def _state(label: str) -> str:
+    """The state in the label of an initial state, `x` of `x(0)`; nothing in other labels."""
+    return label.split("(", maxsplit=1)[0] if label.endswith(")") else ""
+
+
 def find(labels: Sequence[str], name: str) -> int:
     """The position of a label; an initial state answers to its state's name too where there is one experiment."""
-    for label in (name, f"{name}(0)"):
-        if label in labels:
-            return list(labels).index(label)
+    matches = [i for i, label in enumerate(labels) if name in (label, _state(label))]
+    if name in labels or len(matches) == 1:
+        return list(labels).index(name) if name in labels else matches[0]
     raise KeyError(f"no unknown is called '{name}'{nearest(name, labels)}")
 
 
@@ -168,8 +173,8 @@ def information(misfit: Misfit, refined: Refined, check: FitCheck, free: np.ndar
     inflation = noise_inflation(misfit, refined, check)
     estimated = misfit.estimated if misfit.weighted else np.ones(len(misfit.outputs), dtype=bool)
     freedoms = np.array([max(output.freedom, 1.0) for output in check.outputs])
-    # An output of few points takes its noise from all of them, and their degrees of freedom with it.
-    freedoms = np.where(misfit.counts >= FEWEST, freedoms, float(freedoms[estimated].sum()))
+    # An output without degrees of freedom of its own takes its noise from all, and their degrees of freedom with it.
+    freedoms = np.where(_on_their_own(misfit, check), freedoms, float(freedoms[estimated].sum()))
     freedoms = np.where(estimated, freedoms, math.inf)
     ratios = inflation**2 if misfit.weighted else np.ones(len(freedoms))
     free = np.ones(len(refined.z), dtype=bool) if free is None else free
@@ -205,19 +210,26 @@ def held_labels(refined: Refined, stderr: Mapping[str, float], bounds: Mapping[s
 def noise_inflation(misfit: Misfit, refined: Refined, check: FitCheck) -> np.ndarray:
     """The sd of each output's residuals in the units of the fit.
 
-    One where the noise is known; elsewhere what was found, freed of what fitting took away.  An output of few points
-    borrows that correction from all of them.
+    One where the noise is known; elsewhere what was found, freed of what fitting took away.  An output without degrees
+    of freedom of its own borrows that correction from all of them.
     """
     counts, freedoms = misfit.counts, np.array([output.freedom for output in check.outputs])
     if not misfit.weighted:
         own = np.array([output.level for output in check.outputs]) / refined.levels
-        return np.where(counts >= FEWEST, own, math.sqrt(float(own**2 @ freedoms) / max(float(freedoms.sum()), 1.0)))
+        return np.where(
+            _on_their_own(misfit, check), own, math.sqrt(float(own**2 @ freedoms) / max(float(freedoms.sum()), 1.0))
+        )
     estimated = misfit.estimated
     if not estimated.any():
         return np.ones(len(counts))
     together = float(counts[estimated].sum()) / max(float(freedoms[estimated].sum()), 1.0)
-    ratios = np.where(counts >= FEWEST, counts / np.maximum(freedoms, 1.0), together)
+    ratios = np.where(_on_their_own(misfit, check), counts / np.maximum(freedoms, 1.0), together)
     return np.where(estimated, np.sqrt(ratios), 1.0)
+
+
+def _on_their_own(misfit: Misfit, check: FitCheck) -> np.ndarray:
+    """Which outputs have residuals that tell their own noise."""
+    return ~misfit.borrowing & np.array([output.freedom >= 1.0 for output in check.outputs])
 
 
 def covariance(jacobian: np.ndarray, sds: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -12,7 +12,8 @@ follow the residuals.  The constraint holds to rounding at every step.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +21,7 @@ import numpy as np
 
 from odejet.decide.statistics import FitCheck, check
 from odejet.errors import ModelError
-from odejet.problem import coordinates
+from odejet.problem import Unknown
 from odejet.problem.coordinates import Coordinates
 from odejet.problem.misfit import Evaluation, Misfit
 from odejet.search.refine import MAX_EVALUATIONS, Refined, refine
@@ -50,9 +51,9 @@ class Likelihood:
         """That of a fit, whether it was just found or comes from a file."""
         if not fit.found:
             raise ModelError("there is no fit to be uncertain about: the model cannot be simulated to the last time")
-        misfit = Misfit(fit.model, fit.data, fit.noise_given, fit.weights)
+        misfit = fit.problem.misfit
         # Of a quantity that vanishes, the search needs to know the size all the same.
-        frame = coordinates.choose(misfit.unknowns, fit.values, dict(fit.bounds), False)
+        frame = fit.problem.frame(fit.values)
         optimum = refine(misfit, fit.values, frame=frame, max_evaluations=1)
         if not math.isfinite(optimum.cost):
             raise ModelError("the model cannot be simulated with the values of the fit; fit again")
@@ -106,16 +107,16 @@ class Likelihood:
         return z
 
 
+@dataclass(frozen=True, eq=False)
 class Held(Misfit):
     """A misfit with one quantity held, as a function of all unknowns but the pivot."""
 
-    whole: Misfit
-    frame: Coordinates
-    rest: Coordinates  # of the unknowns that are left
-    held: Quantity
-    value: float
-    pivot: int
-    near: np.ndarray  # where to look for the pivot
+    whole: Misfit = field(kw_only=True)
+    frame: Coordinates = field(kw_only=True)
+    held: Quantity = field(kw_only=True)
+    value: float = field(kw_only=True)
+    near: np.ndarray = field(kw_only=True)  # where to look for the pivot
+    pivot: int = field(kw_only=True)
 
     @classmethod
     def of(
@@ -129,12 +130,18 @@ class Held(Misfit):
             if not (np.all(np.isfinite(effects)) and effects.max(initial=0.0) > 0):
                 return None
             pivot = int(np.argmax(effects))
-        part = object.__new__(cls)
-        part.__dict__.update(whole.__dict__)
-        part.whole, part.frame, part.held, part.value, part.near, part.pivot = whole, frame, held, value, near, pivot
-        part.unknowns = tuple(unknown for i, unknown in enumerate(whole.unknowns) if i != pivot)
-        part.rest = Coordinates(*(np.delete(a, pivot) for a in (frame.low, frame.high, frame.signs, frame.units)))
-        return part
+        parts = (whole.simulator, whole.measurements, whole.known, whole.weighted, whole.effort)
+        return cls(*parts, whole=whole, frame=frame, held=held, value=value, near=near, pivot=pivot)
+
+    @property
+    def unknowns(self) -> Sequence[Unknown]:
+        return tuple(unknown for i, unknown in enumerate(self.whole.unknowns) if i != self.pivot)
+
+    @cached_property
+    def rest(self) -> Coordinates:
+        """The coordinates of the unknowns that are left."""
+        frame = self.frame
+        return Coordinates(*(np.delete(a, self.pivot) for a in (frame.low, frame.high, frame.signs, frame.units)))
 
     def evaluate(self, z: np.ndarray, jacobian: bool = True) -> Evaluation:
         full = self.filled(z)
@@ -145,8 +152,8 @@ class Held(Misfit):
         if found.jacobian is None:
             return found
         _, gradient = self.held.at(full)
-        slopes = np.delete(-gradient / gradient[self.pivot], self.pivot)
-        columns = np.delete(found.jacobian, self.pivot, axis=1) + np.outer(found.jacobian[:, self.pivot], slopes)
+        slopes, whole = np.delete(-gradient / gradient[self.pivot], self.pivot), found.dense
+        columns = np.delete(whole, self.pivot, axis=1) + np.outer(whole[:, self.pivot], slopes)
         return replace(found, jacobian=columns)
 
     def filled(self, z: np.ndarray) -> np.ndarray | None:

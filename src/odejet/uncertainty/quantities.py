@@ -16,7 +16,7 @@ import numpy as np
 from odejet.model import Model
 from odejet.model.expressions import Expression, Function, Number, Power, Product, Sum, Symbol, evaluate
 from odejet.model.grammar import parse
-from odejet.problem.misfit import Unknown
+from odejet.problem import Unknown
 
 
 @dataclass(frozen=True, eq=False)
