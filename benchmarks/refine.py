@@ -16,6 +16,7 @@ import csv
 import statistics
 import sys
 from dataclasses import asdict, dataclass, fields
+from functools import partial
 from pathlib import Path
 from time import perf_counter
 
@@ -24,6 +25,7 @@ from scipy.optimize import least_squares
 
 from benchmarks import systems
 from odejet import Data
+from odejet.decide.statistics import is_plausible
 from odejet.problem import Problem
 from odejet.problem.coordinates import choose
 from odejet.problem.misfit import Misfit
@@ -98,7 +100,7 @@ def measure(system: systems.System, points: int, noise: float, draw: int, seed: 
         found = refine(misfit, perturbed(truth, start, rng), bounds, time_limit=limit)
         note(start, found, found.seconds)
     begin = perf_counter()
-    optima = multistart(misfit, bounds, seed=draw, time_limit=limit)
+    optima = multistart(misfit, bounds, seed=draw, time_limit=limit, plausible=partial(is_plausible, misfit))
     note("multistart", optima[0] if optima else None, perf_counter() - begin)
     return rows
 

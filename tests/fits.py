@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 
 from odejet import Data, Model, identify, simulate
+from odejet.decide import Candidates, Identifiability, Provenance
 from odejet.problem import Problem
-from odejet.result import Candidates, Fit, Provenance
+from odejet.result import Fit
 from odejet.search.refine import refine
 
 PREDATORS = Model({"r": "k1*r - k2*r*w", "w": "k2*r*w - k3*w"}, {"y1": "r"}, name="predators")
@@ -53,13 +54,14 @@ def predators(name: str = "predators", points: int = 80, seed: int = 1, second: 
     if second is not None:
         data, start = Data.join([data, measured(second, 2.0, 0.3)]), [*start, 2.0, 0.3]
     start = np.array([*start, *values.values()])
+    names = {unknown.label: unknown.name for unknown in Problem(model, data).layout}
     cloud = Candidates(start * np.exp(0.2 * rng.normal(size=(30, len(start)))), rng.chisquare(5, 30), ("blend",) * 30)
     return refined_fit(
         model,
         data,
         start * np.exp(0.05 * rng.normal(size=len(start))),
         bounds=(0, 10),
-        verdict=identify(model),
+        verdict=Identifiability.of(identify(model), names),
         candidates=cloud,
         provenance=Provenance("first rung", "blend", (3.25,), "algebra"),
         census={"solved": {"kept": 30, "not real": 12}, "refined": {"kept": 3}},

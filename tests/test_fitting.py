@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import multiprocessing
 from concurrent.futures import ProcessPoolExecutor
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from odejet import Data, DataError, Failure, Fit, Model, ModelError, fit, fit_many, simulate
-from odejet.decide.ladder import Ladder
+from odejet.decide import ladder, stages
+from odejet.decide.state import State
 from odejet.fitting import is_failure
 from odejet.problem import Problem
 from odejet.search.refine import refine
@@ -130,25 +132,30 @@ def spread(rng: np.random.Generator, count: int) -> np.ndarray:
 
 def test_another_solution_is_no_witness_of_the_first(monkeypatch):
     """Exchanging two decays gives the same outputs: that the exchange is as likely confirms nothing."""
-    climbed = []
-    result = Ladder.result
-    monkeypatch.setattr(Ladder, "result", lambda ladder: climbed.append(ladder) or result(ladder))
+    states = last_states(monkeypatch)
     exchangeable = Model({"x": "-a*x", "z": "-b*z"}, {"y": "x + z"})
     noise = 1e-4 * np.random.default_rng(1).standard_normal(len(TIMES))
     answer = fit(exchangeable, Data(TIMES, {"y": 2 * np.exp(-2 * TIMES) + np.exp(-0.3 * TIMES) + noise}))
     assert len(answer.solutions) == 2
-    (ladder,) = climbed
-    found, elsewhere, others = len(ladder.optima.found), len(ladder.optima.elsewhere), len(ladder.other_roots().inside)
-    ladder.challenged = None
-    ladder.challenge()
-    assert len(ladder.optima.found) - found == others - 1
-    assert len(ladder.optima.elsewhere) - elsewhere == 1
+    (before,) = states
+    others = len(stages.other_roots(before).inside)
+    *_, after = stages.challenge(replace(before, challenged=None))
+    assert len(after.optima.found) - len(before.optima.found) == others - 1
+    assert len(after.optima.elsewhere) - len(before.optima.elsewhere) == 1
+
+
+def last_states(monkeypatch: pytest.MonkeyPatch) -> list[State]:
+    """A list into which the last state of every fit will go."""
+    states: list[State] = []
+    answer = ladder.answer
+    monkeypatch.setattr(ladder, "answer", lambda state, **known: states.append(state) or answer(state, **known))
+    return states
 
 
 @pytest.mark.parametrize(("sd", "searches"), [(0.01, 1), (8.0, 2)])
 def test_without_bounds_what_is_vague_is_searched_at_two_scales(monkeypatch, sd, searches):
     scales = []
-    monkeypatch.setattr(Ladder, "starts_around", lambda self, scale: scales.append(scale) or [])
+    monkeypatch.setattr(stages, "starts_around", lambda state, scale: scales.append(scale) or state)
     fit(DECAY, decay(sd=sd, times=TIMES[::3]))
     assert [scale is None for scale in scales] == [False, True][:searches]
 
@@ -259,7 +266,7 @@ def interrupt(*_: object) -> None:
 
 
 def test_interruption_leaves_the_best_so_far(monkeypatch):
-    monkeypatch.setattr(Ladder, "over", interrupt)
+    monkeypatch.setattr(ladder, "is_over", interrupt)
     answer = fit(DECAY, decay(sd=0.01))
     assert not answer.success and not answer.certificate.granted
     assert "interrupted" in answer.certificate.sentence
@@ -267,6 +274,6 @@ def test_interruption_leaves_the_best_so_far(monkeypatch):
 
 
 def test_interruption_before_any_answer(monkeypatch):
-    monkeypatch.setattr(Ladder, "smooth", interrupt)
+    monkeypatch.setattr(stages, "smooth", interrupt)
     with pytest.raises(KeyboardInterrupt):
         fit(DECAY, decay())

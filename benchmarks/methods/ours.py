@@ -36,7 +36,7 @@ def rational(problem: Problem) -> Answer:
 
     odejet itself refuses these where there is noise or a pole between the data; here they go on regardless.
     """
-    with mock.patch("odejet.decide.ladder.fit_output", rational_only):
+    with mock.patch("odejet.decide.stages.fit_output", rational_only):
         return _answer(problem, refine=False, effort="full", estimators=["aaa"])
 
 

@@ -18,8 +18,9 @@ from concurrent.futures import Executor, ProcessPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
+from odejet.budget import Budget
 from odejet.data import Data
-from odejet.decide.ladder import LIMITS, Ladder, Options
+from odejet.decide import LIMITS, Answer, Options, Record, Task, search
 from odejet.errors import DataError, ModelError
 from odejet.model import Model
 from odejet.problem import Problem
@@ -50,43 +51,58 @@ def fit(
     estimators: Sequence[str] | None = None,
     time_limit: float | None = None,
 ) -> Fit:
-    """Every parameter and initial condition of a model, from data alone.
+    """Every parameter and initial condition of a model, from data alone: of a problem, or of a model and data.
 
     `bounds` is one pair for all unknowns or one per name, `positive` a truth value or names; neither is needed.
     `noise` per output, or one for all: a number is a known sd, "2%" a known relative sd, "relative" an unknown one;
-    without it sds come from the data or are estimated.  `effort` moves how much is tried: "quick" ends after a few
-    shooting times, "auto" when the answer is certified, "full" tries all of it.  What is tried is counted, so that the
-    answer does not depend on the speed of the machine unless it takes longer than `time_limit` seconds.  One fit runs
+    without it sds come from the data or are estimated.  `fixed` gives values of parameters and initial states, as
+    numbers or expressions; `local` names parameters with a value of their own in each experiment.
+
+    `effort` moves how much is tried: "quick" ends after a few shooting times, "auto" when the answer is certified,
+    "full" tries all of it.  What is tried is counted, so that the answer does not depend on the speed of the machine unless it takes longer than `time_limit` seconds.  One fit runs
     on one core whatever `jobs` allows, since most take less time than it takes to start another process; `fit_many`
     spreads data sets over `jobs` cores.  `weights="none"`, `refine=False` and `estimators` are for comparisons with
     other methods.
     """
     options = _checked(seed, jobs, effort, refine, estimators, time_limit)
-    told_apart = {"bounds": bounds, "positive": positive, "noise": noise, "fixed": fixed, "local": local}
-    problem = _problem(model, data, {**told_apart, "weights": weights})
-    with Progress(progress) as told:
-        ladder = Ladder(problem, options, told)
-        try:
-            with one_thread():
-                ladder.climb()
-        except KeyboardInterrupt:
-            if not ladder.optima:
-                raise
-            ladder.interrupted = True
-        return ladder.result()
+    posed = {"bounds": bounds, "positive": positive, "noise": noise, "fixed": fixed, "local": local, "weights": weights}
+    problem = _problem(model, data, posed)
+    with Progress(progress) as told, one_thread():
+        return _fit(search(Task(problem, options, Budget.within(options.time_limit), Record(told))))
 
 
-def _problem(model: Model | Problem, data: Data | None, options: Mapping[str, Any]) -> Problem:
+def _problem(model: Model | Problem, data: Data | None, posed: Mapping[str, Any]) -> Problem:
     """The problem that is meant: one that is there already, or a model and data put together."""
     if not isinstance(model, Problem):
         if data is None:
             raise DataError("a fit needs data: oj.fit(model, data), or oj.fit(problem)")
-        return Problem(model, data, **options)
-    given = [name for name, value in options.items() if value and value != "likelihood"]
+        return Problem(model, data, **posed)
+    given = [name for name, value in posed.items() if value and value != "likelihood"]
     if data is not None or given:
         what = "data" if data is not None else given[0]
         raise ModelError(f"a problem has its {what} already; give {what} to oj.Problem instead")
     return model
+
+
+def _fit(answer: Answer) -> Fit:
+    """An answer with what follows from it: uncertainty, criteria, solutions by name."""
+    return Fit.of(
+        answer.problem,
+        answer.best,
+        others=answer.others,
+        verdict=answer.verdict,
+        success=answer.certificate.granted,
+        message=answer.message,
+        certificate=answer.certificate,
+        provenance=answer.provenance,
+        census=answer.census,
+        stages=answer.stages,
+        seconds=answer.seconds,
+        candidates=answer.candidates,
+        seed=answer.options.seed,
+        effort=answer.options.effort,
+        smoothed=answer.smoothed,
+    )
 
 
 def _checked(

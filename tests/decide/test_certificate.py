@@ -9,11 +9,10 @@ import numpy as np
 import pytest
 
 from odejet import Data, Model
-from odejet.decide.certificate import Evidence, certify, vague
-from odejet.decide.statistics import check
+from odejet.decide.certificate import Certificate, Evidence, certify, is_vague
+from odejet.decide.optima import Optimum
 from odejet.problem import Problem, coordinates
 from odejet.problem.misfit import Misfit
-from odejet.result import Certificate
 from odejet.search.refine import Refined, refine
 
 LINE = Model({"x": "-k*x"}, {"y": "x"})
@@ -34,7 +33,7 @@ def judged(
     """Its certificate, if so many starts ended there and others so far behind."""
     misfit, best = refined(wrong, points)
     optima = [best] * starts + [replace(best, cost=best.cost + more) for more in behind]
-    return certify(misfit, best, check(misfit, best), Evidence(optima, np.array([0.01]), **known))
+    return certify(Optimum(misfit, best), Evidence(optima, np.array([0.01]), **known))
 
 
 def test_noise_is_certified():
@@ -44,7 +43,7 @@ def test_noise_is_certified():
 def test_what_is_no_noise_is_not():
     certificate = judged(wrong=0.1)
     assert not certificate.granted
-    assert "have memory" in certificate.sentence and "larger than the noise" in certificate.sentence
+    assert "are autocorrelated" in certificate.sentence and "larger than the noise" in certificate.sentence
 
 
 def test_one_start_is_not_enough():
@@ -79,10 +78,10 @@ def test_several_roots_want_a_confirmation_where_some_values_cannot_be_known():
     assert judged(roots=6, unknowable=("k",), confirmed=True).granted
 
 
-def test_a_little_memory_wants_a_confirmation():
+def test_a_little_autocorrelation_wants_a_confirmation():
     certificate = judged(wrong=0.005)
     assert 1e-4 < certificate.outputs[0].white_p < 1e-2
-    assert "where residuals have a little memory" in certificate.sentence
+    assert "where residuals are a little autocorrelated" in certificate.sentence
     assert judged(wrong=0.005, confirmed=True).granted
 
 
@@ -92,7 +91,7 @@ def test_data_that_tell_no_rate_leave_it_vague(sd, expected):
     data = Data(times, {"y": 2 * np.exp(-0.05 * times) + sd * np.random.default_rng(1).standard_normal(51)})
     misfit = Problem(LINE, data).misfit
     frame = coordinates.choose(misfit.unknowns, np.ones(2), (1e-5, 10.0))
-    assert vague(refine(misfit, np.array([2.0, 0.05]), frame=frame), frame) is expected
+    assert is_vague(refine(misfit, np.array([2.0, 0.05]), frame=frame), frame) is expected
 
 
 def test_what_no_data_determine_is_named():
@@ -102,5 +101,5 @@ def test_what_no_data_determine_is_named():
 
 def test_the_noise_is_corrected_for_what_the_fit_took():
     misfit, best = refined(points=12)
-    certificate = certify(misfit, best, check(misfit, best), Evidence([best, best], np.array([0.01]), True))
+    certificate = certify(Optimum(misfit, best), Evidence([best, best], np.array([0.01]), True))
     assert certificate.noise["y"] == pytest.approx(float(best.levels[0]) * np.sqrt(12 / 10))

@@ -7,9 +7,8 @@ from dataclasses import replace
 import numpy as np
 
 from odejet import Data, Model
-from odejet.decide.optima import Optima
+from odejet.decide.optima import Optima, Optimum
 from odejet.problem import Problem, coordinates
-from odejet.result import Provenance
 from odejet.search.refine import Refined, refine
 
 TIMES = np.linspace(0, 6, 61)
@@ -20,10 +19,7 @@ FRAME = coordinates.choose(MISFIT.unknowns, np.ones(4), (1e-5, 10.0))
 
 
 def optima(*refined: Refined) -> Optima:
-    found = Optima()
-    for one in refined:
-        found.add(one, Provenance())
-    return found
+    return Optima().adding(*(Optimum(MISFIT, one) for one in refined))
 
 
 def test_exchanged_parts_are_another_solution():

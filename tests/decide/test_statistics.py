@@ -18,12 +18,12 @@ def line(values, times=TIMES, noise=0.1):
     return misfit, refine(misfit, np.array([1.0, 1.0]))
 
 
-@pytest.mark.parametrize(("value", "freedom"), [(3.0, 2.0), (40.0, 37.5), (700.0, 741.3)])
-def test_chi_square_tail(value, freedom):
-    assert chi_square_tail(value, freedom) == pytest.approx(stats.chi2.sf(value, freedom), rel=1e-10)
+@pytest.mark.parametrize(("value", "degrees"), [(3.0, 2.0), (40.0, 37.5), (700.0, 741.3)])
+def test_chi_square_tail(value, degrees):
+    assert chi_square_tail(value, degrees) == pytest.approx(stats.chi2.sf(value, degrees), rel=1e-10)
 
 
-def test_freedom_level_and_criteria_of_a_straight_line():
+def test_degrees_of_freedom_level_and_criteria_of_a_straight_line():
     rng = np.random.default_rng(1)
     values = 1 + 2 * TIMES + 0.1 * rng.standard_normal(40)
     misfit, end = line(values)
@@ -31,7 +31,7 @@ def test_freedom_level_and_criteria_of_a_straight_line():
     slope = stats.linregress(TIMES, values)
     squares = np.sum((values - slope.intercept - slope.slope * TIMES) ** 2)
     (output,) = found.outputs
-    assert found.rank == 2 and output.freedom == pytest.approx(38)
+    assert found.rank == 2 and output.degrees_of_freedom == pytest.approx(38)
     assert output.level == pytest.approx(np.sqrt(squares / 38), rel=1e-6)
     assert output.chi_square == pytest.approx(squares / 0.01, rel=1e-6)
     assert output.size_p == pytest.approx(stats.chi2.sf(squares / 0.01, 38), rel=1e-5)
@@ -52,32 +52,32 @@ def test_a_reference_level_judges_the_size():
 
 
 @pytest.mark.parametrize("regular", [True, False])
-def test_noise_is_rarely_taken_for_memory(regular):
+def test_noise_is_rarely_taken_for_autocorrelated(regular):
     rng = np.random.default_rng(3)
-    memory, white = [], []
+    autocorrelation, white = [], []
     for _ in range(150):
         times = TIMES if regular else np.sort(rng.random(40))
         misfit, end = line(1 + 2 * times + 0.1 * rng.standard_normal(40), times)
         (output,) = check(misfit, end).outputs
-        memory.append(output.memory_z)
+        autocorrelation.append(output.autocorrelation_z)
         white.append(output.white_p)
-    assert abs(np.mean(memory)) < 0.2 and 0.8 < np.std(memory) < 1.2
+    assert abs(np.mean(autocorrelation)) < 0.2 and 0.8 < np.std(autocorrelation) < 1.2
     assert np.mean(np.array(white) < 0.05) < 0.09
     assert np.mean(np.array(white) < 0.01) < 0.03
 
 
-def test_what_the_model_misses_is_memory():
+def test_what_the_model_misses_is_autocorrelated():
     rng = np.random.default_rng(4)
     misfit, end = line(1 + 2 * TIMES + 0.3 * np.sin(9 * TIMES) + 0.1 * rng.standard_normal(40), noise=None)
     (output,) = check(misfit, end).outputs
-    assert output.white_p < 1e-4 and output.memory_z > 3
+    assert output.white_p < 1e-4 and output.autocorrelation_z > 3
 
 
-def test_memory_does_not_reach_from_one_experiment_to_the_next():
+def test_autocorrelation_does_not_reach_from_one_experiment_to_the_next():
     rng = np.random.default_rng(5)
     values = [1 + 2 * TIMES + 0.1 * rng.standard_normal(40) for _ in range(2)]
     misfit = Problem(LINE, Data.join([Data(TIMES, {"y": v}) for v in values])).misfit
     end = refine(misfit, np.ones(3))
     (output,) = check(misfit, end).outputs
-    assert output.points == 80 and output.freedom == pytest.approx(77)
+    assert output.points == 80 and output.degrees_of_freedom == pytest.approx(77)
     assert output.white_p > 0.01

@@ -1,10 +1,13 @@
 """Multistart from a box alone: it arrives where fits from the truth do, and does the same again."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 
 from benchmarks import refine as bench
 from benchmarks import systems
+from odejet.decide.statistics import is_plausible
 from odejet.search.multistart import multistart
 from odejet.search.refine import Ending, refine
 
@@ -22,7 +25,7 @@ def problem(name, points=150, noise=1e-3, seed=2):
 )
 def test_it_arrives_without_any_start(name):
     misfit, reference, _ = problem(name)
-    found = multistart(misfit, BOX, seed=0, starts=640)
+    found = multistart(misfit, BOX, seed=0, starts=640, plausible=partial(is_plausible, misfit))
     assert found[0].cost <= reference.cost + 1e-3
     assert [end.cost for end in found] == sorted(end.cost for end in found)
 
@@ -37,7 +40,8 @@ def test_the_same_seed_does_the_same():
 def test_no_bounds_but_a_scale():
     misfit, reference, truth = problem("lotka_volterra")
     scale = np.geomspace(0.3, 3, len(truth)) * np.median(truth)
-    found = multistart(misfit, positive=True, scale=scale, seed=1, starts=640)
+    plausible = partial(is_plausible, misfit)
+    found = multistart(misfit, positive=True, scale=scale, seed=1, starts=640, plausible=plausible)
     assert found[0].cost <= reference.cost + 1e-3
 
 
@@ -60,3 +64,11 @@ def test_a_candidate_is_led_round_the_minima_that_trap_a_refinement():
     trapped = sum(refine(misfit, start, BOX).cost > reference.cost + 1e-3 for start in starts)
     led = sum(multistart(misfit, BOX, starts=0, candidates=[s])[0].cost <= reference.cost + 1e-3 for s in starts)
     assert trapped > 0 and led > len(starts) - trapped
+
+
+def test_agreement_on_what_is_not_plausible_ends_nothing():
+    misfit, _, _ = problem("daisy_mamil3", points=60)
+    asked = []
+    few = multistart(misfit, BOX, starts=192, agree=2)
+    many = multistart(misfit, BOX, starts=192, agree=2, plausible=lambda end: bool(asked.append(end.cost)))
+    assert len(many) > len(few) and asked and min(asked) == many[0].cost

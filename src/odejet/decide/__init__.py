@@ -1,1 +1,21 @@
 """Decide: how much is tried, and when it is enough."""
+
+from odejet.decide.answer import Answer, Candidates
+from odejet.decide.certificate import Certificate
+from odejet.decide.ladder import search
+from odejet.decide.optima import Provenance
+from odejet.decide.task import LIMITS, Options, Record, Task
+from odejet.decide.verdict import Identifiability
+
+__all__ = [
+    "LIMITS",
+    "Answer",
+    "Candidates",
+    "Certificate",
+    "Identifiability",
+    "Options",
+    "Provenance",
+    "Record",
+    "Task",
+    "search",
+]

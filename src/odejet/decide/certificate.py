@@ -13,18 +13,17 @@ starts ended in w different optima, those not seen yet hold the share w(w+1)/(n(
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 
-from odejet.decide.optima import BLUNT
-from odejet.decide.statistics import FitCheck
+from odejet.decide.optima import Optimum
+from odejet.decide.statistics import WHITE, FitCheck, OutputCheck
 from odejet.problem.coordinates import Coordinates
 from odejet.problem.misfit import Misfit
-from odejet.result import Certificate
-from odejet.search.multistart import SAME, WHITE
-from odejet.search.refine import Ending, Refined
+from odejet.search.multistart import SAME
+from odejet.search.refine import Refined
 
 RIVAL = 10.0
 """Optima whose negative log-likelihoods differ by less cannot be told apart by how well they explain the data."""
@@ -36,12 +35,53 @@ VAGUE = 0.5
 """A standard error of so many logarithmic units reaches beyond where the misfit is a parabola."""
 
 SUSPECT = 1e-2
-"""Residuals with more memory than noise has with this probability want a confirmation."""
+"""Residuals with more autocorrelation than noise has with this probability want a confirmation."""
 
 AGREEING = 2
 
 DENSE = 100
 """Measurements of every output that let a smoother tell noise from signal."""
+
+UNSOUGHT = "no certificate was sought"
+BLUNT = "the residuals are down to the rounding of the largest measurements, but not to that of the small ones"
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """Whether a fit may be trusted to be the best there is, and why."""
+
+    granted: bool = False
+    reasons: tuple[str, ...] = (UNSOUGHT,)
+    outputs: tuple[OutputCheck, ...] = ()  # size and autocorrelation of the residuals
+    agreeing: int = 0  # independent starts that ended at this optimum
+    noise: Mapping[str, float] = field(default_factory=dict)  # the level found, by output
+
+    @property
+    def chi_square(self) -> dict[str, float]:
+        return {check.output: check.chi_square for check in self.outputs}
+
+    @property
+    def chi_square_p(self) -> dict[str, float]:
+        """The probability of residuals so large or larger, by output."""
+        return {check.output: check.size_p for check in self.outputs}
+
+    @property
+    def whiteness_p(self) -> dict[str, float]:
+        """The probability that noise looks as little like noise as the residuals, by output."""
+        return {check.output: check.white_p for check in self.outputs}
+
+    @property
+    def sentence(self) -> str:
+        return f"{'granted' if self.granted else 'not granted'}: {self._why}"
+
+    @property
+    def message(self) -> str:
+        """The same of the fit that has it or not."""
+        return f"{'certified' if self.granted else 'not certified'}: {self._why}"
+
+    @property
+    def _why(self) -> str:
+        return "; ".join(self.reasons) or "no reason given"
 
 
 @dataclass(frozen=True)
@@ -57,25 +97,25 @@ class Evidence:
     roots: int = 1  # of the model's square system
 
 
-def certify(misfit: Misfit, best: Refined, checks: FitCheck, evidence: Evidence) -> Certificate:
+def certify(best: Optimum, evidence: Evidence) -> Certificate:
     """The certificate of the best optimum."""
+    misfit, checks = best.misfit, best.check
     agreeing = sum(other.cost - best.cost <= SAME and other.ending.settled for other in evidence.optima)
     levels = [
         o.level if math.isnan(known) else float(known) for o, known in zip(checks.outputs, misfit.known, strict=True)
     ]
     noise = dict(zip(misfit.outputs, levels, strict=True))
-    exact = best.ending is Ending.EXACT
-    reasons = [] if best.ending.settled else [best.message]
-    if exact:
+    reasons = [] if best.is_settled else [best.refined.message]
+    if best.is_exact:
         reasons += [BLUNT] if evidence.blunt else []
     else:
-        reasons += like_noise(misfit, checks, evidence.smoothed)
-        reasons += _alone(misfit, best, checks, evidence, agreeing)
+        reasons += reasons_against_noise(misfit, checks, evidence.smoothed)
+        reasons += _reasons_against_uniqueness(best, evidence, agreeing)
     granted = not reasons
     if granted:
         reasons = [
             "the residuals are down to rounding"
-            if exact
+            if best.is_exact
             else f"the residuals look like noise and {agreeing} starts agree"
         ]
         if evidence.unknowable:
@@ -83,11 +123,11 @@ def certify(misfit: Misfit, best: Refined, checks: FitCheck, evidence: Evidence)
     return Certificate(granted, tuple(reasons), checks.outputs, agreeing, noise)
 
 
-def _alone(misfit: Misfit, best: Refined, checks: FitCheck, evidence: Evidence, agreeing: int) -> list[str]:
+def _reasons_against_uniqueness(best: Optimum, evidence: Evidence, agreeing: int) -> list[str]:
     """What speaks against there being no better optimum."""
     if agreeing < AGREEING:
         return ["only one start ended at this optimum"]
-    doubt = _doubt(misfit, checks, evidence)
+    doubt = _doubt(best.misfit, best.check, evidence)
     if doubt and not evidence.confirmed:
         return [f"{doubt}, only a search without smoothing can confirm the optimum"]
     starts, valleys = _rivals(best, evidence.optima)
@@ -107,17 +147,17 @@ def _doubt(misfit: Misfit, checks: FitCheck, evidence: Evidence) -> str:
     if evidence.unknowable and evidence.roots > 1:
         return "where the equations have several roots and some values cannot be known"
     if any(output.white_p < SUSPECT / len(checks.outputs) for output in checks.outputs):
-        return "where residuals have a little memory"
+        return "where residuals are a little autocorrelated"
     return ""
 
 
-def _rivals(best: Refined, optima: Sequence[Refined]) -> tuple[int, int]:
+def _rivals(best: Optimum, optima: Sequence[Refined]) -> tuple[int, int]:
     """How many starts ended at optima about as good as the best, and how many different ones these are."""
     costs = np.sort([one.cost for one in optima if one.ending.settled and one.cost - best.cost <= RIVAL])
     return len(costs), 1 + int(np.count_nonzero(np.diff(costs) > SAME))
 
 
-def vague(refined: Refined, frame: Coordinates, unknowable: int = 0) -> bool:
+def is_vague(refined: Refined, frame: Coordinates, unknowable: int = 0) -> bool:
     """Whether some direction is determined to no better than a factor, beside those that no data can determine."""
     jacobian = refined.jacobian * frame.slopes(refined.z)
     if not jacobian.size:
@@ -126,12 +166,12 @@ def vague(refined: Refined, frame: Coordinates, unknowable: int = 0) -> bool:
     return bool(np.any(sizes[: max(len(sizes) - unknowable, 0)] < 1 / VAGUE))
 
 
-def like_noise(misfit: Misfit, checks: FitCheck, smoothed: np.ndarray) -> list[str]:
+def reasons_against_noise(misfit: Misfit, checks: FitCheck, smoothed: np.ndarray) -> list[str]:
     """What speaks against the residuals being noise."""
     reasons = []
     for number, output in enumerate(checks.outputs):
         if output.white_p < WHITE / len(checks.outputs):
-            reasons.append(f"the residuals of {output.output} have memory (p = {output.white_p:.1g})")
+            reasons.append(f"the residuals of {output.output} are autocorrelated (p = {output.white_p:.1g})")
         witness = max(float(smoothed[number]), 4 * float(misfit.floors[number]))
         known = misfit.known[number]
         if not math.isnan(known):

@@ -1,96 +1,112 @@
 """Optima: where refinements ended, which of them is best, and which are as good.
 
 Outputs that span many decades hold more than residuals of one size can tell: values may be wrong though every residual
-is down to the rounding of the largest measurement.  What rounding does to a simulation is relative to the output at the
-time, so such a fit is *sharpened*: refined again with residuals of that size.
+is down to the rounding of the largest measurement.  An optimum that explains each measurement down to its own rounding
+is *sharp*, and goes before all others.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
+from odejet.decide.statistics import FitCheck, check
 from odejet.problem.coordinates import Coordinates
 from odejet.problem.misfit import Misfit
-from odejet.result import Provenance
 from odejet.search.candidates import ALIKE, distance
-from odejet.search.multistart import multistart
-from odejet.search.refine import Ending, Refined, refine
+from odejet.search.multistart import SAME
+from odejet.search.refine import Ending, Refined
 
 EQUAL = 0.05
 """Solutions whose negative log-likelihoods differ by less are as good as each other."""
-
-SHARPENED = 4
-"""Optima from which a sharper one is looked for, before starts are drawn."""
-SHARP_STARTS = 384
-SHARP = 8.0
-"""Relative residuals of so many times the rounding of one operation are those of a whole simulation."""
-
-BLUNT = "the residuals are down to the rounding of the largest measurements, but not to that of the small ones"
-
 
 FLAT = 0.1
 """A move that changes the residuals by less, in units of the noise, goes along a flat valley."""
 
 
 @dataclass(frozen=True)
+class Provenance:
+    """Which way led to the answer."""
+
+    rung: str = ""  # of the ladder of effort
+    estimator: str = ""  # of the derivatives
+    times: tuple[float, ...] = ()  # shooting points
+    start: str = ""  # "algebra", "median" or "multistart"
+
+    @property
+    def sentence(self) -> str:
+        times = ", ".join(f"{t:.4g}" for t in self.times)
+        parts = [self.rung, self.start, self.estimator, f"t = {times}" if times else ""]
+        return ", ".join(part for part in dict.fromkeys(parts) if part) or "not recorded"
+
+
+@dataclass(frozen=True, eq=False)
 class Optimum:
+    """The end of a refinement, and where it came from."""
+
+    misfit: Misfit
     refined: Refined
-    provenance: Provenance
+    provenance: Provenance = Provenance()
+    sharp: bool = False  # whether every measurement is explained down to its own rounding
+
+    @property
+    def cost(self) -> float:
+        return self.refined.cost
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether residuals are down to rounding."""
+        return self.sharp or self.refined.ending is Ending.EXACT
+
+    @property
+    def is_settled(self) -> bool:
+        return self.sharp or self.refined.ending.settled
+
+    @cached_property
+    def check(self) -> FitCheck:
+        """What its residuals say, found once."""
+        return check(self.misfit, self.refined)
 
 
-@dataclass
+@dataclass(frozen=True, eq=False)
 class Optima:
-    """All that refinements found so far; `sharp` goes before everything else."""
+    """All that refinements found so far."""
 
-    found: list[Optimum] = field(default_factory=list)
-    elsewhere: list[Refined] = field(default_factory=list)  # other solutions, wherever they are
+    found: tuple[Optimum, ...] = ()
+    elsewhere: tuple[Refined, ...] = ()  # other solutions, wherever they are; no independent starts led to them
     sharp: Optimum | None = None
-    blunt: bool = False  # whether sharpening failed
 
     def __bool__(self) -> bool:
         return bool(self.found)
 
-    @property
+    @cached_property
     def best(self) -> Optimum | None:
-        finite = [o for o in self.found if math.isfinite(o.refined.cost)]
-        return self.sharp or min(finite, key=lambda o: o.refined.cost, default=None)
+        finite = [optimum for optimum in self.found if math.isfinite(optimum.cost)]
+        return self.sharp or min(finite, key=lambda optimum: optimum.cost, default=None)
 
     @property
-    def refined(self) -> list[Refined]:
-        return [optimum.refined for optimum in self.found]
+    def refined(self) -> tuple[Refined, ...]:
+        return tuple(optimum.refined for optimum in self.found)
 
-    def add(self, refined: Refined, provenance: Provenance) -> None:
-        self.found.append(Optimum(refined, provenance))
+    def adding(self, *optima: Optimum) -> Optima:
+        return replace(self, found=(*self.found, *optima))
 
-    def sharpen(self, misfit: Misfit, frame: Coordinates, time_limit: float) -> None:
-        """Go on to the rounding of every measurement, if residuals of one size are at that of the largest."""
-        best, fine = self.best, misfit.by_rounding()
-        if self.sharp is not None or best is None or fine is None or best.refined.ending is not Ending.EXACT:
-            return
-        order = sorted(self.found, key=lambda o: (o.refined.ending is not Ending.EXACT, o.refined.cost))
-        for optimum in self.found[-1:] if self.blunt else order[:SHARPENED]:
-            one = refine(fine, optimum.refined.z, frame=frame, time_limit=time_limit)
-            if self._keep(misfit, fine, frame, one, optimum.provenance):
-                return
-        if self.blunt:
-            return
-        box = {u.label: (float(a), float(b)) for u, a, b in zip(misfit.unknowns, frame.low, frame.high, strict=True)}
-        for one in multistart(fine, box, starts=SHARP_STARTS, time_limit=time_limit)[:1]:
-            if self._keep(misfit, fine, frame, one, Provenance("multistart", start="multistart")):
-                return
-        self.blunt = True
+    def adding_elsewhere(self, *refined: Refined) -> Optima:
+        return replace(self, elsewhere=(*self.elsewhere, *refined))
 
-    def _keep(self, misfit: Misfit, fine: Misfit, frame: Coordinates, one: Refined, provenance: Provenance) -> bool:
-        """Take a sharp optimum, in the terms of the misfit itself."""
-        if not one.ending.settled or np.any(one.levels > SHARP * fine.floors):
-            return False
-        as_it_is = refine(misfit, one.z, frame=frame, max_evaluations=1)
-        self.sharp = Optimum(replace(as_it_is, ending=Ending.EXACT), provenance)
-        self.blunt = False
-        return True
+    def replacing(self, old: Optimum, new: Optimum) -> Optima:
+        return replace(self, found=(*(optimum for optimum in self.found if optimum is not old), new))
+
+    def at_best(self, rung: str | None = None) -> int:
+        """How many refinements ended at the best optimum: all, or those of one rung."""
+        best = self.best
+        if best is None:
+            return 0
+        own = (one for one in self.found if rung is None or one.provenance.rung == rung)
+        return sum(one.cost - best.cost <= SAME and one.is_settled for one in own)
 
     def others(self, frame: Coordinates, known: int | None) -> list[Refined]:
         """Optima as good as the best but elsewhere, inside the bounds first; as many as are `known` to exist."""
@@ -99,13 +115,18 @@ class Optima:
         if best is None:
             return kept
         for one in [*self.refined, *self.elsewhere]:
-            exact = one.ending is best.refined.ending is Ending.EXACT
-            settled = one.ending.settled or not best.refined.ending.settled
-            equal = exact or (settled and abs(one.cost - best.refined.cost) <= EQUAL)
-            if equal and all(_apart(one, other) for other in (best.refined, *kept)):
+            if _as_good(one, best) and all(_apart(one, other) for other in (best.refined, *kept)):
                 kept.append(one)
         inside = sorted(kept, key=lambda one: bool(np.any(frame.inside(one.z) != one.z)))
         return inside[: known - 1] if known is not None else inside
+
+
+def _as_good(one: Refined, best: Optimum) -> bool:
+    if one.ending is Ending.EXACT and best.is_exact:
+        return True
+    # What was only evaluated has the optimum's own trajectory, or it would have been refined.
+    settled = one.ending.settled or one.ending is Ending.EVALUATED or not best.is_settled
+    return settled and abs(one.cost - best.cost) <= EQUAL
 
 
 def _apart(one: Refined, other: Refined) -> bool:

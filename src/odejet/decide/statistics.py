@@ -1,7 +1,7 @@
 """Statistics: whether the residuals of a fit look like noise, and what a fit is worth beside another.
 
-A fit that is right leaves residuals of the size of the noise and without memory.  Fitting itself takes degrees of
-freedom away, unevenly among the outputs, and makes residuals slightly anticorrelated; both are accounted for by the
+A fit that is right leaves residuals of the size of the noise and without autocorrelation.  Fitting itself takes degrees
+of freedom away, unevenly among the outputs, and makes residuals slightly anticorrelated; both are accounted for by the
 leverages of the Jacobian (Durbin and Watson 1950 for the moments of quadratic forms of residuals).
 """
 
@@ -16,9 +16,12 @@ from odejet.problem.misfit import Misfit
 from odejet.search.refine import Refined
 
 LAGS = 8
-"""Lags of the test for memory: errors of a model stretch over many measurements."""
+"""Lags of the test for autocorrelation: errors of a model stretch over many measurements."""
 
 _WEIGHTS = 0.5 * (1 - np.arange(LAGS) / LAGS)
+
+WHITE = 1e-4
+"""Residuals with more autocorrelation than noise has with this probability are those of a wrong model or optimum."""
 
 _RANK = 1e-12  # singular values of the scaled Jacobian below this fraction of the largest fit nothing
 
@@ -29,18 +32,18 @@ class OutputCheck:
 
     output: str
     points: int
-    freedom: float  # points less what the fit took of them
+    degrees_of_freedom: float  # points less what the fit took of them
     level: float  # the noise level, corrected for the degrees of freedom
     chi_square: float  # of the residuals in units of the reference level
     size_p: float  # the probability of residuals so large or larger, if the reference level is right
-    memory_z: float  # the standardised sum of positive lag products; large where neighbours are alike
-    memory_p: float  # the probability of so much memory or more in noise
+    autocorrelation_z: float  # the standardised sum of positive lag products; large where neighbours are alike
+    autocorrelation_p: float  # the probability of so much autocorrelation or more in noise
     runs_p: float  # the probability of so few changes of sign or fewer
 
     @property
     def white_p(self) -> float:
         """The probability that noise looks as little like noise as this, by either test."""
-        return min(1.0, 2 * min(self.memory_p, self.runs_p))
+        return min(1.0, 2 * min(self.autocorrelation_p, self.runs_p))
 
 
 @dataclass(frozen=True)
@@ -57,8 +60,8 @@ class FitCheck:
         return sum(check.chi_square for check in self.outputs)
 
     @property
-    def freedom(self) -> float:
-        return sum(check.freedom for check in self.outputs)
+    def degrees_of_freedom(self) -> float:
+        return sum(check.degrees_of_freedom for check in self.outputs)
 
 
 def check(misfit: Misfit, refined: Refined, reference: np.ndarray | None = None) -> FitCheck:
@@ -79,7 +82,7 @@ def check(misfit: Misfit, refined: Refined, reference: np.ndarray | None = None)
         unit = level if math.isnan(known) else float(known)
         chi_square = squares / unit**2
         courses = _ordered(misfit, rows)
-        memory = _memory(residuals / level, basis[rows], courses)
+        autocorrelation = _autocorrelation(residuals / level, basis[rows], courses)
         checks.append(
             OutputCheck(
                 name,
@@ -88,8 +91,8 @@ def check(misfit: Misfit, refined: Refined, reference: np.ndarray | None = None)
                 level,
                 chi_square,
                 chi_square_tail(chi_square, freedom),
-                memory,
-                _memory_tail(memory, [len(course) for course in courses]),
+                autocorrelation,
+                _autocorrelation_tail(autocorrelation, [len(course) for course in courses]),
                 _runs_tail(residuals, courses),
             )
         )
@@ -98,6 +101,12 @@ def check(misfit: Misfit, refined: Refined, reference: np.ndarray | None = None)
         variance = max(2 * cost / misfit.points, float(misfit.floors.max()) ** 2)
         free, cost = free + 1, 0.5 * misfit.points * math.log(2 * math.pi * variance) + cost / variance
     return FitCheck(tuple(checks), basis.shape[1], 2 * free + 2 * cost, free * math.log(misfit.points) + 2 * cost)
+
+
+def is_plausible(misfit: Misfit, refined: Refined) -> bool:
+    """Whether what is left may be noise: several starts may agree on a wrong optimum."""
+    outputs = check(misfit, refined).outputs
+    return min(output.white_p for output in outputs) > WHITE / len(outputs)
 
 
 def _basis(misfit: Misfit, refined: Refined) -> np.ndarray:
@@ -118,7 +127,7 @@ def _ordered(misfit: Misfit, rows: slice) -> list[np.ndarray]:
     return [part for part in np.split(np.arange(len(times)), ends) if len(part) > 1]
 
 
-def _memory(residuals: np.ndarray, basis: np.ndarray, courses: list[np.ndarray]) -> float:
+def _autocorrelation(residuals: np.ndarray, basis: np.ndarray, courses: list[np.ndarray]) -> float:
     """The weighted sum of products of neighbours, standardised by its mean and variance in a fit of pure noise.
 
     The sum is e'Ae with a banded A of triangular weights; with M = I - QQ' its mean is tr(MA) and its variance
@@ -143,7 +152,7 @@ def _memory(residuals: np.ndarray, basis: np.ndarray, courses: list[np.ndarray])
     return (float(residuals @ neighbours) - mean) / math.sqrt(variance) if variance > 1e-12 else 0.0
 
 
-def _memory_tail(z: float, lengths: list[int]) -> float:
+def _autocorrelation_tail(z: float, lengths: list[int]) -> float:
     """The tail of a standardised e'Ae, which is skewed: that of the gamma law with its third cumulant 8 tr(A^3).
 
     The trace counts the ways of three lags that lead back to the start: two that add up to the third.

@@ -35,6 +35,9 @@ MAX_BYTES = 2_000_000_000
 
 T = TypeVar("T")
 
+_RENAMED = {"freedom": "degrees_of_freedom", "memory_z": "autocorrelation_z", "memory_p": "autocorrelation_p"}
+"""Names of older files."""
+
 
 def write(fit: Fit, path: str | os.PathLike[str]) -> None:
     """Write a fit, whole or not at all."""
@@ -393,8 +396,10 @@ def _certificate(told: Mapping[str, Any]) -> Certificate:
 
 
 def _output_check(told: Mapping[str, Any]) -> OutputCheck:
-    numbers = {name: _real(told[name], math.inf) for name in ("freedom", "level", "chi_square")}
-    numbers |= {name: _real(told[name], math.nan) for name in ("size_p", "memory_z", "memory_p", "runs_p")}
+    told = {_RENAMED.get(name, name): value for name, value in told.items()}
+    numbers = {name: _real(told[name], math.inf) for name in ("degrees_of_freedom", "level", "chi_square")}
+    probabilities = ("size_p", "autocorrelation_z", "autocorrelation_p", "runs_p")
+    numbers |= {name: _real(told[name], math.nan) for name in probabilities}
     return OutputCheck(output=_text(told["output"]), points=_count(told["points"]), **numbers)
 
 

@@ -301,15 +301,22 @@ def _certificate(fit: Fit) -> str:
             _name(check.output),
             str(check.points),
             f"{check.level:.3g}",
-            f"{check.chi_square:.4g} / {check.freedom:.4g}",
+            f"{check.chi_square:.4g} / {check.degrees_of_freedom:.4g}",
             _probability(math.nan if text.from_residuals(check) else check.size_p),
             _probability(check.white_p),
         ]
         for check in certificate.outputs
     ]
-    heads = ["output", "points", "noise level", "chi-square / freedom", "P of this size", "P of this memory"]
+    heads = [
+        "output",
+        "points",
+        "noise level",
+        "chi-square / degrees of freedom",
+        "P of this size",
+        "P of this autocorrelation",
+    ]
     told = (
-        '<p class="soft">Residuals of a fit that is right are as large as the noise and have no memory: both '
+        '<p class="soft">Residuals of a fit that is right are as large as the noise and not autocorrelated: both '
         "probabilities are then rarely below 0.01. Where only the residuals tell the noise, their size proves "
         "nothing (–).</p>"
     )

@@ -139,7 +139,7 @@ def notes(fit: Fit) -> dict[str, str]:
 
 def from_residuals(check: OutputCheck) -> bool:
     """Whether the noise was taken from the residuals themselves, so that their size says nothing."""
-    return math.isclose(check.chi_square, check.freedom, rel_tol=1e-9)
+    return math.isclose(check.chi_square, check.degrees_of_freedom, rel_tol=1e-9)
 
 
 def noise(fit: Fit, most: int = 8) -> str:

@@ -1,15 +1,7 @@
 """Result: the answer of a fit."""
 
-from odejet.result.result import (
-    LEVEL,
-    Candidates,
-    Certificate,
-    Comparison,
-    Fit,
-    Identifiability,
-    Provenance,
-    Solution,
-)
+from odejet.decide import Candidates, Certificate, Provenance
+from odejet.result.result import LEVEL, Comparison, Fit, Identifiability, Solution
 
 __all__ = [
     "LEVEL",

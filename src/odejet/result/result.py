@@ -15,8 +15,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from odejet.data.data import Data, Experiment
-from odejet.decide.statistics import FitCheck, OutputCheck, check
+from odejet.data import Experiment
+from odejet.data.data import Data
+from odejet.decide import Candidates, Certificate, Identifiability, Provenance
+from odejet.decide.statistics import FitCheck, check
 from odejet.errors import ModelError
 from odejet.io import files
 from odejet.model import Model
@@ -32,7 +34,6 @@ if TYPE_CHECKING:
     import matplotlib.figure
     import pandas
 
-    from odejet.identify import Verdict
     from odejet.smooth import Smoothed
     from odejet.uncertainty.budget import Budget
     from odejet.uncertainty.likelihood import Likelihood
@@ -41,87 +42,6 @@ if TYPE_CHECKING:
 
 LEVEL = 0.95
 """The probability of the intervals that tables show."""
-
-UNSOUGHT = "no certificate was sought"
-
-
-@dataclass(frozen=True)
-class Certificate:
-    """Whether a fit may be trusted to be the best there is, and why."""
-
-    granted: bool = False
-    reasons: tuple[str, ...] = (UNSOUGHT,)
-    outputs: tuple[OutputCheck, ...] = ()  # size and memory of the residuals
-    agreeing: int = 0  # independent starts that ended at this optimum
-    noise: Mapping[str, float] = field(default_factory=dict)  # the level found, by output
-
-    @property
-    def chi_square(self) -> dict[str, float]:
-        return {check.output: check.chi_square for check in self.outputs}
-
-    @property
-    def chi_square_p(self) -> dict[str, float]:
-        """The probability of residuals so large or larger, by output."""
-        return {check.output: check.size_p for check in self.outputs}
-
-    @property
-    def whiteness_p(self) -> dict[str, float]:
-        """The probability that noise looks as little like noise as the residuals, by output."""
-        return {check.output: check.white_p for check in self.outputs}
-
-    @property
-    def sentence(self) -> str:
-        return f"{'granted' if self.granted else 'not granted'}: {self._why}"
-
-    @property
-    def message(self) -> str:
-        """The same of the fit that has it or not."""
-        return f"{'certified' if self.granted else 'not certified'}: {self._why}"
-
-    @property
-    def _why(self) -> str:
-        return "; ".join(self.reasons) or "no reason given"
-
-
-@dataclass(frozen=True)
-class Provenance:
-    """Which way led to the answer."""
-
-    rung: str = ""  # of the ladder of effort
-    estimator: str = ""  # of the derivatives
-    times: tuple[float, ...] = ()  # shooting points
-    start: str = ""  # "algebra", "median" or "multistart"
-
-    @property
-    def sentence(self) -> str:
-        times = ", ".join(f"{t:.4g}" for t in self.times)
-        parts = [self.rung, self.start, self.estimator, f"t = {times}" if times else ""]
-        return ", ".join(part for part in dict.fromkeys(parts) if part) or "not recorded"
-
-
-@dataclass(frozen=True)
-class Identifiability:
-    """What the verdict on the model says of each unknown, by name (initial states by their state's)."""
-
-    kinds: Mapping[str, str]
-    combinations: tuple[str, ...] = ()
-    fix: tuple[str, ...] = ()
-    solutions: int | None = None
-    message: str = ""
-
-    @classmethod
-    def of(cls, verdict: Verdict) -> Identifiability:
-        kinds = {name: quantity.kind for name, quantity in verdict.items() if quantity.role != "function"}
-        return cls(kinds, verdict.combinations, verdict.fix, verdict.solutions, verdict.message)
-
-
-@dataclass(frozen=True, eq=False)
-class Candidates:
-    """The cloud of candidates: one row of unknowns each, with its misfit and who proposed it."""
-
-    values: np.ndarray
-    costs: np.ndarray
-    sources: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -181,8 +101,8 @@ class Fit:
     success: bool
     message: str
     solutions: tuple[Solution, ...]
-    certificate: Certificate = Certificate()
-    provenance: Provenance = Provenance()
+    certificate: Certificate = field(default_factory=Certificate)
+    provenance: Provenance = field(default_factory=Provenance)
     census: Mapping[str, Mapping[str, int]] = field(default_factory=dict)  # stage -> what became of it -> count
     stages: Mapping[str, float] = field(default_factory=dict)  # stage -> seconds
     seconds: float = 0.0
@@ -200,7 +120,7 @@ class Fit:
         *,
         checks: FitCheck | None = None,
         others: Sequence[Refined] = (),
-        verdict: Verdict | Identifiability | None = None,
+        verdict: Identifiability | None = None,
         success: bool | None = None,
         message: str | None = None,
         seconds: float | None = None,
@@ -223,8 +143,6 @@ class Fit:
         told.setdefault("certificate", Certificate(outputs=checks.outputs, noise=noise))
         if stages is None:
             stages = {"refine": refined.seconds}
-        if verdict is not None and not isinstance(verdict, Identifiability):
-            verdict = Identifiability.of(verdict)
         uncertainty = fisher(misfit, refined, checks)
         experiments = problem.experiments
         return cls(
@@ -425,7 +343,7 @@ class Fit:
     def kind(self, name: str) -> str:
         """The verdict on an unknown: global, local, none or undecided; empty if none was asked for."""
         unknown = self.unknowns[find(self.labels, name)]
-        return "" if self.verdict is None else self.verdict.kinds.get(unknown.name, "")
+        return "" if self.verdict is None else self.verdict.kinds.get(unknown.label, "")
 
     # --- how well it fits ---
 
@@ -436,7 +354,7 @@ class Fit:
 
     @property
     def degrees_of_freedom(self) -> float:
-        return sum(check.freedom for check in self.certificate.outputs)
+        return sum(check.degrees_of_freedom for check in self.certificate.outputs)
 
     @property
     def points(self) -> int:

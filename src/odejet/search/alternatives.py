@@ -58,6 +58,10 @@ def alternatives(
     outside = [c for c in found if np.any(frame.inside(c.z) != c.z)]
     parts = []
     for part in (inside, outside):
-        ranked = candidates.ranked(part, problem.misfit, frame, levels, Census())
-        parts.append([c.z for c in ranked if distance(c.z, z) > ALIKE])
+        # The ranking may hold a root twice, from two times; which of the equally good ones, rounding decides.
+        others = [z]
+        for candidate in candidates.ranked(part, problem.misfit, frame, levels, Census()):
+            if all(distance(candidate.z, other) > ALIKE for other in others):
+                others.append(candidate.z)
+        parts.append(others[1:])
     return Alternatives(*parts)

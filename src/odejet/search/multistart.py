@@ -10,12 +10,11 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from odejet.decide.statistics import check
 from odejet.jets.compilation import now
 from odejet.problem import coordinates
 from odejet.problem.coordinates import Bounds, Coordinates
@@ -36,9 +35,6 @@ POINTS = 30
 
 SAME = 1e-3
 """Optima whose negative log-likelihoods differ by less are one."""
-
-WHITE = 1e-4
-"""Residuals with more memory than noise has with this probability are those of a wrong model or a wrong optimum."""
 
 CONFIRMING = 2
 """Starts of a search that must lead to an optimum which another search has found."""
@@ -74,19 +70,20 @@ def multistart(
     agree: int = 3,
     candidates: Sequence[np.ndarray] = (),
     before: Sequence[Refined] = (),
+    plausible: Callable[[Refined], bool] = lambda _: True,
 ) -> list[Refined]:
     """The optima that were found, best first; the same for the same seed, as far as time allows.
 
     The search ends when an optimum's cost is at most `goal` or its residuals are down to rounding, when the best one
-    was reached from `agree` starts and its residuals have no memory, when `starts` are used up or when the time is
-    over.  `scale` is the size of each unknown, known or guessed: where there are no bounds starts lie around it.
-    `levels` are noise levels to begin the refinements with; `candidates` are starts that go before those drawn;
-    `before` are optima of other searches, which count towards `agree` once two starts of this one lead there too.
+    was reached from `agree` starts and is `plausible`, when `starts` are used up or when the time is over.  `scale` is
+    the size of each unknown, known or guessed: where there are no bounds starts lie around it.  `levels` are noise
+    levels to begin the refinements with; `candidates` are starts that go before those drawn; `before` are optima of
+    other searches, which count towards `agree` once two starts of this one lead there too.
     """
     deadline = now() + time_limit
     sizes = np.ones(len(misfit.unknowns)) if scale is None else np.asarray(scale, dtype=float)
     frame = coordinates.choose(misfit.unknowns, sizes, bounds, positive, misfit.model.bounds)
-    search = _Search(misfit, frame, levels, deadline, before)
+    search = _Search(misfit, frame, levels, deadline, before, plausible)
     given = [frame.inside(np.array(candidates, dtype=float))] if len(candidates) else []
     for batch in itertools.chain(given, _batches(frame, sizes, starts, np.random.default_rng(seed))):
         for followed in search.best(batch):
@@ -106,9 +103,10 @@ class _Search:
         levels: np.ndarray | None,
         deadline: float,
         before: Sequence[Refined],
+        plausible: Callable[[Refined], bool],
     ) -> None:
         self.misfit, self.frame, self.levels, self.deadline = misfit, frame, levels, deadline
-        self.before = before
+        self.before, self.plausible = before, plausible
         self.parts = [misfit.window(horizon, POINTS, misfit.scales, ROUGH) for horizon in HORIZONS]
         self.early = self.parts[1].window(1.0, effort=GLANCE)
         self.found: list[Refined] = []
@@ -128,11 +126,6 @@ class _Search:
         )
         better = any(other.cost < best.cost - SAME for other in self.before)
         return own >= min(CONFIRMING, agree) and own + others >= agree and not better and self.plausible(best)
-
-    def plausible(self, refined: Refined) -> bool:
-        """Whether what is left may be noise: several starts may agree on a wrong optimum."""
-        checks = check(self.misfit, refined).outputs
-        return min(output.white_p for output in checks) > WHITE / len(checks)
 
     def best(self, batch: np.ndarray) -> Iterator[_Followed]:
         """The most promising starts of a batch, followed; those that end close to the data first."""

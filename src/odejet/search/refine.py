@@ -55,6 +55,7 @@ class Ending(Enum):
     STALLED = "no step decreases the misfit, though the linear model predicts it"
     TIME_LIMIT = "the time limit was reached before the optimum"
     EVALUATION_LIMIT = "the limit of evaluations was reached before the optimum"
+    EVALUATED = "the values were taken as they are, without refinement"
     NO_START = "the model cannot be simulated from the start"
 
     @property
@@ -111,6 +112,15 @@ def refine(
     return descent.result(ending, now() - begin)
 
 
+def evaluated(misfit: Misfit, z: np.ndarray, frame: Coordinates) -> Refined:
+    """The misfit at z itself, moved into the box: no optimum, unless its residuals are down to rounding."""
+    begin = now()
+    descent = _Descent(misfit, frame, misfit.scales, math.inf, 1, PRECISION)
+    with np.errstate(over="ignore", invalid="ignore"):
+        ending = descent.look(np.asarray(z, dtype=float))
+    return descent.result(ending, now() - begin)
+
+
 class _Descent:
     """A point on its way down, with all that is known of the misfit there."""
 
@@ -155,6 +165,16 @@ class _Descent:
         while (ending := self.advance()) is None:
             pass
         return ending
+
+    def look(self, start: np.ndarray) -> Ending:
+        """Stay at the start."""
+        self.theta = np.clip(self.frame.to(self.frame.inside(start)), self.low, self.high)
+        found = self.evaluate(self.theta)
+        if not found.complete:
+            self.failure = found
+            return Ending.NO_START
+        self.here = found
+        return Ending.EXACT if self.is_exact() else Ending.EVALUATED
 
     def approach(self, reached: float) -> Ending:
         """Fit what can be simulated first: its optimum mostly reaches farther."""
@@ -290,11 +310,15 @@ class _Descent:
         return Ending.EVALUATION_LIMIT if self.used >= self.limit else None
 
     def end(self, stalled: bool = False) -> Ending:
-        assert self.here is not None and self.here.residuals is not None
-        rms = np.sqrt(self.misfit.squares(self.here.residuals) / np.maximum(self.misfit.counts, 1))
-        if np.all(rms <= self.misfit.floors):
+        if self.is_exact():
             return Ending.EXACT
         return Ending.STALLED if stalled else Ending.CONVERGED
+
+    def is_exact(self) -> bool:
+        """Whether the residuals of every output are down to rounding."""
+        assert self.here is not None and self.here.residuals is not None
+        rms = np.sqrt(self.misfit.squares(self.here.residuals) / np.maximum(self.misfit.counts, 1))
+        return bool(np.all(rms <= self.misfit.floors))
 
     # --- the point ---
 

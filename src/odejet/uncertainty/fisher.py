@@ -172,7 +172,7 @@ def information(misfit: Misfit, refined: Refined, check: FitCheck, free: np.ndar
     """What the data say around an optimum, its residuals judged by `check`; all but the `free` unknowns are known."""
     inflation = noise_inflation(misfit, refined, check)
     estimated = misfit.estimated if misfit.weighted else np.ones(len(misfit.outputs), dtype=bool)
-    freedoms = np.array([max(output.freedom, 1.0) for output in check.outputs])
+    freedoms = np.array([max(output.degrees_of_freedom, 1.0) for output in check.outputs])
     # An output without degrees of freedom of its own takes its noise from all, and their degrees of freedom with it.
     freedoms = np.where(_on_their_own(misfit, check), freedoms, float(freedoms[estimated].sum()))
     freedoms = np.where(estimated, freedoms, math.inf)
@@ -213,7 +213,7 @@ def noise_inflation(misfit: Misfit, refined: Refined, check: FitCheck) -> np.nda
     One where the noise is known; elsewhere what was found, freed of what fitting took away.  An output without degrees
     of freedom of its own borrows that correction from all of them.
     """
-    counts, freedoms = misfit.counts, np.array([output.freedom for output in check.outputs])
+    counts, freedoms = misfit.counts, np.array([output.degrees_of_freedom for output in check.outputs])
     if not misfit.weighted:
         own = np.array([output.level for output in check.outputs]) / refined.levels
         return np.where(
@@ -229,7 +229,7 @@ def noise_inflation(misfit: Misfit, refined: Refined, check: FitCheck) -> np.nda
 
 def _on_their_own(misfit: Misfit, check: FitCheck) -> np.ndarray:
     """Which outputs have residuals that tell their own noise."""
-    return ~misfit.borrowing & np.array([output.freedom >= 1.0 for output in check.outputs])
+    return ~misfit.borrowing & np.array([output.degrees_of_freedom >= 1.0 for output in check.outputs])
 
 
 def covariance(jacobian: np.ndarray, sds: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

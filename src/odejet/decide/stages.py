@@ -1,0 +1,289 @@
+"""Stages: the steps of a search.  Each takes a state and returns the next; long ones yield every state on the way, so
+that an interruption loses little."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Generator
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+
+from odejet.algebra.library import library
+from odejet.data.series import MIN_TIMES
+from odejet.decide.optima import Optimum, Provenance
+from odejet.decide.state import BOX, State
+from odejet.decide.statistics import is_plausible
+from odejet.decide.verdict import Identifiability
+from odejet.problem import coordinates, joint
+from odejet.problem.coordinates import Coordinates
+from odejet.problem.misfit import Misfit
+from odejet.search import candidates
+from odejet.search.alternatives import Alternatives, alternatives
+from odejet.search.candidates import Candidate
+from odejet.search.multistart import SAME, multistart
+from odejet.search.proposals import MANY_ROOTS, Proposer, Rung, combined, libraries
+from odejet.search.refine import MAX_EVALUATIONS, Ending, Refined, evaluated, refine
+from odejet.smooth import fit_output
+
+STARTS = {"auto": 384, "full": 4096}
+"""Starts in the box."""
+AGREE = 8
+"""Starts in the box that must agree: a broad basin of a poor fit is found by several before a narrow good one."""
+FIRST_EVALUATIONS, BEHIND = 150, 10.0
+"""A refinement that is behind the best by so much after so many evaluations is given up."""
+TYPICAL = 5
+"""Candidates whose medians are the scale of the unknowns, where nothing else tells it."""
+ALTERNATIVES, SPARE = 4, 3
+"""Other roots that are refined in search of a better optimum, and for each solution that is still to be found."""
+SHARPENED, SHARP_STARTS = 4, 384
+"""Optima from which a sharp one is looked for, and starts that are drawn if none leads there."""
+SHARP = 8.0
+"""Relative residuals of so many times the rounding of one operation are those of a whole simulation."""
+
+Steps = Generator[State, None, State]
+"""States on the way, and the last of them."""
+
+
+# --- from smoothed data ---
+
+
+def identify(state: State) -> State:
+    """What can be known at all, from all experiments together."""
+    problem = state.task.problem
+    with state.task.record.stage("identify"):
+        together = joint(problem)
+        verdict = Identifiability.of(library(together.model).verdict, together.names)
+        return replace(state, libraries=libraries(problem), verdict=verdict)
+
+
+def smooth(state: State) -> State:
+    """All outputs of all experiments, and the noise levels that this suggests."""
+    misfit, smoothed = state.task.misfit, {}
+    with state.task.record.stage("smooth"):
+        for experiment in state.task.problem.experiments:
+            for name, series in experiment.outputs.items():
+                if series.distinct >= MIN_TIMES:
+                    smoothed[experiment.name, name] = fit_output(series.times, series.values, series.sds)
+    found = []
+    for number, name in enumerate(misfit.outputs):
+        sds = [one.noise for (_, output), one in smoothed.items() if output == name]
+        shape = float(np.median(misfit.shapes[misfit.groups[number]]))
+        found.append(math.sqrt(np.mean(np.square(sds))) / shape if sds else misfit.scales[number])
+    levels = np.where(misfit.estimated, np.maximum(found, misfit.floors), misfit.known)
+    return replace(state, smoothed=smoothed, levels=levels)
+
+
+def shoot(state: State, rung: Rung) -> Steps:
+    """Candidates of the algebra at the shooting times of a rung, and refinements of the best."""
+    task, record = state.task, state.task.record
+    with record.stage("algebra"):
+        asked = state.libraries, state.smoothed, task.options.estimators, task.options.seed
+        proposer = Proposer(task.problem, *asked, record.census)
+        found = [proposer.propose(number, rung) for number in range(len(task.problem.experiments))]
+    with record.stage("rank"):
+        everything = combined(task.problem, found, state.levels)
+        inside, outside = candidates.within(everything, state.frame, record.census)
+        ranked = partial(
+            candidates.ranked, misfit=task.misfit, frame=state.frame, levels=state.levels, census=record.census
+        )
+        cloud = ranked([*state.cloud, *inside])
+        if len(cloud) < rung.refinements:
+            # Noise may have moved every root out of the box; from its border the way back is short.
+            cloud += ranked(outside)
+        frame = state.frame
+        if cloud and not task.problem.is_bounded:
+            frame = task.problem.frame(np.median([np.abs(c.z) for c in cloud[:TYPICAL]], axis=0))
+        state = replace(state, cloud=tuple(cloud), frame=frame)
+    yield state
+    with record.stage("refine"):
+        return (yield from refine_best(state, rung))
+
+
+def refine_best(state: State, rung: Rung) -> Steps:
+    """Refine ranked candidates until no more are needed."""
+    task = state.task
+    if not task.options.refine:
+        for candidate in state.cloud[:1]:
+            as_it_is = evaluated(task.misfit, candidate.z, state.frame)
+            yield (state := state.adding(as_it_is, _provenance(candidate, rung.name)))
+        return state
+    new = [c for c in candidates.originals(state.cloud) if not any(np.array_equal(c.z, z) for z in state.tried)]
+    for candidate in new[: rung.refinements]:
+        if not task.left:
+            break
+        yield (state := sharpen(refined(state, candidate.z, _provenance(candidate, rung.name))))
+        if state.is_enough:
+            break
+    return state
+
+
+def refined(state: State, z: np.ndarray, provenance: Provenance) -> State:
+    """With the optimum to which a start leads; one far behind the best after a while is not followed to the end."""
+    task = state.task
+    goal = math.inf if state.best is None else state.best.cost + BEHIND
+    further = partial(refine, task.misfit, levels=state.levels, frame=state.frame)
+    found = further(z, time_limit=task.left, max_evaluations=FIRST_EVALUATIONS)
+    if found.ending is Ending.EVALUATION_LIMIT and found.cost <= goal:
+        found = further(found.z, time_limit=task.left, max_evaluations=MAX_EVALUATIONS - FIRST_EVALUATIONS)
+    task.record.census.add("refinements", found.ending.name.lower().replace("_", " "))
+    return replace(state.adding(found, provenance), tried=(*state.tried, z))
+
+
+def settle(state: State) -> State:
+    """Follow the best to its end, if it was only given up."""
+    best, task = state.best, state.task
+    if best is None or best.refined.ending is not Ending.EVALUATION_LIMIT:
+        return state
+    with task.record.stage("refine"):
+        found = refine(task.misfit, best.refined.z, frame=state.frame, time_limit=task.left)
+    return replace(state, optima=state.optima.replacing(best, replace(best, refined=found)))
+
+
+# --- other roots ---
+
+
+def challenge(state: State) -> Steps:
+    """Try the other roots at the derivatives of an optimum that explains the data.
+
+    Noise may favour another root than the one that all starts have come from.
+    """
+    best = state.best
+    if best is None or best is state.challenged or not state.explains_data:
+        return state
+    with state.task.record.stage("alternatives"):
+        for start in other_roots(state, MANY_ROOTS).inside[:ALTERNATIVES]:
+            if (image := image_of(best, start, state.frame)) is not None:
+                state = replace(state, optima=state.optima.adding_elsewhere(image))
+            elif state.task.left:
+                state = refined(state, start, Provenance("other roots", start="algebra"))
+            yield state
+    return replace(state, challenged=state.best)
+
+
+def find_others(state: State) -> Steps:
+    """The other solutions of a model that has several, wherever they are, also outside the bounds."""
+    best, task = state.best, state.task
+    if best is None or state.counted < 2:
+        return state
+    with task.record.stage("alternatives"):
+        found = other_roots(state)
+        free = coordinates.choose(task.misfit.unknowns, best.refined.z, None, task.problem.positive)
+        for starts, frame in ((found.inside, state.frame), (found.outside, free)):
+            for start in starts[: SPARE * (state.counted - 1)]:
+                if len(state.optima.others(state.frame, None)) >= state.counted - 1 or not task.left:
+                    return state
+                one = image_of(best, start, frame)
+                if one is None:
+                    one = refine(task.misfit, start, levels=state.levels, time_limit=task.left, frame=frame)
+                if frame is state.frame and one.cost < best.cost - SAME:
+                    state = state.adding(one, Provenance("other roots", start="algebra"))
+                else:  # not an independent start, so no witness of the optimum
+                    state = replace(state, optima=state.optima.adding_elsewhere(one))
+                yield state
+    return state
+
+
+def other_roots(state: State, most: int | None = None) -> Alternatives:
+    """Other roots at the best optimum's own derivatives, unless the system has more than `most`."""
+    task, best = state.task, state.best
+    if best is None or not state.libraries or len(task.problem.experiments) > 1:
+        return Alternatives([], [])
+    fibre, z = state.libraries[0].fibre(1), best.refined.z
+    if fibre is None or len(fibre) < 2 or (most is not None and len(fibre) > most):
+        return Alternatives([], [])
+    return alternatives(task.problem, fibre, z, state.frame, state.levels, task.options.seed)
+
+
+def image_of(best: Optimum, z: np.ndarray, frame: Coordinates) -> Refined | None:
+    """A point with the optimum's own trajectory, which is no witness of it; None if it has another."""
+    as_it_is = evaluated(best.misfit, z, frame)
+    return as_it_is if abs(as_it_is.cost - best.cost) <= SAME else None
+
+
+# --- without smoothed data ---
+
+
+def search_box(state: State) -> Steps:
+    """Starts in the whole box, or around the scale of what was found."""
+    task, count = state.task, len(state.optima.found)
+    with task.record.stage(BOX):
+        for scale in _scales(state):
+            state = starts_around(state, scale)
+            yield state
+            # What the data leave vague may have any scale, which confirms nothing.
+            if state.is_exact or not task.left or (state.explains_data and not state.is_vague):
+                break
+        task.record.census.add("refinements", "of multistart", len(state.optima.found) - count)
+        return replace(sharpen(state), rounds=state.rounds + 1)
+
+
+def _scales(state: State) -> list[np.ndarray | None]:
+    """Around what to search, where bounds do not say it: what was found, unless that explains nothing; and one."""
+    best, problem = state.best, state.task.problem
+    if problem.given_bounds is not None or problem.model.bounds or best is None:
+        return [None]
+    return [np.abs(best.refined.z), None]
+
+
+def starts_around(state: State, scale: np.ndarray | None) -> State:
+    """With the optima to which starts in the box, or around a scale, lead."""
+    task = state.task
+    # Smoothing is not to be trusted here: neither its noise nor, within bounds, the scale of what came of it.
+    found = multistart(
+        task.misfit,
+        task.problem.given_bounds,
+        task.problem.positive,
+        scale,
+        seed=task.options.seed,
+        starts=STARTS[task.options.effort],
+        time_limit=task.left,
+        agree=AGREE,
+        before=state.optima.refined,
+        plausible=partial(is_plausible, task.misfit),
+    )
+    for one in found:
+        state = state.adding(one, Provenance(BOX, start="multistart"))
+    return state
+
+
+# --- down to the rounding of every measurement ---
+
+
+def sharpen(state: State) -> State:
+    """Go on to the rounding of every measurement, if residuals of one size are at that of the largest.
+
+    What rounding does to a simulation is relative to the output at the time, so residuals of that size are refined.
+    """
+    task, optima = state.task, state.optima
+    if optima.sharp is not None or not state.is_exact or (fine := task.misfit.by_rounding()) is None:
+        return state
+    order = sorted(optima.found, key=lambda optimum: (not optimum.is_exact, optimum.cost))
+    for optimum in optima.found[-1:] if state.blunt else order[:SHARPENED]:
+        one = refine(fine, optimum.refined.z, frame=state.frame, time_limit=task.left)
+        if _is_sharp(fine, one):
+            return _with_sharp(state, one, optimum.provenance)
+    if state.blunt:
+        return state
+    low, high = state.frame.low.tolist(), state.frame.high.tolist()
+    box = {u.label: (a, b) for u, a, b in zip(fine.unknowns, low, high, strict=True)}
+    drawn = multistart(fine, box, starts=SHARP_STARTS, time_limit=task.left, plausible=partial(is_plausible, fine))
+    if drawn and _is_sharp(fine, drawn[0]):
+        return _with_sharp(state, drawn[0], Provenance(BOX, start="multistart"))
+    return replace(state, blunt=True)
+
+
+def _is_sharp(fine: Misfit, one: Refined) -> bool:
+    return one.ending.settled and not np.any(one.levels > SHARP * fine.floors)
+
+
+def _with_sharp(state: State, one: Refined, provenance: Provenance) -> State:
+    """With a sharp optimum, in the terms of the misfit itself."""
+    misfit = state.task.misfit
+    sharp = Optimum(misfit, evaluated(misfit, one.z, state.frame), provenance, sharp=True)
+    return replace(state, optima=replace(state.optima, sharp=sharp), blunt=False)
+
+
+def _provenance(candidate: Candidate, rung: str) -> Provenance:
+    return Provenance(rung, candidate.shot.estimator, candidate.shot.times, candidate.start)

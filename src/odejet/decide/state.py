@@ -1,0 +1,118 @@
+"""State: what a search knows so far, and what follows from it.
+
+A state does not change: stages take one and return the next.  Its questions only compute.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+import numpy as np
+
+from odejet.algebra.library import Library
+from odejet.decide.certificate import AGREEING, Certificate, Evidence, certify, is_vague, reasons_against_noise
+from odejet.decide.optima import Optima, Optimum, Provenance
+from odejet.decide.task import Task
+from odejet.decide.verdict import Identifiability
+from odejet.problem.coordinates import Coordinates
+from odejet.search.candidates import Candidate
+from odejet.search.multistart import CONFIRMING
+from odejet.search.refine import Refined
+from odejet.smooth import Smoothed
+
+BOX = "multistart"
+"""The rung that does not rest on smoothing."""
+
+
+@dataclass(frozen=True, eq=False)
+class State:
+    """Evidence: candidates, optima, and the witnesses for and against them."""
+
+    task: Task
+    frame: Coordinates
+    levels: np.ndarray  # of the noise, as smoothing finds them
+    libraries: tuple[Library, ...] = ()  # the algebra of every experiment
+    verdict: Identifiability | None = None
+    smoothed: Mapping[tuple[str, str], Smoothed] = field(default_factory=dict)  # by experiment and output
+    cloud: tuple[Candidate, ...] = ()  # candidates of the algebra, best first
+    tried: tuple[np.ndarray, ...] = ()  # starts, none of which is refined twice
+    optima: Optima = field(default_factory=Optima)
+    challenged: Optimum | None = None  # the optimum whose other roots were tried
+    blunt: bool = False  # whether small measurements are not explained down to their rounding, after an attempt
+    rounds: int = 0  # of the search of the box
+
+    @classmethod
+    def of(cls, task: Task) -> State:
+        """Nothing is known yet."""
+        misfit = task.misfit
+        levels = np.where(misfit.estimated, misfit.scales, misfit.known)
+        return cls(task, task.problem.frame(np.ones(len(misfit.unknowns))), levels)
+
+    def adding(self, refined: Refined, provenance: Provenance) -> State:
+        """With one more optimum."""
+        return replace(self, optima=self.optima.adding(Optimum(self.task.misfit, refined, provenance)))
+
+    # --- questions ---
+
+    @property
+    def best(self) -> Optimum | None:
+        return self.optima.best
+
+    @property
+    def counted(self) -> int:
+        """How many solutions the model has, as far as that is known."""
+        return (self.verdict.solutions or 1) if self.verdict is not None else 1
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether residuals are down to rounding."""
+        return self.best is not None and self.best.is_exact
+
+    @cached_property
+    def explains_data(self) -> bool:
+        """Whether the residuals of the best optimum look like noise; then others may explain the data too."""
+        if self.best is None or self.is_exact:
+            return False
+        return not reasons_against_noise(self.task.misfit, self.best.check, self.levels)
+
+    @cached_property
+    def is_vague(self) -> bool:
+        """Whether the data leave values vague that they could determine."""
+        free = len(self.verdict.fix) if self.verdict is not None else 0
+        return self.best is not None and is_vague(self.best.refined, self.frame, free)
+
+    @property
+    def is_confirmed(self) -> bool:
+        """Whether a search without smoothing has led to the best optimum too."""
+        return self.optima.at_best(BOX) >= CONFIRMING
+
+    @cached_property
+    def certificate(self) -> Certificate:
+        """Whether the best optimum may be trusted, by what is known so far."""
+        if self.best is None:
+            return Certificate()
+        verdict = self.verdict
+        evidence = Evidence(
+            optima=self.optima.refined,
+            smoothed=self.levels,
+            confirmed=self.is_confirmed,
+            vague=self.is_vague,
+            blunt=self.blunt,
+            unknowable=verdict.unknowable if verdict else (),
+            roots=(verdict.roots or 1) if verdict else 1,
+        )
+        return certify(self.best, evidence)
+
+    @property
+    def is_certified(self) -> bool:
+        return self.certificate.granted
+
+    @property
+    def is_enough(self) -> bool:
+        """Whether more starts from the same rung would tell nothing new."""
+        if self.is_exact or self.is_certified:
+            return True
+        # Starts that agree without being enough for a certificate want a search of another kind.
+        return self.certificate.agreeing >= AGREEING and self.explains_data and not self.is_confirmed

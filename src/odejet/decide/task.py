@@ -1,0 +1,76 @@
+"""Task: what is to be fitted, with which options, within which time, and the record of what was done."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from odejet.budget import Budget
+from odejet.jets import compilation
+from odejet.jets.compilation import now
+from odejet.problem import Problem
+from odejet.problem.misfit import Misfit
+from odejet.progress import Progress
+from odejet.search.candidates import Census
+
+LIMITS = {"quick": 60.0, "auto": 120.0, "full": 1200.0}
+"""Seconds after which a fit gives up, unless told otherwise; what it tries is counted and mostly ends long before."""
+
+NOTABLE = 0.1
+"""Seconds of compiling kernels that are told; below, they were only loaded."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """How a fit is searched for."""
+
+    seed: int = 0
+    effort: str = "auto"
+    refine: bool = True
+    estimators: tuple[str, ...] | None = None
+    time_limit: float = LIMITS["auto"]
+
+
+@dataclass
+class Record:
+    """What became of everything that was tried, and how long it took; written by all stages, read by none."""
+
+    progress: Progress
+    census: Census = field(default_factory=Census)
+    stages: dict[str, float] = field(default_factory=dict)
+    began: float = field(default_factory=now)
+
+    @contextmanager
+    def stage(self, name: str) -> Iterator[None]:
+        self.progress.stage(name)
+        begin, compiled = now(), compilation.seconds()
+        try:
+            yield
+        finally:
+            self.stages[name] = self.stages.get(name, 0.0) + now() - begin
+            if (compiling := compilation.seconds() - compiled) > NOTABLE:
+                self.stages["compile"] = self.stages.get("compile", 0.0) + compiling
+
+    @property
+    def seconds(self) -> float:
+        return now() - self.began + self.stages.get("compile", 0.0)
+
+
+@dataclass(frozen=True, eq=False)
+class Task:
+    """A question to the search; nothing of it changes but the record and what is left of the budget."""
+
+    problem: Problem
+    options: Options
+    budget: Budget
+    record: Record
+
+    @property
+    def misfit(self) -> Misfit:
+        return self.problem.misfit
+
+    @property
+    def left(self) -> float:
+        """Seconds before the fit gives up; compiling kernels does not count."""
+        return self.budget.seconds
