@@ -79,7 +79,7 @@ def run(arguments: argparse.Namespace) -> int:
     from odejet.io.fits import dumps
     from odejet.problem.misfit import Misfit
     from odejet.report.html import page
-    from odejet.uncertainty.quantities import quantity
+    from odejet.uncertainty.derived import derived
 
     try:
         checked(data, model)
@@ -88,7 +88,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.profile:
         unknowns = Misfit(model, data, noise).unknowns
         for name in arguments.profile:
-            quantity(name, model, unknowns)
+            derived(name, model, unknowns)
     found = fit(
         model,
         data,

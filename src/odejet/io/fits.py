@@ -17,6 +17,8 @@ from typing import Any, NoReturn, TypeVar
 
 import numpy as np
 
+from odejet import __version__
+from odejet.attach import attach
 from odejet.data.data import Data, Experiment, checked
 from odejet.decide.statistics import OutputCheck
 from odejet.errors import DataError, ModelError, clipped
@@ -24,7 +26,7 @@ from odejet.io import files
 from odejet.jets.inputs import Sampled, sampled
 from odejet.model import Model
 from odejet.problem.misfit import Unknown
-from odejet.result import Candidates, Certificate, Fit, Identifiability, Provenance, Solution
+from odejet.result import Candidates, Certificate, Estimate, Fit, Identifiability, Provenance
 from odejet.uncertainty import Matrix, Uncertainty
 
 VERSION = 1
@@ -35,6 +37,7 @@ MAX_BYTES = 2_000_000_000
 T = TypeVar("T")
 
 
+@attach(Fit.save)
 def write(fit: Fit, path: str | os.PathLike[str]) -> None:
     """Write a fit, whole or not at all."""
     text = dumps(fit)
@@ -44,6 +47,11 @@ def write(fit: Fit, path: str | os.PathLike[str]) -> None:
 def dumps(fit: Fit) -> str:
     """The text of a fit file."""
     return json.dumps(encode(fit), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+@attach(Fit.load)
+def load(kind: type[Fit], path: str | os.PathLike[str]) -> Fit:
+    return read(path)
 
 
 def read(path: str | os.PathLike[str]) -> Fit:
@@ -77,10 +85,9 @@ def _refuse(word: str) -> NoReturn:
 # --- writing ----------------------------------------------------------------------------------------------------------
 
 
+@attach(Fit.to_dict)
 def encode(fit: Fit) -> dict[str, Any]:
     """A fit as dictionaries, lists, numbers and text; also what follows from the rest, for readers of the file."""
-    from odejet import __version__
-
     document = {
         "version": VERSION,
         "odejet": __version__,
@@ -112,11 +119,11 @@ def encode(fit: Fit) -> dict[str, Any]:
         "effort": fit.effort,
         "unknowns": [
             {**asdict(unknown), "value": value, "bounds": fit.bounds.get(unknown.label, (-math.inf, math.inf))}
-            for unknown, value in zip(fit.unknowns, fit.values.tolist(), strict=True)
+            for unknown, value in zip(fit.unknowns, fit.estimates.tolist(), strict=True)
         ],
         "covariance": fit.covariance.values,
         "directions": fit.uncertainty.directions,
-        "noise_freedom": fit.uncertainty.freedom,
+        "noise_freedom": fit.uncertainty.degrees_of_freedom,
         "candidates": None if fit.candidates is None else asdict(fit.candidates),
         "model": {"name": fit.model.name, "toml": fit.model.to_toml()},
         "data": [_encode_experiment(experiment, fit.sds[experiment.name]) for experiment in fit.data.experiments],
@@ -156,6 +163,11 @@ def _plain(value: Any) -> Any:
 # --- reading ----------------------------------------------------------------------------------------------------------
 
 
+@attach(Fit.from_dict)
+def from_dict(kind: type[Fit], document: Mapping[str, Any], where: str = "the fit") -> Fit:
+    return decode(document, where)
+
+
 def decode(document: Any, where: str) -> Fit:
     """The fit that `encode` described; `where` names it in messages."""
     if not isinstance(document, Mapping) or "version" not in document:
@@ -175,9 +187,9 @@ def decode(document: Any, where: str) -> Fit:
         model=model,
         data=data,
         unknowns=unknowns,
-        values=entry("unknowns", lambda told: _array([one["value"] for one in told], (n,), math.nan)),
+        estimates=entry("unknowns", lambda told: _array([one["value"] for one in told], (n,), math.nan)),
         uncertainty=Uncertainty(
-            Matrix(labels, entry("covariance", lambda told: _covariance(told, n))),
+            Matrix(unknowns, entry("covariance", lambda told: _covariance(told, n))),
             entry("directions", lambda told: tuple({_text(k): _real(v) for k, v in one.items()} for one in told)),
             entry("noise_freedom", lambda told: {label: _real(told[label], math.inf) for label in labels}),
         ),
@@ -338,13 +350,13 @@ def _sds(outputs: Mapping[str, Any]) -> dict[str, np.ndarray]:
     }
 
 
-def _solution(told: Mapping[str, Any], unknowns: tuple[Unknown, ...]) -> Solution:
+def _solution(told: Mapping[str, Any], unknowns: tuple[Unknown, ...]) -> Estimate:
     parameters = _reals(told["parameters"], math.nan)
     states = {_text(name): _reals(table, math.nan) for name, table in told["initial_states"].items()}
     for unknown in unknowns:
         if unknown.name not in (parameters if unknown.experiment is None else states[unknown.experiment]):
             raise ValueError("an unknown has no value")
-    return Solution(parameters, states, _real(told["cost"], math.inf), _truth(told["inside_bounds"]))
+    return Estimate(parameters, states, _real(told["cost"], math.inf), _truth(told["inside_bounds"]))
 
 
 def _noise(told: Any) -> Any:

@@ -12,9 +12,10 @@ follow the residuals.  The constraint holds to rounding at every step.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -25,11 +26,8 @@ from odejet.problem.coordinates import Coordinates
 from odejet.problem.misfit import Evaluation, Misfit
 from odejet.search.refine import MAX_EVALUATIONS, Refined, refine
 from odejet.simulate.flow import Outcome
+from odejet.uncertainty.derived import Derived, derived
 from odejet.uncertainty.fisher import Information, information
-from odejet.uncertainty.quantities import Quantity, quantity
-
-if TYPE_CHECKING:
-    from odejet.result import Fit
 
 PRECISION = 1e-4
 """A predicted decrease of the negative log-likelihood below which a held optimum is found: 0.5 % of an interval."""
@@ -46,14 +44,11 @@ class Likelihood:
     optimum: Refined
 
     @classmethod
-    def of(cls, fit: Fit) -> Likelihood:
-        """That of a fit, whether it was just found or comes from a file."""
-        if not fit.found:
-            raise ModelError("there is no fit to be uncertain about: the model cannot be simulated to the last time")
-        misfit = Misfit(fit.model, fit.data, fit.noise_given, fit.weights)
+    def of(cls, misfit: Misfit, values: np.ndarray, bounds: Mapping[str, tuple[float, float]]) -> Likelihood:
+        """That around values of the unknowns, which lie within their bounds (by label)."""
         # Of a quantity that vanishes, the search needs to know the size all the same.
-        frame = coordinates.choose(misfit.unknowns, fit.values, dict(fit.bounds), False)
-        optimum = refine(misfit, fit.values, frame=frame, max_evaluations=1)
+        frame = coordinates.choose(misfit.unknowns, values, dict(bounds), False)
+        optimum = refine(misfit, values, frame=frame, max_evaluations=1)
         if not math.isfinite(optimum.cost):
             raise ModelError("the model cannot be simulated with the values of the fit; fit again")
         return cls(misfit, frame, optimum)
@@ -71,12 +66,12 @@ class Likelihood:
         """The same with unknowns that a bound holds taken as known: curvature knows nothing of bounds."""
         return information(self.misfit, self.optimum, self.check, ~self.optimum.held)
 
-    def quantity(self, text: str) -> Quantity:
-        return quantity(text, self.misfit.model, self.misfit.unknowns)
+    def derived(self, text: str) -> Derived:
+        return derived(text, self.misfit.model, self.misfit.unknowns)
 
     def hold(
         self,
-        held: Quantity,
+        held: Derived,
         value: float,
         start: np.ndarray,
         time_limit: float = math.inf,
@@ -98,7 +93,7 @@ class Likelihood:
                 frame=part.rest,
             )
 
-    def whole(self, held: Quantity, value: float, start: np.ndarray, found: Refined) -> np.ndarray:
+    def whole(self, held: Derived, value: float, start: np.ndarray, found: Refined) -> np.ndarray:
         """All unknowns of a held optimum."""
         part = Held.of(self.misfit, self.frame, held, value, start)
         z = None if part is None else part.filled(found.z)
@@ -112,14 +107,14 @@ class Held(Misfit):
     whole: Misfit
     frame: Coordinates
     rest: Coordinates  # of the unknowns that are left
-    held: Quantity
+    held: Derived
     value: float
     pivot: int
     near: np.ndarray  # where to look for the pivot
 
     @classmethod
     def of(
-        cls, whole: Misfit, frame: Coordinates, held: Quantity, value: float, near: np.ndarray, pivot: int | None = None
+        cls, whole: Misfit, frame: Coordinates, held: Derived, value: float, near: np.ndarray, pivot: int | None = None
     ) -> Held | None:
         """The misfit with a quantity held; None where the quantity depends on nothing that can move."""
         near = frame.inside(np.asarray(near, dtype=float))

@@ -1,0 +1,484 @@
+"""Fit: the answer, with how sure it is, where it came from and what was tried on the way.
+
+A `Fit` holds plain values: it prints as a table, saves to JSON and comes back the same, simulates itself, and draws
+itself.  Initial states and noise are by name for one experiment, and by experiment and name for several.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from odejet.attach import attached
+from odejet.data.data import Data, Experiment, checked
+from odejet.decide.statistics import FitCheck, check
+from odejet.errors import ModelError, nearest
+from odejet.identify import Verdict
+from odejet.model import Model
+from odejet.problem.coordinates import DEEPEST, HIGHEST, Coordinates
+from odejet.problem.misfit import Misfit, Unknown
+from odejet.result.comparison import Comparison
+from odejet.result.estimate import Estimate, named, of_one
+from odejet.result.identifiability import Identifiability
+from odejet.result.result import Candidates, Certificate, Provenance
+from odejet.search.refine import Refined
+from odejet.simulate import Simulation, simulate
+from odejet.smooth import Smoothed
+from odejet.uncertainty import ByName, Matrix, Uncertainty, find, fisher, held_labels, interval, noise_inflation
+from odejet.uncertainty.budget import Budget, error_budget
+from odejet.uncertainty.derived import derived
+from odejet.uncertainty.design import Design, repeated
+from odejet.uncertainty.likelihood import Likelihood
+from odejet.uncertainty.practical import QUICK, Practical, practical
+from odejet.uncertainty.profile import Profile, profile
+from odejet.uncertainty.samples import to_inference_data
+
+if TYPE_CHECKING:
+    import arviz
+    import matplotlib.figure
+    import pandas
+
+LEVEL = 0.95
+"""The probability of the intervals that tables show."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Fit:
+    """All parameters and initial states, on their natural scale, and everything that is known about them."""
+
+    model: Model
+    data: Data
+    unknowns: tuple[Unknown, ...]
+    estimates: np.ndarray  # of the unknowns, in their order
+    uncertainty: Uncertainty
+    bounds: Mapping[str, tuple[float, float]]  # by label; infinite where there are none
+    held: tuple[str, ...]  # labels of estimates that a bound keeps from going on
+    sds: Mapping[str, Mapping[str, np.ndarray]]  # of the noise by experiment and output; one number, or one per value
+    cost: float  # negative log-likelihood, or half the sum of squares with weights "none"
+    aic: float
+    bic: float
+    success: bool
+    message: str
+    solutions: tuple[Estimate, ...]  # all that explain the data equally well, this one first
+    certificate: Certificate = field(default_factory=Certificate)
+    provenance: Provenance = field(default_factory=Provenance)
+    census: Mapping[str, Mapping[str, int]] = field(default_factory=dict)  # stage -> what became of it -> count
+    stages: Mapping[str, float] = field(default_factory=dict)  # stage -> seconds
+    seconds: float = 0.0
+    verdict: Identifiability | None = None
+    candidates: Candidates | None = None
+    weights: str = "likelihood"
+    noise_given: float | str | Mapping[str, float | str] | None = None  # what was known of the noise beforehand
+    seed: int = 0
+    effort: str = "auto"
+    smoothed: Mapping[tuple[str, str], Smoothed] = field(default_factory=dict)  # (experiment, output); never saved
+
+    @classmethod
+    def of(
+        cls,
+        misfit: Misfit,
+        refined: Refined,
+        data: Data,
+        *,
+        frame: Coordinates | None = None,
+        checks: FitCheck | None = None,
+        others: Sequence[Refined] = (),
+        verdict: Verdict | Identifiability | None = None,
+        success: bool | None = None,
+        message: str | None = None,
+        seconds: float | None = None,
+        stages: Mapping[str, float] | None = None,
+        **told: Any,
+    ) -> Fit:
+        """The fit that a refinement found, with all that follows from it.
+
+        `frame` tells the bounds, `checks` how the residuals were judged, `others` are equally good solutions; `told`
+        are further fields of a fit that stay as they are: certificate, provenance, census, candidates, seed, effort,
+        smoothed.  Without a certificate the fit is not certified, but its residuals are judged all the same.
+        """
+        bounds = _bounds(misfit, frame)
+        simulated = len(refined.residuals) > 0
+        if checks is None:
+            checks = check(misfit, refined) if simulated else FitCheck((), 0, math.nan, math.nan)
+        inflation = noise_inflation(misfit, refined, checks) if simulated else np.full(len(misfit.outputs), math.nan)
+        levels = refined.levels * inflation
+        noise = dict(zip(misfit.outputs, levels.tolist(), strict=True))
+        told.setdefault("certificate", Certificate(outputs=checks.outputs, noise=noise))
+        if stages is None:
+            stages = {"refine": refined.seconds}
+        if verdict is not None and not isinstance(verdict, Identifiability):
+            verdict = Identifiability.of(verdict)
+        uncertainty = fisher(misfit, refined, checks)
+        experiments = checked(data, misfit.model).experiments
+        return cls(
+            model=misfit.model,
+            data=Data.of(experiments),
+            unknowns=misfit.unknowns,
+            estimates=np.array(refined.z, dtype=float),
+            uncertainty=uncertainty,
+            bounds=bounds,
+            held=tuple(held_labels(refined, uncertainty.stderr, bounds)),
+            sds=_sds(misfit, experiments, levels),
+            cost=refined.cost,
+            aic=checks.aic,
+            bic=checks.bic,
+            success=refined.ending.settled and math.isfinite(refined.cost) if success is None else success,
+            message=refined.message if message is None else message,
+            solutions=tuple(Estimate.of(misfit.unknowns, experiments, one, bounds) for one in (refined, *others)),
+            stages=stages,
+            seconds=sum(stages.values()) if seconds is None else seconds,
+            verdict=verdict,
+            weights="likelihood" if misfit.weighted else "none",
+            noise_given=misfit.noise,
+            **told,
+        )
+
+    @property
+    def found(self) -> bool:
+        """Whether there are values with which the model explains the data at all, certified or not."""
+        return math.isfinite(self.cost)
+
+    @property
+    def certified(self) -> bool:
+        """Whether the fit may be trusted to be the best there is; `fit.certificate` says why."""
+        return self.certificate.granted
+
+    # --- values ---
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        return tuple(unknown.label for unknown in self.unknowns)
+
+    @property
+    def values(self) -> dict[str, float]:
+        """Every unknown by its label; `values["r"]` is that of r(0)."""
+        return ByName(self.unknowns, self.estimates.tolist())
+
+    @property
+    def parameters(self) -> dict[str, float]:
+        return named(self.unknowns, self.data.experiments, self.estimates)[0]
+
+    @property
+    def initial_states(self) -> dict[str, dict[str, float]]:
+        """The initial states that were estimated, by experiment and state."""
+        return named(self.unknowns, self.data.experiments, self.estimates)[1]
+
+    @property
+    def initial_state(self) -> dict[str, Any]:
+        """The same by state, if there is one experiment only."""
+        return dict(of_one(self.initial_states))
+
+    @property
+    def noise(self) -> dict[str, Any]:
+        """The sd of the noise by output (by experiment and output, if there are several); the median if it varies."""
+        return dict(
+            of_one(
+                {
+                    experiment: {output: float(np.median(sds)) for output, sds in table.items()}
+                    for experiment, table in self.sds.items()
+                }
+            )
+        )
+
+    # --- uncertainty ---
+
+    @property
+    def covariance(self) -> Matrix:
+        return self.uncertainty.covariance
+
+    @property
+    def stderr(self) -> dict[str, float]:
+        """Standard errors by label, infinite for what the data do not determine; `stderr["r"]` is that of r(0)."""
+        return ByName(self.unknowns, self.uncertainty.stderr.values())
+
+    @property
+    def correlation(self) -> Matrix:
+        """Correlations of the estimates; NaN for what the data do not determine."""
+        variances = np.diag(self.covariance.values)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            values = self.covariance.values / np.sqrt(np.outer(variances, variances))
+        determined = np.isfinite(variances)
+        values = np.where(np.outer(determined, determined), np.clip(values, -1, 1), math.nan)
+        np.fill_diagonal(values, 1.0)
+        return Matrix(self.unknowns, values)
+
+    @property
+    def undetermined(self) -> tuple[str, ...]:
+        """What the data say nothing about."""
+        return tuple(label for label, sd in self.stderr.items() if not math.isfinite(sd))
+
+    def interval(self, name: str, level: float = LEVEL) -> tuple[float, float]:
+        """The interval that contains the true value with this probability, by the curvature of the likelihood.
+
+        Of an unknown, or of an expression in the unknowns such as "k1*k2"; see `uncertainty.interval`.
+        """
+        try:
+            place = find(self.unknowns, name)
+        except KeyError:
+            return self._expression_interval(name, level)
+        label, value = self.labels[place], float(self.estimates[place])
+        bounds = self.bounds.get(label, (-math.inf, math.inf))
+        degrees = self.uncertainty.degrees_of_freedom[label]
+        return interval(value, self.stderr[label], level, degrees, bounds, label in self.held)
+
+    def _expression_interval(self, text: str, level: float) -> tuple[float, float]:
+        asked = derived(text, self.model, self.unknowns)
+        value, gradient = asked.at(self.estimates)
+        known, rows = self.likelihood.information, gradient[None]
+        positive = asked.keeps_sign(self.likelihood.frame.signs)
+        bounds = ((0.0, math.inf) if value > 0 else (-math.inf, 0.0)) if positive else (-math.inf, math.inf)
+        return interval(value, float(known.stderr(rows)[0]), level, float(known.degrees_of_freedom(rows)[0]), bounds)
+
+    def intervals(
+        self, method: str = "fisher", level: float = LEVEL, names: Sequence[str] | None = None
+    ) -> dict[str, tuple[float, float]]:
+        """Intervals of all unknowns, or of what is named: by curvature ("fisher") or by the likelihood ("profile")."""
+        if method not in ("fisher", "profile"):
+            raise ModelError(f"the method of intervals is 'fisher' or 'profile', not {method!r}")
+        asked = self.labels if names is None else names
+        if method == "fisher":
+            return {name: self.interval(name, level) for name in asked}
+        return {name: self.profile(name, level).interval() for name in asked}
+
+    def profile(self, name: str, level: float = LEVEL) -> Profile:
+        """The likelihood along an unknown or an expression such as "k1*k2", all other unknowns at their best.
+
+        Its interval needs no curvature and says when it has no end: `fit.profile("k1").interval()`.
+        """
+        key = (derived(name, self.model, self.unknowns).label, level)
+        if key not in self._profiles:
+            self._profiles[key] = profile(self.likelihood, name, level)
+        return self._profiles[key]
+
+    @cached_property
+    def _profiles(self) -> dict[tuple[str, float], Profile]:
+        return {}
+
+    @cached_property
+    def likelihood(self) -> Likelihood:
+        """The likelihood around the optimum, from the model and the data of the fit."""
+        if not self.found:
+            raise ModelError("there is no fit to be uncertain about: the model cannot be simulated to the last time")
+        misfit = Misfit(self.model, self.data, self.noise_given, self.weights)
+        return Likelihood.of(misfit, self.estimates, self.bounds)
+
+    @cached_property
+    def practical(self) -> Practical:
+        """What the data determine: unknowns by their profiles, and compounds of those they leave loose."""
+        return practical(self.likelihood, self.intervals())
+
+    @cached_property
+    def glance(self) -> Practical:
+        """The same by curvature, quickly; only compounds are looked at closely."""
+        known = self.__dict__.get("practical")
+        return known or practical(self.likelihood, self.intervals(), seconds=QUICK, profiled=False)
+
+    def error_budget(
+        self, time: float | None = None, experiment: str | None = None, estimator: str | None = None
+    ) -> Budget:
+        """How noise becomes error of the derivatives, and that of the raw algebraic estimate, at one shooting time: by
+        default that which led to the fit, or else the best of a few."""
+        if not self.found:
+            raise ModelError("there is no fit whose trajectory could stand for the truth")
+        if time is None and len(self.provenance.times) == 1 and len(self.data.experiments) == 1:
+            time = self.provenance.times[0]
+        return error_budget(self, self.experiment(experiment), time, estimator)
+
+    def design(self, experiment: str | None = None) -> Design:
+        """An experiment of the data as if it were planned, with the values and the noise of the fit."""
+        own = self.experiment(experiment)
+        return repeated(own, self.model, self.parameters, self.initial_states[own.name], self.sds[own.name])
+
+    def to_inference_data(
+        self, draws: int = 1000, chains: int = 4, sampler: str = "laplace", seed: int = 0
+    ) -> arviz.InferenceData:
+        """Draws of all unknowns for ArviZ, from the normal approximation on the scale of the search, or by emcee."""
+        several = len(self.data.experiments) > 1
+        observed = {
+            f"{output} in {experiment.name}" if several else output: series.values
+            for experiment in self.data.experiments
+            for output, series in experiment.outputs.items()
+        }
+        return to_inference_data(self.likelihood, observed, draws, chains, sampler, seed)
+
+    def at_bound(self, name: str) -> bool:
+        """Whether a bound keeps an estimate from going on."""
+        return self.labels[find(self.unknowns, name)] in self.held
+
+    def kind(self, name: str) -> str:
+        """The verdict on an unknown: global, local, none or undecided; empty if none was asked for."""
+        unknown = self.unknowns[find(self.unknowns, name)]
+        return "" if self.verdict is None else self.verdict.kinds.get(unknown.name, "")
+
+    # --- how well it fits ---
+
+    @property
+    def chi_square(self) -> float:
+        """The sum of squares of residuals in units of the noise the certificate was judged by."""
+        return sum(check.chi_square for check in self.certificate.outputs) if self.certificate.outputs else math.nan
+
+    @property
+    def degrees_of_freedom(self) -> float:
+        return sum(check.freedom for check in self.certificate.outputs)
+
+    @property
+    def points(self) -> int:
+        return sum(experiment.points for experiment in self.data.experiments)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What travels between processes: the fit without what can be found again from it."""
+        return {one.name: getattr(self, one.name) for one in fields(self)}
+
+    def experiment(self, name: str | None = None) -> Experiment:
+        """An experiment of the data by name, or the only one."""
+        experiments = {experiment.name: experiment for experiment in self.data.experiments}
+        if name is None and len(experiments) == 1:
+            return self.data.experiments[0]
+        if name not in experiments:
+            hint = f"; there are {', '.join(list(experiments)[:10])}" if name is None else nearest(name, experiments)
+            raise ModelError(f"{'name one experiment' if name is None else f'there is no experiment {name!r}'}{hint}")
+        return experiments[name]
+
+    def simulate(
+        self, times: Sequence[float] | np.ndarray | None = None, experiment: str | None = None, **options: Any
+    ) -> Simulation:
+        """The trajectories of the fit in an experiment, at any times its inputs cover; by default those measured.
+
+        Further options are those of `odejet.simulate`.
+        """
+        own = self.experiment(experiment)
+        if times is None:
+            times = np.unique(np.concatenate([series.times for series in own.outputs.values()]))
+        return simulate(
+            own.applied(self.model),
+            self.parameters,
+            self.initial_states[own.name],
+            times,
+            start=own.start,
+            inputs=own.sampled or None,
+            **options,
+        )
+
+    def compare(self) -> tuple[Comparison, ...]:
+        """Data beside fit, for every output of every experiment."""
+        compared = []
+        for experiment in self.data.experiments:
+            simulation = self.simulate(experiment=experiment.name)
+            for output, series in experiment.outputs.items():
+                places = np.searchsorted(simulation.times, series.times)
+                reached = places < len(simulation.times)
+                fitted = np.full(len(series), math.nan)
+                fitted[reached] = simulation[output][places[reached]]
+                sds = np.broadcast_to(self.sds[experiment.name][output], fitted.shape)
+                compared.append(Comparison(experiment.name, output, series.times, series.values, fitted, sds))
+        return tuple(compared)
+
+    def residuals(self) -> dict[str, Any]:
+        """Model minus measurement by output, or by experiment and output if there are several experiments."""
+        tables: dict[str, dict[str, np.ndarray]] = {experiment.name: {} for experiment in self.data.experiments}
+        for pair in self.compare():
+            tables[pair.experiment][pair.output] = pair.residuals
+        return dict(of_one(tables))
+
+    # --- looks ---
+
+    @attached
+    def summary(self) -> str:
+        """The table of estimates and the story of the fit, as text; compounds that the data determine are looked for,
+        which may take some seconds."""
+        raise NotImplementedError
+
+    @attached
+    def __str__(self) -> str:
+        """The same with what is known already."""
+        raise NotImplementedError
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    @attached
+    def _repr_html_(self) -> str:
+        raise NotImplementedError
+
+    def to_dataframe(self, level: float = LEVEL) -> pandas.DataFrame:
+        """One row per unknown: value, stderr, interval, verdict."""
+        import pandas
+
+        ends = [self.interval(label, level) for label in self.labels]
+        columns = {
+            "value": self.estimates,
+            "stderr": list(self.stderr.values()),
+            "low": [end[0] for end in ends],
+            "high": [end[1] for end in ends],
+            "verdict": [self.kind(label) for label in self.labels],
+            "name": [unknown.name for unknown in self.unknowns],
+            "experiment": [unknown.experiment for unknown in self.unknowns],
+        }
+        return pandas.DataFrame(columns, index=pandas.Index(self.labels, name="quantity"))
+
+    @attached
+    def plot(self) -> matplotlib.figure.Figure:
+        """Data, fit and residuals for every output of every experiment."""
+        raise NotImplementedError
+
+    @attached
+    def report(self, path: str | os.PathLike[str]) -> None:
+        """Write one HTML page that needs nothing else: verdict, table, plots, timings."""
+        raise NotImplementedError
+
+    # --- files ---
+
+    @attached
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values under the names of the attributes, ready for JSON; `from_dict` reads them back."""
+        raise NotImplementedError
+
+    @classmethod
+    @attached
+    def from_dict(cls, document: Mapping[str, Any], where: str = "the fit") -> Fit:
+        """The fit in the plain values of a file; `where` names it in messages."""
+        raise NotImplementedError
+
+    @attached
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write everything to a JSON file, whole or not at all."""
+        raise NotImplementedError
+
+    @classmethod
+    @attached
+    def load(cls, path: str | os.PathLike[str]) -> Fit:
+        """The fit in a JSON file; nothing in it is executed."""
+        raise NotImplementedError
+
+
+def _bounds(misfit: Misfit, frame: Coordinates | None) -> dict[str, tuple[float, float]]:
+    """The bounds of each unknown as they were given: a search needs ends where there are none."""
+    if frame is None:
+        return dict.fromkeys(misfit.labels, (-math.inf, math.inf))
+    bounds = {}
+    for label, low, high, sign in zip(misfit.labels, frame.low, frame.high, frame.signs, strict=True):
+        bounds[label] = (
+            0.0 if sign > 0 and low <= DEEPEST * min(high, 1.0) else -math.inf if low <= -HIGHEST else float(low),
+            0.0 if sign < 0 and -high <= DEEPEST * min(-low, 1.0) else math.inf if high >= HIGHEST else float(high),
+        )
+    return bounds
+
+
+def _sds(misfit: Misfit, experiments: Sequence[Experiment], levels: np.ndarray) -> dict[str, dict[str, np.ndarray]]:
+    """The sd of every measurement; one number where all of a series are alike."""
+    sds: dict[str, dict[str, np.ndarray]] = {experiment.name: {} for experiment in experiments}
+    for output, rows, level in zip(misfit.outputs, misfit.groups, levels, strict=True):
+        place = rows.start
+        for experiment in experiments:
+            if output in experiment.outputs:
+                size = len(experiment.outputs[output])
+                own = level * misfit.shapes[place : place + size]
+                sds[experiment.name][output] = np.asarray(own[0]) if np.all(own == own[0]) else own
+                place += size
+    return sds
