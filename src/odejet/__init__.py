@@ -3,6 +3,7 @@
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from odejet.attach import provided
 from odejet.errors import DataError, ExpressionError, ModelError
 from odejet.identify import Verdict, identify
 from odejet.model import Model
@@ -38,6 +39,11 @@ __all__ = [
 ]
 __version__ = "0.1.0"
 
+provided(
+    Model=("odejet.io.models",),
+    Profile=("odejet.report.plots",),
+    Fit=("odejet.report.text", "odejet.report.plots", "odejet.report.html", "odejet.io.fits", "odejet.io.pages"),
+)
 
 _LATER = {
     "Data": "data",

@@ -59,10 +59,10 @@ def fit(
     numbers or expressions; `local` names parameters with a value of their own in each experiment.
 
     `effort` moves how much is tried: "quick" ends after a few shooting times, "auto" when the answer is certified,
-    "full" tries all of it.  What is tried is counted, so that the answer does not depend on the speed of the machine unless it takes longer than `time_limit` seconds.  One fit runs
-    on one core whatever `jobs` allows, since most take less time than it takes to start another process; `fit_many`
-    spreads data sets over `jobs` cores.  `weights="none"`, `refine=False` and `estimators` are for comparisons with
-    other methods.
+    "full" tries all of it.  What is tried is counted, so that the answer does not depend on the speed of the machine
+    unless it takes longer than `time_limit` seconds.  One fit runs on one core whatever `jobs` allows, since most take
+    less time than it takes to start another process; `fit_many` spreads data sets over `jobs` cores.
+    `weights="none"`, `refine=False` and `estimators` are for comparisons with other methods.
     """
     options = _checked(seed, jobs, effort, refine, estimators, time_limit)
     posed = {"bounds": bounds, "positive": positive, "noise": noise, "fixed": fixed, "local": local, "weights": weights}

@@ -36,7 +36,7 @@ def test_line_with_unknown_noise():
     fit = refined_fit(STRAIGHT, Data(TIMES, {"y": values}), [1.0, 1.0])
     estimate, squares = least_squares(DESIGN, values)
     covariance = squares / (len(TIMES) - 2) * np.linalg.inv(DESIGN.T @ DESIGN)
-    np.testing.assert_allclose(fit.values, estimate, rtol=1e-6)
+    np.testing.assert_allclose(fit.estimates, estimate, rtol=1e-6)
     np.testing.assert_allclose(np.asarray(fit.covariance), covariance, rtol=1e-9)
     assert fit.noise["y"] == pytest.approx(math.sqrt(squares / (len(TIMES) - 2)), rel=1e-9)
     reach = stats.t.ppf(0.95, len(TIMES) - 2) * math.sqrt(covariance[1, 1])
@@ -130,7 +130,7 @@ def test_certified_standard_deviations(name):
     fit = refined_fit(model, data, [value for value, _ in certified.values()], bounds=(0, 1e4))
     assert fit.labels == tuple(certified)
     for label, (value, sd) in certified.items():
-        assert dict(zip(fit.labels, fit.values, strict=True))[label] == pytest.approx(value, rel=1e-4)
+        assert fit.values[label] == pytest.approx(value, rel=1e-4)
         assert fit.stderr[label] == pytest.approx(sd, rel=1e-3)
     assert fit.noise["y"] == pytest.approx(noise, rel=1e-4)
 
@@ -188,13 +188,13 @@ def test_no_start():
 
 
 def test_intervals_of_positive_quantities_are_log_normal():
-    fit = refined_fit(PREDATORS, predators().data, predators().values, bounds=(0, 10))
+    fit = refined_fit(PREDATORS, predators().data, predators().estimates, bounds=(0, 10))
     value, sd = fit.parameters["k1"], fit.stderr["k1"]
     low, high = fit.interval("k1", 0.99)
     assert low * high == pytest.approx(value**2)
-    reach = stats.t.ppf(0.995, fit.uncertainty.freedom["k1"]) * sd / value
+    reach = stats.t.ppf(0.995, fit.uncertainty.degrees_of_freedom["k1"]) * sd / value
     assert math.log(high / value) == pytest.approx(reach)
-    free = refined_fit(PREDATORS, predators().data, predators().values)
+    free = refined_fit(PREDATORS, predators().data, predators().estimates)
     low, high = free.interval("k1", 0.99)
     assert (low + high) / 2 == pytest.approx(free.parameters["k1"])
 
@@ -224,7 +224,7 @@ def test_zero_is_a_bound_of_both_signs():
         fit = refined_fit(STRAIGHT, data, [1.0, sign * 0.1], bounds={"b": bounds})
         assert fit.bounds["b"] == bounds
         assert fit.at_bound("b") and not fit.at_bound("x")
-        far = sign * stats.t.ppf(0.975, fit.uncertainty.freedom["b"]) * fit.stderr["b"]
+        far = sign * stats.t.ppf(0.975, fit.uncertainty.degrees_of_freedom["b"]) * fit.stderr["b"]
         assert fit.interval("b") == pytest.approx(tuple(sorted((0, far))), abs=1e-5)
 
 
@@ -297,7 +297,7 @@ def test_several_experiments():
 
 def test_relative_noise_grows_with_the_measurement():
     data = predators().data
-    fit = refined_fit(PREDATORS, data, predators().values, noise="relative")
+    fit = refined_fit(PREDATORS, data, predators().estimates, noise="relative")
     (pair,) = fit.compare()
     np.testing.assert_allclose(pair.sds / pair.values, pair.sds[0] / pair.values[0])
 

@@ -78,14 +78,14 @@ def run(arguments: argparse.Namespace) -> int:
     from odejet.io.fits import dumps
     from odejet.problem import Problem
     from odejet.report.html import page
-    from odejet.uncertainty.quantities import quantity
+    from odejet.uncertainty.derived import derived
 
     try:
         problem = Problem(model, data, bounds, arguments.positive, noise)
     except DataError as error:
         raise DataError(f"{arguments.data}: {error}") from None
     for name in arguments.profile:
-        quantity(name, model, problem.layout)
+        derived(name, model, problem.layout)
     found = fit(
         problem,
         seed=arguments.seed,

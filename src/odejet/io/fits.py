@@ -17,7 +17,9 @@ from typing import Any, NoReturn, TypeVar
 
 import numpy as np
 
-from odejet.data.data import Data, Experiment
+from odejet import __version__
+from odejet.attach import attach
+from odejet.data import Data, Experiment
 from odejet.decide.statistics import OutputCheck
 from odejet.errors import DataError, ModelError, clipped
 from odejet.io import files
@@ -25,7 +27,7 @@ from odejet.jets.inputs import Sampled, sampled
 from odejet.model import Model
 from odejet.model.expressions import Expression, constant
 from odejet.problem import Problem, Unknowns
-from odejet.result import Candidates, Certificate, Fit, Identifiability, Provenance, Solution
+from odejet.result import Candidates, Certificate, Estimate, Fit, Identifiability, Provenance
 from odejet.uncertainty import Matrix, Uncertainty
 
 VERSION = 1
@@ -39,6 +41,7 @@ _RENAMED = {"freedom": "degrees_of_freedom", "memory_z": "autocorrelation_z", "m
 """Names of older files."""
 
 
+@attach(Fit.save)
 def write(fit: Fit, path: str | os.PathLike[str]) -> None:
     """Write a fit, whole or not at all."""
     text = dumps(fit)
@@ -48,6 +51,11 @@ def write(fit: Fit, path: str | os.PathLike[str]) -> None:
 def dumps(fit: Fit) -> str:
     """The text of a fit file."""
     return json.dumps(encode(fit), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+@attach(Fit.load)
+def load(kind: type[Fit], path: str | os.PathLike[str]) -> Fit:
+    return read(path)
 
 
 def read(path: str | os.PathLike[str]) -> Fit:
@@ -81,10 +89,9 @@ def _refuse(word: str) -> NoReturn:
 # --- writing ----------------------------------------------------------------------------------------------------------
 
 
+@attach(Fit.to_dict)
 def encode(fit: Fit) -> dict[str, Any]:
     """A fit as dictionaries, lists, numbers and text; also what follows from the rest, for readers of the file."""
-    from odejet import __version__
-
     document = {
         "version": VERSION,
         "odejet": __version__,
@@ -118,11 +125,11 @@ def encode(fit: Fit) -> dict[str, Any]:
         "effort": fit.effort,
         "unknowns": [
             {**asdict(unknown), "value": value, "bounds": fit.bounds.get(unknown.label, (-math.inf, math.inf))}
-            for unknown, value in zip(fit.unknowns, fit.values.tolist(), strict=True)
+            for unknown, value in zip(fit.unknowns, fit.estimates.tolist(), strict=True)
         ],
         "covariance": fit.covariance.values,
         "directions": fit.uncertainty.directions,
-        "noise_freedom": fit.uncertainty.freedom,
+        "noise_freedom": fit.uncertainty.degrees_of_freedom,
         "candidates": None if fit.candidates is None else asdict(fit.candidates),
         "model": {"name": fit.model.name, "toml": fit.model.to_toml()},
         "data": [_encode_experiment(experiment, fit.sds[experiment.name]) for experiment in fit.data.experiments],
@@ -170,6 +177,11 @@ def _plain(value: Any) -> Any:
 # --- reading ----------------------------------------------------------------------------------------------------------
 
 
+@attach(Fit.from_dict)
+def from_dict(kind: type[Fit], document: Mapping[str, Any], where: str = "the fit") -> Fit:
+    return decode(document, where)
+
+
 def decode(document: Any, where: str) -> Fit:
     """The fit that `encode` described; `where` names it in messages."""
     if not isinstance(document, Mapping) or "version" not in document:
@@ -186,9 +198,9 @@ def decode(document: Any, where: str) -> Fit:
     now = dict(zip(old, labels, strict=True))
     return Fit(
         problem=problem,
-        values=entry("unknowns", lambda told: _array([one["value"] for one in told], (n,), math.nan)),
+        estimates=entry("unknowns", lambda told: _array([one["value"] for one in told], (n,), math.nan)),
         uncertainty=Uncertainty(
-            Matrix(labels, entry("covariance", lambda told: _covariance(told, n))),
+            Matrix(problem.layout.entries, entry("covariance", lambda told: _covariance(told, n))),
             entry("directions", lambda told: tuple({now[_text(k)]: _real(v) for k, v in one.items()} for one in told)),
             entry("noise_freedom", lambda told: {now[label]: _real(told[label], math.inf) for label in old}),
         ),
@@ -365,13 +377,13 @@ def _sds(outputs: Mapping[str, Any]) -> dict[str, np.ndarray]:
     }
 
 
-def _solution(told: Mapping[str, Any], unknowns: Unknowns) -> Solution:
+def _solution(told: Mapping[str, Any], unknowns: Unknowns) -> Estimate:
     parameters = _reals(told["parameters"], math.nan)
     states = {_text(name): _reals(table, math.nan) for name, table in told["initial_states"].items()}
     for unknown in unknowns:
         if not (unknown.label in parameters or unknown.name in states.get(unknown.experiment or "", ())):
             raise ValueError("an unknown has no value")
-    return Solution(parameters, states, _real(told["cost"], math.inf), _truth(told["inside_bounds"]))
+    return Estimate(parameters, states, _real(told["cost"], math.inf), _truth(told["inside_bounds"]))
 
 
 def _noise(told: Any) -> Any:

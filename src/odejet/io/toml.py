@@ -1,4 +1,4 @@
-"""Model files: reading TOML that somebody else wrote, and writing it back.
+"""TOML: reading what somebody else wrote, and writing it back.
 
 Reading goes through the standard library's `tomllib`, with decimals kept exact; writing needs only the few kinds of
 value that a model holds.

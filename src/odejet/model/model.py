@@ -17,17 +17,14 @@ import os
 import re
 from collections.abc import Iterable, Mapping
 from fractions import Fraction
-from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NoReturn
 
+from odejet.attach import attached
 from odejet.errors import ExpressionError, ModelError, clipped, nearest
-from odejet.io import toml
 from odejet.model import entries
 from odejet.model.expressions import (
     Expression,
-    Number,
-    Sum,
     number,
 )
 from odejet.model.symbolic import to_sympy
@@ -123,14 +120,10 @@ class Model:
 
     def replace(self, **changes: Any) -> Model:
         """A model like this one, but for the given arguments of the constructor."""
-        return Model(**(self._arguments() | changes))
-
-    def _arguments(self) -> dict[str, Any]:
-        tables = {table: dict(getattr(self, table)) for table in TABLES}
-        return {"name": self.name, "parameters": self._declared, "local": self.local, **tables}
+        return Model(**(self.to_dict() | changes))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return functools.partial(Model, **self._arguments()), ()
+        return functools.partial(Model, **self.to_dict()), ()
 
     def __eq__(self, other: object) -> bool:
         """Same equations in the same order, same name; the order of known values and bounds means nothing."""
@@ -146,16 +139,21 @@ class Model:
     # --- files ---
 
     @classmethod
+    @attached
     def from_toml(cls, path: str | os.PathLike[str]) -> Model:
         """The model in a TOML file; without a `name` of its own it is called like the file."""
-        document = toml.loads(toml.read_text(path), str(path))
-        stem = "".join(c for c in Path(path).stem if c.isprintable())[:100]
-        return cls.from_dict({"name": stem or "model", **document}, str(path))
+        raise NotImplementedError
 
     @classmethod
+    @attached
     def from_toml_text(cls, text: str, where: str = "model") -> Model:
         """The model in a TOML text; `where` names it in messages."""
-        return cls.from_dict(toml.loads(text, where), where)
+        raise NotImplementedError
+
+    @attached
+    def to_toml(self, path: str | os.PathLike[str] | None = None) -> str:
+        """The model as TOML text, also written to `path` if one is given."""
+        raise NotImplementedError
 
     @classmethod
     def from_dict(cls, document: Mapping[str, Any], where: str = "model") -> Model:
@@ -172,25 +170,10 @@ class Model:
         except ModelError as error:
             raise ModelError(_join(where, str(error))) from None
 
-    def to_toml(self, path: str | os.PathLike[str] | None = None) -> str:
-        """The model as TOML text, also written to `path` if one is given."""
-        plain: dict[str, Any] = {"name": self.name}
-        if self._declared is not None:
-            plain["parameters"] = list(self._declared)
-        if self.local:
-            plain["local"] = list(self.local)
-        for table in TABLES[:3]:
-            plain[table] = {key: _shown(value) for key, value in getattr(self, table).items()}
-        plain["initial"] = {key: _literal(value) for key, value in self.initial.items()}
-        plain["bounds"] = dict(self.bounds)
-        plain["fixed"] = {key: _literal(number(value)) for key, value in self.fixed.items()}
-        plain["experiments"] = {
-            label: {key: _literal(value) for key, value in known.items()} for label, known in self.experiments.items()
-        }
-        text = toml.dumps(plain)
-        if path is not None:
-            toml.write_text(path, text)
-        return text
+    def to_dict(self) -> dict[str, Any]:
+        """The arguments of the constructor that make this model, by the names of a model file."""
+        tables = {table: dict(getattr(self, table)) for table in TABLES}
+        return {"name": self.name, "parameters": self._declared, "local": self.local, **tables}
 
     # --- looks ---
 
@@ -272,15 +255,6 @@ def _shortened(lines: list[str]) -> list[str]:
 
 def _shown(value: Expression | None) -> str:
     return entries.SAMPLED if value is None else str(value)
-
-
-def _literal(value: Expression) -> str:
-    """Decimal numbers are written as TOML numbers, anything else as text."""
-    match value:
-        case Number() | Sum(((-1, Number()),)):
-            return toml.Literal(value)
-        case _:
-            return str(value)
 
 
 def _join(where: str, message: str) -> str:

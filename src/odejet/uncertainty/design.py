@@ -15,18 +15,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from odejet.data import Data
+from odejet.data import Data, Experiment
 from odejet.errors import DataError, ModelError, nearest
 from odejet.model import Model
 from odejet.problem import Problem
 from odejet.problem.misfit import Misfit
 from odejet.simulate import Simulation, simulate
-from odejet.uncertainty.fisher import ByName, Matrix, covariance
+from odejet.uncertainty.fisher import covariance
+from odejet.uncertainty.names import ByName, Matrix
+from odejet.uncertainty.tables import table
 
 if TYPE_CHECKING:
     import pandas
-
-    from odejet.result import Fit
 
 Times = Sequence[float] | np.ndarray | Mapping[str, Sequence[float] | np.ndarray]
 Noise = float | str | Mapping[str, float | str]
@@ -94,7 +94,7 @@ class Design:
         if found.jacobian is None:
             raise ModelError(f"the design cannot be simulated: {found.message}")
         jacobian = found.dense / misfit.row_levels(misfit.known)[:, None]
-        return Matrix(misfit.labels, covariance(jacobian, np.ones(misfit.points))[0])
+        return Matrix(tuple(misfit.unknowns), covariance(jacobian, np.ones(misfit.points))[0])
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -102,18 +102,18 @@ class Design:
 
     @property
     def values(self) -> dict[str, float]:
-        return ByName(zip(self.labels, self._misfit[1].tolist(), strict=True))
+        return ByName(self._misfit[0].unknowns, self._misfit[1].tolist())
 
     @property
     def stderr(self) -> dict[str, float]:
         """Expected standard errors by label, infinite for what the design does not determine."""
-        return ByName(zip(self.labels, np.sqrt(np.diag(self.covariance.values)).tolist(), strict=True))
+        return ByName(self._misfit[0].unknowns, np.sqrt(np.diag(self.covariance.values)).tolist())
 
     @property
     def relative(self) -> dict[str, float]:
         """The same relative to the values."""
-        sizes = {label: abs(value) for label, value in self.values.items()}
-        return ByName((label, sd / sizes[label] if sizes[label] else math.inf) for label, sd in self.stderr.items())
+        pairs = zip(self.stderr.values(), self.values.values(), strict=True)
+        return ByName(self._misfit[0].unknowns, [sd / abs(value) if value else math.inf for sd, value in pairs])
 
     @property
     def points(self) -> int:
@@ -185,8 +185,6 @@ class Design:
         return pandas.DataFrame(columns, index=pandas.Index(self.labels, name="quantity"))
 
     def __repr__(self) -> str:
-        from odejet.report.text import table
-
         rows = [("quantity", "value", "± stderr", "relative")]
         for label, value in self.values.items():
             rows.append((label, f"{value:.4g}", f"{self.stderr[label]:.2g}", _percent(self.relative[label])))
@@ -253,14 +251,19 @@ def _percent(share: float) -> str:
     return f"{100 * share:.2g} %" if math.isfinite(share) else "unknown"
 
 
-def of_fit(fit: Fit, experiment: str | None = None) -> Design:
-    """The experiment of a fit as a design, with the values and the noise that were found."""
-    number = fit.problem.number(experiment)
-    own = fit.problem.experiments[number]
+def repeated(
+    experiment: Experiment,
+    model: Model,
+    parameters: Mapping[str, float],
+    initial_state: Mapping[str, float],
+    sds: Mapping[str, np.ndarray],
+) -> Design:
+    """An experiment that was done as a design, with the values and the sds of the noise that were found."""
     return Design(
-        fit.problem.conditions[number].model,
-        *fit.problem.values_in(number, fit.values),
-        {name: np.unique(series.times) for name, series in own.outputs.items()},
-        {name: float(np.median(sds)) for name, sds in fit.sds[own.name].items()},
-        own.sampled or None,
+        model,
+        parameters,
+        initial_state,
+        {name: np.unique(series.times) for name, series in experiment.outputs.items()},
+        {name: float(np.median(sd)) for name, sd in sds.items()},
+        experiment.sampled or None,
     )

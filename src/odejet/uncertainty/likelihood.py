@@ -15,22 +15,19 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from odejet.decide.statistics import FitCheck, check
 from odejet.errors import ModelError
-from odejet.problem import Unknown
+from odejet.problem import Problem, Unknown
 from odejet.problem.coordinates import Coordinates
 from odejet.problem.misfit import Evaluation, Misfit
-from odejet.search.refine import MAX_EVALUATIONS, Refined, refine
+from odejet.search.refine import MAX_EVALUATIONS, Refined, evaluated, refine
 from odejet.simulate.flow import Outcome
+from odejet.uncertainty.derived import Derived, derived
 from odejet.uncertainty.fisher import Information, information
-from odejet.uncertainty.quantities import Quantity, quantity
-
-if TYPE_CHECKING:
-    from odejet.result import Fit
 
 PRECISION = 1e-4
 """A predicted decrease of the negative log-likelihood below which a held optimum is found: 0.5 % of an interval."""
@@ -47,14 +44,11 @@ class Likelihood:
     optimum: Refined
 
     @classmethod
-    def of(cls, fit: Fit) -> Likelihood:
-        """That of a fit, whether it was just found or comes from a file."""
-        if not fit.found:
-            raise ModelError("there is no fit to be uncertain about: the model cannot be simulated to the last time")
-        misfit = fit.problem.misfit
+    def of(cls, problem: Problem, values: np.ndarray) -> Likelihood:
+        """That of a problem around values of its unknowns."""
         # Of a quantity that vanishes, the search needs to know the size all the same.
-        frame = fit.problem.frame(fit.values)
-        optimum = refine(misfit, fit.values, frame=frame, max_evaluations=1)
+        misfit, frame = problem.misfit, problem.frame(values)
+        optimum = evaluated(misfit, values, frame)
         if not math.isfinite(optimum.cost):
             raise ModelError("the model cannot be simulated with the values of the fit; fit again")
         return cls(misfit, frame, optimum)
@@ -72,12 +66,12 @@ class Likelihood:
         """The same with unknowns that a bound holds taken as known: curvature knows nothing of bounds."""
         return information(self.misfit, self.optimum, self.check, ~self.optimum.held)
 
-    def quantity(self, text: str) -> Quantity:
-        return quantity(text, self.misfit.model, self.misfit.unknowns)
+    def derived(self, text: str) -> Derived:
+        return derived(text, self.misfit.model, self.misfit.unknowns)
 
     def hold(
         self,
-        held: Quantity,
+        held: Derived,
         value: float,
         start: np.ndarray,
         time_limit: float = math.inf,
@@ -99,7 +93,7 @@ class Likelihood:
                 frame=part.rest,
             )
 
-    def whole(self, held: Quantity, value: float, start: np.ndarray, found: Refined) -> np.ndarray:
+    def whole(self, held: Derived, value: float, start: np.ndarray, found: Refined) -> np.ndarray:
         """All unknowns of a held optimum."""
         part = Held.of(self.misfit, self.frame, held, value, start)
         z = None if part is None else part.filled(found.z)
@@ -113,14 +107,14 @@ class Held(Misfit):
 
     whole: Misfit = field(kw_only=True)
     frame: Coordinates = field(kw_only=True)
-    held: Quantity = field(kw_only=True)
+    held: Derived = field(kw_only=True)
     value: float = field(kw_only=True)
     near: np.ndarray = field(kw_only=True)  # where to look for the pivot
     pivot: int = field(kw_only=True)
 
     @classmethod
     def of(
-        cls, whole: Misfit, frame: Coordinates, held: Quantity, value: float, near: np.ndarray, pivot: int | None = None
+        cls, whole: Misfit, frame: Coordinates, held: Derived, value: float, near: np.ndarray, pivot: int | None = None
     ) -> Held | None:
         """The misfit with a quantity held; None where the quantity depends on nothing that can move."""
         near = frame.inside(np.asarray(near, dtype=float))
