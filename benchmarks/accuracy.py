@@ -20,7 +20,7 @@ import numpy as np
 
 import odejet as oj
 from benchmarks import cells, systems
-from odejet.problem.misfit import Misfit
+from odejet.problem import Problem
 from odejet.search.refine import Refined, refine
 
 RESULTS = Path(__file__).parent / "results" / "accuracy"
@@ -74,7 +74,7 @@ def _irregular(
 
 
 def from_truth(truth: Truth, bounds: tuple[float, float] | None) -> Refined:
-    misfit = Misfit(truth.system.model, truth.data)
+    misfit = Problem(truth.system.model, truth.data).misfit
     start = np.array([truth.values[unknown.name] for unknown in misfit.unknowns])
     return refine(misfit, start, bounds=bounds, time_limit=60.0)
 

@@ -23,7 +23,7 @@ import numpy as np
 import odejet as oj
 from benchmarks.comparison import AS_GOOD
 from benchmarks.store import write_whole
-from odejet.problem.misfit import Misfit
+from odejet.problem import Problem
 from odejet.search.refine import refine
 from odejet.smooth.threads import one_thread
 
@@ -72,7 +72,7 @@ def measured(name: str, case: Case, noise: float, draw: int, seed: int) -> dict[
     begin = time.thread_time()
     fit = oj.fit(case.model, data)
     seconds = time.thread_time() - begin
-    misfit = Misfit(case.model, data)
+    misfit = Problem(case.model, data).misfit
     reference = refine(misfit, np.array([truth[unknown.name] for unknown in misfit.unknowns]))
     return {
         "model": name,

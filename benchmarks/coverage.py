@@ -27,14 +27,13 @@ from benchmarks import systems
 from benchmarks.accuracy import Truth, draw
 from odejet.algebra.system import SquareSystem
 from odejet.errors import DataError, ModelError
-from odejet.problem import coordinates
-from odejet.problem.misfit import Misfit
+from odejet.problem import Problem
 from odejet.result import Fit
 from odejet.search.refine import refine
 from odejet.search.shooting import input_series, orders_of
 from odejet.smooth import fit_output
 from odejet.uncertainty import budget as budgets
-from odejet.uncertainty.combinations import relative_root
+from odejet.uncertainty.forms import relative_root
 from odejet.uncertainty.practical import DETERMINED, UNDETERMINED, judged, kind
 from odejet.uncertainty.profile import deviance_quantile, profile
 
@@ -53,11 +52,10 @@ TIMED_SYSTEMS = {"lotka_volterra": 5.0, "sirt_treatment": 10.0, "cstr": 20.0}
 
 def from_truth(truth: Truth, noise: dict[str, float] | None = None, evaluations: int = 500, **told: Any) -> Fit:
     """The fit that the truth leads to, within the bounds of the protocol."""
-    misfit = Misfit(truth.system.model, truth.data, noise)
-    start = np.array([truth.values[unknown.name] for unknown in misfit.unknowns])
-    frame = coordinates.choose(misfit.unknowns, start, systems.protocol().bounds)
-    found = refine(misfit, start, frame=frame, max_evaluations=evaluations)
-    return Fit.of(misfit, found, truth.data, frame=frame, **told)
+    problem = Problem(truth.system.model, truth.data, systems.protocol().bounds, noise=noise)
+    start = np.array([truth.values[unknown.name] for unknown in problem.layout])
+    found = refine(problem.misfit, start, frame=problem.frame(start), max_evaluations=evaluations)
+    return Fit.of(problem, found, **told)
 
 
 def rounded(value: float) -> float:
@@ -110,10 +108,10 @@ def interval_quantities(name: str, noise: float, trial: int, seed: int) -> tuple
     """Every quantity that can be known: what it is called by curvature and by the rule, and whether both kinds hold."""
     truth = draw(name, noise, trial, seed, POINTS, False)
     fit = from_truth(truth)
-    findings, _ = judged(fit, LEVEL)
+    findings, _ = judged(fit.likelihood, fit.intervals(level=LEVEL), LEVEL)
     z = np.array([truth.values[unknown.name] for unknown in fit.unknowns])
     quantities = []
-    for unknown, value, true in zip(fit.unknowns, fit.values.tolist(), z.tolist(), strict=True):
+    for unknown, value, true in zip(fit.unknowns, fit.estimates.tolist(), z.tolist(), strict=True):
         if unknown.name in truth.system.unidentifiable:
             continue
         low, high = fit.interval(unknown.label, LEVEL)
@@ -135,12 +133,12 @@ def interval_quantities(name: str, noise: float, trial: int, seed: int) -> tuple
 def held_at(fit: Fit, label: str, true: float, z: np.ndarray) -> tuple[float, float]:
     """The deviance of the true value, and the quantile it has to stay below."""
     likelihood = fit.likelihood
-    asked = likelihood.quantity(label)
-    _, gradient = asked.at(fit.values)
+    asked = likelihood.derived(label)
+    _, gradient = asked.at(fit.estimates)
     known = likelihood.information
-    freedom, ratio = float(known.freedom(gradient[None])[0]), float(known.ratio(gradient[None])[0])
+    freedom, ratio = float(known.degrees_of_freedom(gradient[None])[0]), float(known.ratio(gradient[None])[0])
     least, quantile = math.inf, deviance_quantile(LEVEL, freedom, ratio)
-    for start in (z, np.where(np.arange(len(z)) == asked.place, true, fit.values)):
+    for start in (z, np.where(np.arange(len(z)) == asked.place, true, fit.estimates)):
         found = likelihood.hold(asked, true, start, evaluations=HELD_EVALUATIONS)
         if found is not None and math.isfinite(found.cost):
             least = min(least, max(2 * (found.cost - fit.cost), 0.0))
@@ -371,10 +369,10 @@ def combination_cell(name: str, noise: float, trial: int, seed: int) -> dict[str
     began = time.process_time()
     found = fit.practical
     named = []
-    for one in found.combinations:
-        true = fit.likelihood.quantity(one.label).at(z)[0]
+    for one in found.compounds:
+        true = fit.likelihood.derived(one.label).at(z)[0]
         holds = one.interval[0] <= true <= one.interval[1]
-        gradient = fit.likelihood.quantity(one.label).at(fit.values)[1]
+        gradient = fit.likelihood.derived(one.label).at(fit.estimates)[1]
         loose = any(found.findings[fit.labels[i]].kind != DETERMINED for i in np.flatnonzero(gradient))
         error = rounded(abs(one.value / true - 1))
         named.append({"text": one.label, "error": error, "holds": bool(holds), "loose": loose})
@@ -396,7 +394,7 @@ def possible(truth: Truth, undetermined: Sequence[str]) -> float:
     Its largest exponent among those is one, and the exponents of all other factors are at their best.
     """
     fit = from_truth(truth, evaluations=1)
-    root = relative_root(fit.likelihood.information, fit.values)
+    root = relative_root(fit.likelihood.information, fit.estimates)
     lost = np.array([label in undetermined for label in fit.labels])
     if not lost.any():
         return math.nan

@@ -26,6 +26,7 @@ from scipy.optimize import least_squares
 from benchmarks import systems
 from odejet import Data
 from odejet.decide.statistics import is_plausible
+from odejet.problem import Problem
 from odejet.problem.coordinates import choose
 from odejet.problem.misfit import Misfit
 from odejet.search.multistart import multistart
@@ -67,7 +68,7 @@ def problem(system: systems.System, points: int, noise: float, rng: np.random.Ge
     measured = {
         name: series + noise * abs(series.mean()) * rng.standard_normal(points) for name, series in exact.items()
     }
-    return Misfit(system.model, Data(times, measured)), np.r_[values[1], values[0]]
+    return Problem(system.model, Data(times, measured)).misfit, np.r_[values[1], values[0]]
 
 
 def perturbed(truth: np.ndarray, start: str, rng: np.random.Generator) -> np.ndarray:

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from odejet import Data, Model, identify, simulate
-from odejet.problem import coordinates
-from odejet.problem.misfit import Misfit
-from odejet.result import Candidates, Fit, Provenance
+from odejet.decide import Candidates, Identifiability, Provenance
+from odejet.problem import Problem
+from odejet.result import Fit
 from odejet.search.refine import refine
 
 PREDATORS = Model({"r": "k1*r - k2*r*w", "w": "k2*r*w - k3*w"}, {"y1": "r"}, name="predators")
@@ -34,10 +34,9 @@ def refined_fit(
     **told: Any,
 ) -> Fit:
     """The fit to which a start leads."""
-    misfit = Misfit(model, data, noise=noise, weights=weights)
+    problem = Problem(model, data, bounds, noise=noise, weights=weights)
     start = np.asarray(start, dtype=float)
-    frame = coordinates.choose(misfit.unknowns, start, bounds, False, model.bounds)
-    return Fit.of(misfit, refine(misfit, start, frame=frame), data, frame=frame, **told)
+    return Fit.of(problem, refine(problem.misfit, start, frame=problem.frame(start)), **told)
 
 
 def predators(name: str = "predators", points: int = 80, seed: int = 1, second: str | None = None) -> Fit:
@@ -55,13 +54,14 @@ def predators(name: str = "predators", points: int = 80, seed: int = 1, second: 
     if second is not None:
         data, start = Data.join([data, measured(second, 2.0, 0.3)]), [*start, 2.0, 0.3]
     start = np.array([*start, *values.values()])
+    names = {unknown.label: unknown.name for unknown in Problem(model, data).layout}
     cloud = Candidates(start * np.exp(0.2 * rng.normal(size=(30, len(start)))), rng.chisquare(5, 30), ("blend",) * 30)
     return refined_fit(
         model,
         data,
         start * np.exp(0.05 * rng.normal(size=len(start))),
         bounds=(0, 10),
-        verdict=identify(model),
+        verdict=Identifiability.of(identify(model), names),
         candidates=cloud,
         provenance=Provenance("first rung", "blend", (3.25,), "algebra"),
         census={"solved": {"kept": 30, "not real": 12}, "refined": {"kept": 3}},

@@ -13,7 +13,7 @@ from odejet import Data, DataError, Failure, Fit, Model, ModelError, fit, fit_ma
 from odejet.decide import ladder, stages
 from odejet.decide.state import State
 from odejet.fitting import is_failure
-from odejet.problem.misfit import Misfit
+from odejet.problem import Problem
 from odejet.search.refine import refine
 
 DECAY = Model({"x": "-k*x"}, {"y": "2*x"}, name="decay")
@@ -120,7 +120,7 @@ def test_no_certificate_where_another_root_explains_the_data_better(seed):
     states = dict(zip(reactor.states, [3.0, 1.1] * spread(rng, 2), strict=True))
     exact = simulate(reactor, parameters, states, times)["y"]
     data = Data(times, {"y": exact + 1e-4 * exact.std() * rng.normal(size=len(times))})
-    misfit = Misfit(reactor, data)
+    misfit = Problem(reactor, data).misfit
     from_truth = refine(misfit, np.array([{**states, **parameters}[unknown.name] for unknown in misfit.unknowns]))
     answer = fit(reactor, data)
     assert not answer.certificate.granted or answer.cost <= from_truth.cost + 0.05

@@ -3,6 +3,7 @@
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from odejet.attach import provided
 from odejet.errors import DataError, ExpressionError, ModelError
 from odejet.identify import Verdict, identify
 from odejet.model import Model
@@ -12,6 +13,7 @@ from odejet.simulate.flow import Outcome
 if TYPE_CHECKING:
     from odejet.data import Data, Experiment
     from odejet.fitting import Failure, fit, fit_many
+    from odejet.problem import Problem
     from odejet.result import Fit
     from odejet.uncertainty.design import Design, design
 
@@ -26,6 +28,7 @@ __all__ = [
     "Model",
     "ModelError",
     "Outcome",
+    "Problem",
     "Simulation",
     "Verdict",
     "design",
@@ -36,6 +39,11 @@ __all__ = [
 ]
 __version__ = "0.1.0"
 
+provided(
+    Model=("odejet.io.models",),
+    Profile=("odejet.report.plots",),
+    Fit=("odejet.report.text", "odejet.report.plots", "odejet.report.html", "odejet.io.fits", "odejet.io.pages"),
+)
 
 _LATER = {
     "Data": "data",
@@ -43,6 +51,7 @@ _LATER = {
     "Experiment": "data",
     "Failure": "fitting",
     "Fit": "result",
+    "Problem": "problem",
     "design": "uncertainty.design",
     "fit": "fitting",
     "fit_many": "fitting",

@@ -20,12 +20,12 @@ from typing import Any
 
 from odejet.budget import Budget
 from odejet.data import Data
-from odejet.data.data import checked
 from odejet.decide import LIMITS, Answer, Options, Record, Task, search
 from odejet.errors import DataError, ModelError
 from odejet.model import Model
+from odejet.problem import Problem
 from odejet.problem.coordinates import Bounds
-from odejet.problem.misfit import Misfit
+from odejet.problem.noise import Given
 from odejet.progress import Progress
 from odejet.result import Fit
 from odejet.smooth.threads import one_thread
@@ -34,48 +34,61 @@ EFFORTS = tuple(LIMITS)
 
 
 def fit(
-    model: Model,
-    data: Data,
+    model: Model | Problem,
+    data: Data | None = None,
     bounds: Bounds = None,
     positive: bool | Collection[str] | None = None,
-    noise: float | str | Mapping[str, float | str] | None = None,
+    noise: Given = None,
     seed: int = 0,
     jobs: int = 1,
     effort: str = "auto",
     progress: bool = False,
     *,
+    fixed: Mapping[str, float | str] | None = None,
+    local: Sequence[str] = (),
     weights: str = "likelihood",
     refine: bool = True,
     estimators: Sequence[str] | None = None,
     time_limit: float | None = None,
 ) -> Fit:
-    """Every parameter and initial condition of a model, from data alone.
+    """Every parameter and initial condition of a model, from data alone: of a problem, or of a model and data.
 
     `bounds` is one pair for all unknowns or one per name, `positive` a truth value or names; neither is needed.
     `noise` per output, or one for all: a number is a known sd, "2%" a known relative sd, "relative" an unknown one;
-    without it sds come from the data or are estimated.  `effort` moves how much is tried: "quick" ends after a few
-    shooting times, "auto" when the answer is certified, "full" tries all of it.  What is tried is counted, so that the
-    answer does not depend on the speed of the machine unless it takes longer than `time_limit` seconds.  One fit runs
-    on one core whatever `jobs` allows, since most take less time than it takes to start another process; `fit_many`
-    spreads data sets over `jobs` cores.  `weights="none"`, `refine=False` and `estimators` are for comparisons with
-    other methods.
+    without it sds come from the data or are estimated.  `fixed` gives values of parameters and initial states, as
+    numbers or expressions; `local` names parameters with a value of their own in each experiment.
+
+    `effort` moves how much is tried: "quick" ends after a few shooting times, "auto" when the answer is certified,
+    "full" tries all of it.  What is tried is counted, so that the answer does not depend on the speed of the machine
+    unless it takes longer than `time_limit` seconds.  One fit runs on one core whatever `jobs` allows, since most take
+    less time than it takes to start another process; `fit_many` spreads data sets over `jobs` cores.
+    `weights="none"`, `refine=False` and `estimators` are for comparisons with other methods.
     """
-    options = _checked(seed, jobs, effort, refine, weights, estimators, time_limit)
-    with Progress(progress) as told:
-        record, budget = Record(told), Budget.within(options.time_limit)
-        good = checked(data, model)
-        misfit = Misfit(model, good, noise, options.weights)
-        with one_thread():
-            return _fit(search(Task(good, misfit, bounds, positive or False, options, budget, record)))
+    options = _checked(seed, jobs, effort, refine, estimators, time_limit)
+    posed = {"bounds": bounds, "positive": positive, "noise": noise, "fixed": fixed, "local": local, "weights": weights}
+    problem = _problem(model, data, posed)
+    with Progress(progress) as told, one_thread():
+        return _fit(search(Task(problem, options, Budget.within(options.time_limit), Record(told))))
+
+
+def _problem(model: Model | Problem, data: Data | None, posed: Mapping[str, Any]) -> Problem:
+    """The problem that is meant: one that is there already, or a model and data put together."""
+    if not isinstance(model, Problem):
+        if data is None:
+            raise DataError("a fit needs data: oj.fit(model, data), or oj.fit(problem)")
+        return Problem(model, data, **posed)
+    given = [name for name, value in posed.items() if value and value != "likelihood"]
+    if data is not None or given:
+        what = "data" if data is not None else given[0]
+        raise ModelError(f"a problem has its {what} already; give {what} to oj.Problem instead")
+    return model
 
 
 def _fit(answer: Answer) -> Fit:
     """An answer with what follows from it: uncertainty, criteria, solutions by name."""
     return Fit.of(
-        answer.misfit,
+        answer.problem,
         answer.best,
-        answer.data,
-        frame=answer.frame,
         others=answer.others,
         verdict=answer.verdict,
         success=answer.certificate.granted,
@@ -97,7 +110,6 @@ def _checked(
     jobs: int,
     effort: str,
     refine: bool,
-    weights: str,
     estimators: Sequence[str] | None,
     time_limit: float | None,
 ) -> Options:
@@ -110,7 +122,7 @@ def _checked(
     limit = LIMITS[effort] if time_limit is None else time_limit
     if isinstance(limit, bool) or not isinstance(limit, int | float) or not limit > 0:
         raise ModelError(f"time_limit must be a positive number of seconds, not {time_limit!r}")
-    return Options(seed, effort, bool(refine), weights, None if estimators is None else tuple(estimators), float(limit))
+    return Options(seed, effort, bool(refine), None if estimators is None else tuple(estimators), float(limit))
 
 
 def _whole(name: str, value: Any, least: int) -> None:

@@ -11,7 +11,7 @@ import pytest
 from odejet import Data, Model
 from odejet.decide.certificate import Certificate, Evidence, certify, is_vague
 from odejet.decide.optima import Optimum
-from odejet.problem import coordinates
+from odejet.problem import Problem, coordinates
 from odejet.problem.misfit import Misfit
 from odejet.search.refine import Refined, refine
 
@@ -23,7 +23,7 @@ def refined(wrong: float = 0.0, points: int = 201) -> tuple[Misfit, Refined]:
     times = np.linspace(0, 5, points)
     noise = 0.01 * np.random.default_rng(0).standard_normal(points)
     data = Data(times, {"y": 2 * np.exp(-0.5 * times) + wrong * np.sin(4 * times) + noise})
-    misfit = Misfit(LINE, data)
+    misfit = Problem(LINE, data).misfit
     return misfit, refine(misfit, np.array([1.8, 0.6]))
 
 
@@ -89,7 +89,7 @@ def test_a_little_autocorrelation_wants_a_confirmation():
 def test_data_that_tell_no_rate_leave_it_vague(sd, expected):
     times = np.linspace(0, 5, 51)
     data = Data(times, {"y": 2 * np.exp(-0.05 * times) + sd * np.random.default_rng(1).standard_normal(51)})
-    misfit = Misfit(LINE, data)
+    misfit = Problem(LINE, data).misfit
     frame = coordinates.choose(misfit.unknowns, np.ones(2), (1e-5, 10.0))
     assert is_vague(refine(misfit, np.array([2.0, 0.05]), frame=frame), frame) is expected
 

@@ -8,14 +8,13 @@ import numpy as np
 
 from odejet import Data, Model
 from odejet.decide.optima import Optima, Optimum
-from odejet.problem import coordinates
-from odejet.problem.misfit import Misfit
+from odejet.problem import Problem, coordinates
 from odejet.search.refine import Refined, refine
 
 TIMES = np.linspace(0, 6, 61)
 SUM = Model({"a": "-k*a", "b": "-m*b"}, {"y": "a + b"})
 DATA = Data(TIMES, {"y": 2 * np.exp(-0.3 * TIMES) + np.exp(-2 * TIMES) + 1e-3 * np.sin(50 * TIMES)})
-MISFIT = Misfit(SUM, DATA)
+MISFIT = Problem(SUM, DATA).misfit
 FRAME = coordinates.choose(MISFIT.unknowns, np.ones(4), (1e-5, 10.0))
 
 

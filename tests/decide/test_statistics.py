@@ -6,7 +6,7 @@ from scipy import stats
 
 from odejet import Data, Model
 from odejet.decide.statistics import check, chi_square_tail
-from odejet.problem.misfit import Misfit
+from odejet.problem import Problem
 from odejet.search.refine import refine
 
 LINE = Model({"x": "a"}, {"y": "x"}, parameters=["a"])
@@ -14,7 +14,7 @@ TIMES = np.linspace(0, 1, 40)
 
 
 def line(values, times=TIMES, noise=0.1):
-    misfit = Misfit(LINE, Data(times, {"y": values}), noise=noise)
+    misfit = Problem(LINE, Data(times, {"y": values}), noise=noise).misfit
     return misfit, refine(misfit, np.array([1.0, 1.0]))
 
 
@@ -40,7 +40,7 @@ def test_degrees_of_freedom_level_and_criteria_of_a_straight_line():
     assert found.bic == pytest.approx(2 * np.log(40) - 2 * loglikelihood)
     misfit, end = line(values, noise=None)
     assert check(misfit, end).aic == pytest.approx(2 * 3 + 2 * end.cost)
-    plain = Misfit(LINE, Data(TIMES, {"y": values}), weights="none")
+    plain = Problem(LINE, Data(TIMES, {"y": values}), weights="none").misfit
     assert check(plain, refine(plain, np.ones(2))).aic == pytest.approx(2 * 3 + 2 * end.cost)
 
 
@@ -76,7 +76,7 @@ def test_what_the_model_misses_is_autocorrelated():
 def test_autocorrelation_does_not_reach_from_one_experiment_to_the_next():
     rng = np.random.default_rng(5)
     values = [1 + 2 * TIMES + 0.1 * rng.standard_normal(40) for _ in range(2)]
-    misfit = Misfit(LINE, Data.join([Data(TIMES, {"y": v}) for v in values]))
+    misfit = Problem(LINE, Data.join([Data(TIMES, {"y": v}) for v in values])).misfit
     end = refine(misfit, np.ones(3))
     (output,) = check(misfit, end).outputs
     assert output.points == 80 and output.degrees_of_freedom == pytest.approx(77)

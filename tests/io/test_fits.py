@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from odejet import DataError, Fit, ModelError
 from odejet.decide.statistics import OutputCheck
 from odejet.io import fits
-from odejet.result import Candidates, Certificate, Identifiability, Provenance, Solution
+from odejet.result import Candidates, Certificate, Estimate, Identifiability, Provenance
 from odejet.uncertainty import Matrix, Uncertainty
 from tests.fits import driven, predators
 
@@ -63,13 +63,13 @@ def random_fits(draw):
         tuple(draw(st.lists(words, min_size=size, max_size=size))),
     )
     solutions = [
-        Solution(one.parameters, one.initial_states, draw(upward), draw(st.booleans())) for one in ONE.solutions
+        Estimate(one.parameters, one.initial_states, draw(upward), draw(st.booleans())) for one in ONE.solutions
     ]
     return replace(
         ONE,
-        values=np.array(draw(st.lists(finite, min_size=n, max_size=n))),
+        estimates=np.array(draw(st.lists(finite, min_size=n, max_size=n))),
         uncertainty=Uncertainty(
-            Matrix(ONE.labels, rows),
+            Matrix(ONE.unknowns, rows),
             tuple(draw(st.lists(st.dictionaries(words, finite), max_size=2))),
             {label: draw(upward) for label in ONE.labels},
         ),
@@ -169,7 +169,7 @@ def test_numbers_that_json_lacks():
     np.fill_diagonal(rows, math.inf)
     fit = replace(
         ONE,
-        uncertainty=Uncertainty(Matrix(ONE.labels, rows), (), dict.fromkeys(ONE.labels, math.inf)),
+        uncertainty=Uncertainty(Matrix(ONE.unknowns, rows), (), dict.fromkeys(ONE.labels, math.inf)),
         cost=math.inf,
         aic=math.nan,
     )

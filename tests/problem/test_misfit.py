@@ -8,7 +8,7 @@ from scipy import stats
 
 from odejet import Data, Model, ModelError, Outcome
 from odejet.errors import DataError
-from odejet.problem.misfit import Misfit
+from odejet.problem import Problem
 
 DECAY = Model({"x": "-k*x"}, {"y": "a*x", "w": "x**2"}, parameters=["k", "a"])
 PREDATORS = Model({"r": "k1*r - k2*r*w", "w": "k2*r*w - k3*w"}, {"y1": "r", "y2": "w"})
@@ -21,7 +21,7 @@ def decay_data():
 
 
 def test_residuals_and_jacobian_of_a_closed_form():
-    misfit = Misfit(DECAY, decay_data())
+    misfit = Problem(DECAY, decay_data()).misfit
     assert misfit.labels == ("x(0)", "k", "a")
     x0, k, a = 1.1, 0.5, 1.7
     found = misfit.evaluate(np.array([x0, k, a]))
@@ -43,7 +43,7 @@ def test_residuals_and_jacobian_of_a_closed_form():
 def test_jacobian_of_two_experiments_is_the_difference(values):
     times = np.linspace(0, 6, 9)
     data = Data.join([Data(times, {"y1": np.ones(9)}), Data(times + 2, {"y1": np.ones(9), "y2": np.ones(9)})])
-    misfit = Misfit(PREDATORS, data)
+    misfit = Problem(PREDATORS, data).misfit
     labels = [f"{state}(0) in experiment{i}" for i in (1, 2) for state in ("r", "w")]
     assert list(misfit.labels) == [*labels, "k1", "k2", "k3"]
     z, step = np.array(values), 1e-6
@@ -63,9 +63,9 @@ def test_known_initial_states_of_model_and_experiment():
     data = Data.join(
         [Data(times, {"y1": np.ones(5), "y2": np.ones(5)}), Data(times, {"y1": np.ones(5)}, initial={"r": 0.4})]
     )
-    misfit = Misfit(model, data)
+    misfit = Problem(model, data).misfit
     assert misfit.labels == ("r(0) in experiment1", "k1", "k2", "k3")
-    full = Misfit(PREDATORS, data.of(data.experiments[:1]))
+    full = Problem(PREDATORS, data.of(data.experiments[:1])).misfit
     z = np.array([0.6, 0.5, 0.7, 0.3])
     found, free = misfit.evaluate(z), full.evaluate(np.array([0.6, 0.15, 0.5, 0.7, 0.3]))
     rows = np.r_[0:5, 10:15]
@@ -78,7 +78,7 @@ def test_known_initial_states_of_model_and_experiment():
 def test_cost_is_the_negative_log_likelihood():
     rng = np.random.default_rng(4)
     y, w = (np.linspace(1, 3, 12), rng.random(12)), (np.linspace(1, 5, 20), rng.random(20))
-    misfit = Misfit(DECAY, Data(None, {"y": y, "w": w}))
+    misfit = Problem(DECAY, Data(None, {"y": y, "w": w})).misfit
     r = misfit.evaluate(np.array([1.1, 0.5, 1.7])).residuals
     sds = [np.sqrt(np.mean(r[:12] ** 2)), np.sqrt(np.mean(r[12:] ** 2))]
     np.testing.assert_allclose(misfit.levels(r), sds)
@@ -89,37 +89,37 @@ def test_cost_is_the_negative_log_likelihood():
 
 def test_known_noise():
     z = np.array([1.1, 0.5, 1.7])
-    plain = Misfit(DECAY, decay_data()).evaluate(z).residuals
+    plain = Problem(DECAY, decay_data()).misfit.evaluate(z).residuals
     y, w = np.array([2.0, 1.0, 0.3]), np.array([0.7, 0.4, 0.2, 0.05])
     for noise, sds in (
         (0.2, np.full(7, 0.2)),
         ({"y": 0.1, "w": "5%"}, np.r_[np.full(3, 0.1), 0.05 * w]),
         ("10%", 0.1 * np.r_[y, w]),
     ):
-        misfit = Misfit(DECAY, decay_data(), noise=noise)
+        misfit = Problem(DECAY, decay_data(), noise=noise).misfit
         assert not misfit.estimated.any()
         found = misfit.evaluate(z).residuals
         assert misfit.cost(found) == pytest.approx(-stats.norm.logpdf(plain, scale=sds).sum())
-    given_by_data = Misfit(DECAY, Data([1.0, 2, 4], {"y": y}, noise={"y": [0.1, 0.2, 0.3]}))
+    given_by_data = Problem(DECAY, Data([1.0, 2, 4], {"y": y}, noise={"y": [0.1, 0.2, 0.3]})).misfit
     found = given_by_data.evaluate(z).residuals
     assert given_by_data.cost(found) == pytest.approx(-stats.norm.logpdf(plain[:3], scale=[0.1, 0.2, 0.3]).sum())
 
 
 def test_relative_noise_of_unknown_level_and_plain_squares():
     z = np.array([1.1, 0.5, 1.7])
-    plain = Misfit(DECAY, decay_data(), weights="none")
+    plain = Problem(DECAY, decay_data(), weights="none").misfit
     r = plain.evaluate(z).residuals
     assert plain.cost(r) == pytest.approx(0.5 * r @ r)
-    told = Misfit(DECAY, decay_data(), noise="relative", weights="none")
+    told = Problem(DECAY, decay_data(), noise="relative", weights="none").misfit
     np.testing.assert_array_equal(told.evaluate(z).residuals, r)
-    relative = Misfit(DECAY, decay_data(), noise="relative")
+    relative = Problem(DECAY, decay_data(), noise="relative").misfit
     assert relative.estimated.all()
     np.testing.assert_allclose(relative.evaluate(z).residuals, r / relative.values)
 
 
 def test_exact_data_have_a_floor():
     times = np.linspace(0, 2, 20)
-    misfit = Misfit(DECAY, Data(times, {"y": 2 * np.exp(-times)}))
+    misfit = Problem(DECAY, Data(times, {"y": 2 * np.exp(-times)})).misfit
     r = misfit.evaluate(np.array([1.0, 1.0, 2.0])).residuals
     assert 1e-16 < misfit.levels(r)[0] < 1e-14
     assert np.isfinite(misfit.cost(np.zeros(20)))
@@ -127,7 +127,7 @@ def test_exact_data_have_a_floor():
 
 def test_a_few_points_have_no_noise_of_their_own():
     times = np.linspace(1, 5, 30)
-    misfit = Misfit(DECAY, Data(None, {"y": (times, np.exp(-times)), "w": ([2.0, 3.0], [0.5, 0.3])}))
+    misfit = Problem(DECAY, Data(None, {"y": (times, np.exp(-times)), "w": ([2.0, 3.0], [0.5, 0.3])})).misfit
     r = np.r_[np.full(30, 0.01), 0, 0]  # the two points of w are met exactly
     levels = misfit.levels(r)
     assert levels[0] == pytest.approx(0.01 * np.sqrt(30 / 32))
@@ -136,13 +136,13 @@ def test_a_few_points_have_no_noise_of_their_own():
 
 def test_an_output_that_is_zero_has_a_floor():
     times = np.linspace(1, 5, 30)
-    misfit = Misfit(DECAY, Data(times, {"y": np.exp(-times), "w": np.zeros(30)}))
+    misfit = Problem(DECAY, Data(times, {"y": np.exp(-times), "w": np.zeros(30)})).misfit
     assert np.isfinite(misfit.cost(np.zeros(60)))
     assert np.isfinite(misfit.score(np.array([1e-200, 1.0, 1.0])))
 
 
 def test_a_blow_up_is_an_evaluation_that_says_how_far_it_got():
-    misfit = Misfit(BLOW_UP, Data(np.linspace(0, 4, 9), {"y": np.ones(9)}))
+    misfit = Problem(BLOW_UP, Data(np.linspace(0, 4, 9), {"y": np.ones(9)})).misfit
     found = misfit.evaluate(np.array([1.0, 0.5]))  # the pole is at t = 2
     assert not found.complete and found.outcome is Outcome.BLOW_UP
     assert found.reached == pytest.approx(0.5, abs=0.01)
@@ -154,7 +154,7 @@ def test_a_blow_up_is_an_evaluation_that_says_how_far_it_got():
 def test_a_window_is_the_misfit_of_its_measurements():
     times = np.linspace(0, 10, 101)
     data = Data(times, {"y1": np.cos(times) + 2, "y2": np.sin(times) + 2})
-    misfit, z = Misfit(PREDATORS, data), np.array([0.5, 0.4, 0.3, 0.6, 0.7])
+    misfit, z = Problem(PREDATORS, data).misfit, np.array([0.5, 0.4, 0.3, 0.6, 0.7])
     part = misfit.window(0.3, 7, levels=np.array([0.5, 2.0]))
     assert part.counts.tolist() == [7, 7] and part.times.max() == pytest.approx(3)
     whole = misfit.evaluate(z).residuals
@@ -167,10 +167,10 @@ def test_a_window_is_the_misfit_of_its_measurements():
 def test_screening_ranks_like_scores():
     times = np.linspace(0, 10, 200)
     truth = np.array([0.5, 0.4, 0.3, 0.6, 0.7])
-    exact = Misfit(PREDATORS, Data(times, {"y1": 0 * times, "y2": 0 * times})).evaluate(truth).residuals
+    exact = Problem(PREDATORS, Data(times, {"y1": 0 * times, "y2": 0 * times})).misfit.evaluate(truth).residuals
     rng = np.random.default_rng(0)
     noisy = exact + 0.01 * rng.standard_normal(400)
-    misfit = Misfit(PREDATORS, Data(times, {"y1": noisy[:200], "y2": noisy[200:]}))
+    misfit = Problem(PREDATORS, Data(times, {"y1": noisy[:200], "y2": noisy[200:]})).misfit
     candidates = [truth * rng.uniform(1 - width, 1 + width, 5) for width in (0.0, 0.05, 0.2, 0.5, 0.8)]
     screened, scores = misfit.screen(candidates), [misfit.score(z) for z in candidates]
     assert np.argsort(screened).tolist() == np.argsort(scores).tolist()
@@ -180,8 +180,8 @@ def test_sds_in_one_experiment_only_are_refused():
     times, values = np.linspace(0, 2, 12), np.ones(12)
     data = Data.join([Data(times, {"y": values}, noise=0.1), Data(times, {"y": values})])
     with pytest.raises(DataError, match="only some of the measurements of 'y' have a known sd"):
-        Misfit(DECAY, data)
-    assert not Misfit(DECAY, data, noise=0.2).estimated.any()
+        Problem(DECAY, data)
+    assert not Problem(DECAY, data, noise=0.2).misfit.estimated.any()
 
 
 @pytest.mark.parametrize(
@@ -195,7 +195,7 @@ def test_sds_in_one_experiment_only_are_refused():
 )
 def test_refusals(options, sentence):
     with pytest.raises(ModelError, match=sentence):
-        Misfit(DECAY, decay_data(), **options)
+        Problem(DECAY, decay_data(), **options)
 
 
 def test_every_experiment_has_its_own_input():
@@ -208,7 +208,7 @@ def test_every_experiment_has_its_own_input():
             Data(times, {"y": np.zeros(12)}, inputs={"u": 1 + times}),
         ]
     )
-    misfit, k = Misfit(model, data), 0.8
+    misfit, k = Problem(model, data).misfit, 0.8
     found = misfit.evaluate(np.array([1.0, 0.5, 0.3, k])).residuals.reshape(3, 12)
     decay = np.exp(-k * times)
     np.testing.assert_allclose(found[0], decay, rtol=1e-10)
@@ -221,14 +221,16 @@ def test_every_experiment_has_its_own_input():
 def test_outputs_that_span_decades_have_residuals_relative_to_their_size():
     times = np.linspace(0, 40, 200)
     model = Model({"x": "k*x"}, {"y": "x"})
-    growing = Misfit(model, Data(times, {"y": np.exp(times)})).by_rounding()
+    growing = Problem(model, Data(times, {"y": np.exp(times)})).misfit.by_rounding()
     assert growing is not None
     np.testing.assert_allclose(growing.evaluate(np.array([1.001, 1.0])).residuals, 1e-3, rtol=0.8)
-    assert Misfit(model, Data(times, {"y": np.cosh(times / 20)})).by_rounding() is None
+    assert Problem(model, Data(times, {"y": np.cosh(times / 20)})).misfit.by_rounding() is None
 
 
 def test_long_and_stiff_simulations_are_more_work():
     times = np.linspace(0, 20, 50)
-    relaxation = Misfit(Model({"x": "w", "w": "m*(1 - x**2)*w - x"}, {"y": "x"}), Data(times, {"y": np.cos(times)}))
+    relaxation = Problem(
+        Model({"x": "w", "w": "m*(1 - x**2)*w - x"}, {"y": "x"}), Data(times, {"y": np.cos(times)})
+    ).misfit
     easy, stiff = (relaxation.evaluate(np.array([2.0, 0.0, m])).work for m in (1.0, 500.0))
     assert easy == 1 < stiff

@@ -68,9 +68,11 @@ def test_cloud_shows_every_candidate():
 def test_cloud_of_anything():
     """Candidates that are far off, not finite or equal, and answers of zero."""
     fit = predators()
-    rows = np.array([[math.nan] * 5, [1e300] * 5, [-1e-300] * 5, fit.values.tolist()])
+    rows = np.array([[math.nan] * 5, [1e300] * 5, [-1e-300] * 5, fit.estimates.tolist()])
     for costs in (np.zeros(4), np.array([math.inf, 1.0, 2.0, math.inf])):
-        odd = replace(fit, values=np.array([0.0, *fit.values[1:]]), candidates=Candidates(rows, costs, ("a",) * 4))
+        odd = replace(
+            fit, estimates=np.array([0.0, *fit.estimates[1:]]), candidates=Candidates(rows, costs, ("a",) * 4)
+        )
         assert "<svg" in inline(plots.cloud_figure(odd), "x", "cloud")
 
 
@@ -79,7 +81,7 @@ def test_correlations_that_do_not_exist_stay_empty():
     rows = np.full((5, 5), math.nan)
     np.fill_diagonal(rows, [1.0, 1.0, math.inf, math.inf, math.inf])
     rows[0, 1] = rows[1, 0] = 0.25
-    flat = replace(fit, uncertainty=Uncertainty(Matrix(fit.labels, rows), (), dict.fromkeys(fit.labels, math.inf)))
+    flat = replace(fit, uncertainty=Uncertainty(Matrix(fit.unknowns, rows), (), dict.fromkeys(fit.labels, math.inf)))
     figure = plots.correlation_figure(flat)
     assert [text.get_text() for text in figure.get_axes()[0].texts] == [".25", ".25"]
 

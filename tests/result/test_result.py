@@ -9,7 +9,7 @@ import pytest
 from scipy import stats
 
 from odejet import Data, DataError, Fit, Model, ModelError, simulate
-from odejet.problem.misfit import Misfit
+from odejet.problem import Problem
 from odejet.result import Certificate, Identifiability
 from odejet.search.refine import Ending, refine
 from tests.fits import DRIVEN, PREDATORS, STRAIGHT, driven, predators, refined_fit
@@ -36,7 +36,7 @@ def test_line_with_unknown_noise():
     fit = refined_fit(STRAIGHT, Data(TIMES, {"y": values}), [1.0, 1.0])
     estimate, squares = least_squares(DESIGN, values)
     covariance = squares / (len(TIMES) - 2) * np.linalg.inv(DESIGN.T @ DESIGN)
-    np.testing.assert_allclose(fit.values, estimate, rtol=1e-6)
+    np.testing.assert_allclose(fit.estimates, estimate, rtol=1e-6)
     np.testing.assert_allclose(np.asarray(fit.covariance), covariance, rtol=1e-9)
     assert fit.noise["y"] == pytest.approx(math.sqrt(squares / (len(TIMES) - 2)), rel=1e-9)
     reach = stats.t.ppf(0.95, len(TIMES) - 2) * math.sqrt(covariance[1, 1])
@@ -91,12 +91,11 @@ def test_plain_least_squares_of_unlike_outputs():
 def test_intervals_cover():
     """With six points Student's t matters: normal quantiles would cover 88 %."""
     times = TIMES[:6]
-    misfit_of = lambda values: Misfit(STRAIGHT, Data(times, {"y": values}))  # noqa: E731
     rng, hits, trials = np.random.default_rng(7), 0, 300
     for _ in range(trials):
         values = 2 + 0.3 * times + 0.1 * rng.normal(size=6)
-        misfit = misfit_of(values)
-        fit = Fit.of(misfit, refine(misfit, np.array([2.0, 0.3])), Data(times, {"y": values}))
+        problem = Problem(STRAIGHT, Data(times, {"y": values}))
+        fit = Fit.of(problem, refine(problem.misfit, np.array([2.0, 0.3])))
         low, high = fit.interval("b")
         hits += low <= 0.3 <= high
     assert 0.915 <= hits / trials <= 0.985
@@ -131,7 +130,7 @@ def test_certified_standard_deviations(name):
     fit = refined_fit(model, data, [value for value, _ in certified.values()], bounds=(0, 1e4))
     assert fit.labels == tuple(certified)
     for label, (value, sd) in certified.items():
-        assert dict(zip(fit.labels, fit.values, strict=True))[label] == pytest.approx(value, rel=1e-4)
+        assert fit.values[label] == pytest.approx(value, rel=1e-4)
         assert fit.stderr[label] == pytest.approx(sd, rel=1e-3)
     assert fit.noise["y"] == pytest.approx(noise, rel=1e-4)
 
@@ -175,10 +174,10 @@ def test_an_unknown_without_effect():
 def test_no_start():
     model = Model({"x": "k*x**2"}, {"y": "x"})
     data = Data([0, 1, 2, 3.0], {"y": [1, 2, 3, 4.0]})
-    misfit = Misfit(model, data)
-    end = refine(misfit, np.array([1e3, 1e3]))
+    problem = Problem(model, data)
+    end = refine(problem.misfit, np.array([1e3, 1e3]))
     assert end.ending is Ending.NO_START
-    fit = Fit.of(misfit, end, data)
+    fit = Fit.of(problem, end)
     assert not fit.success and not fit.certificate.granted
     assert fit.undetermined == fit.labels and math.isinf(fit.cost)
     assert "no fit" in fit.summary() and "cannot be simulated" in fit.summary()
@@ -189,13 +188,13 @@ def test_no_start():
 
 
 def test_intervals_of_positive_quantities_are_log_normal():
-    fit = refined_fit(PREDATORS, predators().data, predators().values, bounds=(0, 10))
+    fit = refined_fit(PREDATORS, predators().data, predators().estimates, bounds=(0, 10))
     value, sd = fit.parameters["k1"], fit.stderr["k1"]
     low, high = fit.interval("k1", 0.99)
     assert low * high == pytest.approx(value**2)
-    reach = stats.t.ppf(0.995, fit.uncertainty.freedom["k1"]) * sd / value
+    reach = stats.t.ppf(0.995, fit.uncertainty.degrees_of_freedom["k1"]) * sd / value
     assert math.log(high / value) == pytest.approx(reach)
-    free = refined_fit(PREDATORS, predators().data, predators().values)
+    free = refined_fit(PREDATORS, predators().data, predators().estimates)
     low, high = free.interval("k1", 0.99)
     assert (low + high) / 2 == pytest.approx(free.parameters["k1"])
 
@@ -225,7 +224,7 @@ def test_zero_is_a_bound_of_both_signs():
         fit = refined_fit(STRAIGHT, data, [1.0, sign * 0.1], bounds={"b": bounds})
         assert fit.bounds["b"] == bounds
         assert fit.at_bound("b") and not fit.at_bound("x")
-        far = sign * stats.t.ppf(0.975, fit.uncertainty.freedom["b"]) * fit.stderr["b"]
+        far = sign * stats.t.ppf(0.975, fit.uncertainty.degrees_of_freedom["b"]) * fit.stderr["b"]
         assert fit.interval("b") == pytest.approx(tuple(sorted((0, far))), abs=1e-5)
 
 
@@ -298,7 +297,7 @@ def test_several_experiments():
 
 def test_relative_noise_grows_with_the_measurement():
     data = predators().data
-    fit = refined_fit(PREDATORS, data, predators().values, noise="relative")
+    fit = refined_fit(PREDATORS, data, predators().estimates, noise="relative")
     (pair,) = fit.compare()
     np.testing.assert_allclose(pair.sds / pair.values, pair.sds[0] / pair.values[0])
 
@@ -351,15 +350,14 @@ def test_verdicts_that_are_not_global_are_told():
 
 
 def test_solutions_side_by_side():
-    misfit = Misfit(STRAIGHT, Data(TIMES, {"y": line(0.1)}))
-    ends = [refine(misfit, np.array([1.0, slope])) for slope in (0.2, 0.4)]
-    frame_free = Fit.of(misfit, ends[0], Data(TIMES, {"y": line(0.1)}), others=ends[1:])
+    problem = Problem(STRAIGHT, Data(TIMES, {"y": line(0.1)}))
+    ends = [refine(problem.misfit, np.array([1.0, slope])) for slope in (0.2, 0.4)]
+    frame_free = Fit.of(problem, ends[0], others=ends[1:])
     assert len(frame_free.solutions) == 2
     assert frame_free.solutions[1].cost == ends[1].cost
     assert "2 sets of values" in frame_free.summary()
 
 
 def test_data_of_another_model_are_refused():
-    misfit = Misfit(STRAIGHT, Data(TIMES, {"y": line(0.1)}))
     with pytest.raises(DataError, match="no output 'other'"):
-        Fit.of(misfit, refine(misfit, np.array([1.0, 0.2])), Data(TIMES, {"other": line(0.1)}))
+        Problem(STRAIGHT, Data(TIMES, {"other": line(0.1)}))

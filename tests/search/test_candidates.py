@@ -5,13 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from odejet import Data, Model
-from odejet.problem import coordinates
-from odejet.problem.misfit import Misfit
+from odejet.problem import Problem, coordinates
 from odejet.search.candidates import Candidate, Census, originals, ranked, within
 from odejet.search.shooting import Shot
 
 TIMES = np.linspace(0, 4, 21)
-MISFIT = Misfit(Model({"x": "-k*x"}, {"y": "x"}), Data(TIMES, {"y": 2 * np.exp(-0.5 * TIMES)}))
+MISFIT = Problem(Model({"x": "-k*x"}, {"y": "x"}), Data(TIMES, {"y": 2 * np.exp(-0.5 * TIMES)})).misfit
 FRAME = coordinates.choose(MISFIT.unknowns, np.ones(2), (0.1, 10.0))
 
 

@@ -7,7 +7,7 @@ from scipy.optimize import least_squares
 from benchmarks import refine as bench
 from benchmarks import systems
 from odejet import Data, Model
-from odejet.problem.misfit import Misfit
+from odejet.problem import Problem
 from odejet.search.refine import Ending, refine
 
 BOX = (1e-5, 10.0)
@@ -48,7 +48,7 @@ def digits(found, certified):
 @pytest.mark.parametrize("start", LANCZOS_STARTS)
 @pytest.mark.parametrize("weights", ["none", "likelihood"])
 def test_certified_lanczos(start, weights):
-    misfit = Misfit(LANCZOS, Data(LANCZOS_X, {"y": LANCZOS_Y}), weights=weights)
+    misfit = Problem(LANCZOS, Data(LANCZOS_X, {"y": LANCZOS_Y}), weights=weights).misfit
     begin = np.array([LANCZOS_STARTS[start][label] for label in misfit.labels])
     end = refine(misfit, begin, positive=True)
     certified = np.array([LANCZOS_CERTIFIED[label] for label in misfit.labels])
@@ -63,7 +63,7 @@ def test_certified_lanczos(start, weights):
 
 @pytest.mark.parametrize("start", [(500, 1e-4), (250, 5e-4)])
 def test_certified_misra(start):
-    misfit = Misfit(MISRA, Data(MISRA_X, {"y": MISRA_Y}), weights="none")
+    misfit = Problem(MISRA, Data(MISRA_X, {"y": MISRA_Y}), weights="none").misfit
     end = refine(misfit, np.array(start))
     assert digits(end.z, [2.3894212918e02, 5.5015643181e-04]) > 6
     assert digits(2 * end.cost, 1.2455138894e-01) > 8
@@ -74,7 +74,7 @@ def test_certified_misra(start):
 
 def noisy(model, truth, times, sds, seed=0):
     rng = np.random.default_rng(seed)
-    zero = Misfit(model, Data(times, {name: np.zeros(len(times)) for name in model.outputs}))
+    zero = Problem(model, Data(times, {name: np.zeros(len(times)) for name in model.outputs})).misfit
     exact = zero.evaluate(np.asarray(truth, dtype=float)).residuals.reshape(len(model.outputs), -1)
     measured = {
         name: row + sd * rng.standard_normal(len(times))
@@ -86,7 +86,7 @@ def noisy(model, truth, times, sds, seed=0):
 def test_plain_squares_agree_with_scipy():
     truth = [0.7, 0.4, 0.6, 0.8, 0.5]
     data = noisy(PREDATORS, truth, np.linspace(0, 15, 60), (0.03, 0.03))
-    misfit = Misfit(PREDATORS, data, weights="none")
+    misfit = Problem(PREDATORS, data, weights="none").misfit
     start = np.array([0.8, 0.5, 0.5, 0.7, 0.6])
     end = refine(misfit, start, BOX)
     reference = least_squares(
@@ -98,7 +98,7 @@ def test_plain_squares_agree_with_scipy():
 
 def test_the_likelihood_has_no_slope_at_the_optimum():
     data = noisy(PREDATORS, [0.7, 0.4, 0.6, 0.8, 0.5], np.linspace(0, 15, 80), (0.002, 0.1))
-    misfit = Misfit(PREDATORS, data)
+    misfit = Problem(PREDATORS, data).misfit
     end = refine(misfit, np.array([0.6, 0.5, 0.5, 0.7, 0.6]), BOX)
     assert end.ending is Ending.CONVERGED
     for axis in np.eye(5):
@@ -113,14 +113,14 @@ def test_the_likelihood_has_no_slope_at_the_optimum():
 def test_exact_data_end_at_rounding():
     truth = np.array([0.7, 0.4, 0.6, 0.8, 0.5])
     data = noisy(PREDATORS, truth, np.linspace(0, 15, 60), (0, 0))
-    end = refine(Misfit(PREDATORS, data), truth * [1.2, 0.9, 1.1, 0.8, 1.2], BOX)
+    end = refine(Problem(PREDATORS, data).misfit, truth * [1.2, 0.9, 1.1, 0.8, 1.2], BOX)
     assert end.ending is Ending.EXACT and end.evaluations < 40
     np.testing.assert_allclose(end.z, truth, rtol=1e-11)
 
 
 def test_an_optimum_outside_is_met_at_the_bound():
     truth = np.array([0.7, 0.4, 0.6, 0.8, 0.5])
-    misfit = Misfit(PREDATORS, noisy(PREDATORS, truth, np.linspace(0, 15, 60), (0.01, 0.01)), noise=0.01)
+    misfit = Problem(PREDATORS, noisy(PREDATORS, truth, np.linspace(0, 15, 60), (0.01, 0.01)), noise=0.01).misfit
     end = refine(misfit, np.array([0.6, 0.4, 0.5, 0.6, 0.4]), {"k2": (0.1, 0.75), "k3": (-2, 0.45)})
     assert end.ending is Ending.CONVERGED
     assert end.held.any()
@@ -137,7 +137,7 @@ def test_negative_values_are_found_without_bounds():
     model = Model({"x": "a*x + b"}, {"y": "x"}, parameters=["a", "b"])
     truth = np.array([2.0, -0.5, -3.0])
     data = noisy(model, truth, np.linspace(0, 4, 40), (1e-3,))
-    end = refine(Misfit(model, data), np.array([1.0, -1.0, 0.5]))
+    end = refine(Problem(model, data).misfit, np.array([1.0, -1.0, 0.5]))
     assert end.ending is Ending.CONVERGED
     np.testing.assert_allclose(end.z, truth, rtol=1e-2)
 
@@ -145,7 +145,7 @@ def test_negative_values_are_found_without_bounds():
 def test_a_start_that_blows_up_is_led_back():
     model = Model({"x": "a*x**2 - b*x"}, {"y": "x"}, parameters=["a", "b"])
     truth = np.array([1.0, 0.5, 0.7])
-    misfit = Misfit(model, noisy(model, truth, np.linspace(0, 8, 60), (1e-3,)))
+    misfit = Problem(model, noisy(model, truth, np.linspace(0, 8, 60), (1e-3,))).misfit
     start = np.array([1.0, 1.0, 0.3])
     assert not misfit.evaluate(start).complete
     end = refine(misfit, start, BOX)
@@ -155,14 +155,16 @@ def test_a_start_that_blows_up_is_led_back():
 
 def test_a_start_from_which_nothing_can_be_simulated():
     model = Model({"x": "-k*x"}, {"y": "log(x)"})
-    misfit = Misfit(model, Data(np.linspace(0, 1, 9), {"y": -np.linspace(0, 1, 9)}))
+    misfit = Problem(model, Data(np.linspace(0, 1, 9), {"y": -np.linspace(0, 1, 9)})).misfit
     end = refine(misfit, np.array([-1.0, 1.0]))
     assert end.ending is Ending.NO_START and end.cost == np.inf
     assert "not finite" in end.message
 
 
 def test_limits_are_endings():
-    misfit = Misfit(PREDATORS, noisy(PREDATORS, [0.7, 0.4, 0.6, 0.8, 0.5], np.linspace(0, 15, 60), (0.01, 0.01)))
+    misfit = Problem(
+        PREDATORS, noisy(PREDATORS, [0.7, 0.4, 0.6, 0.8, 0.5], np.linspace(0, 15, 60), (0.01, 0.01))
+    ).misfit
     start = np.array([0.5, 0.6, 0.4, 0.6, 0.7])
     late = refine(misfit, start, BOX, time_limit=0)
     assert late.ending is Ending.TIME_LIMIT and late.evaluations == 1
@@ -177,11 +179,11 @@ def test_shared_parameters_of_two_experiments():
         noisy(PREDATORS, [r, w, 0.6, 0.8, 0.5], times, (0.01, 0.01), i)
         for i, (r, w) in enumerate([(0.7, 0.4), (0.2, 0.9)])
     ]
-    misfit = Misfit(PREDATORS, Data.join(parts))
+    misfit = Problem(PREDATORS, Data.join(parts)).misfit
     end = refine(misfit, np.full(7, 0.5), BOX)
     np.testing.assert_allclose(end.z, [0.7, 0.4, 0.2, 0.9, 0.6, 0.8, 0.5], rtol=0.05)
     # With both experiments every parameter is known better than from one.
-    alone = refine(Misfit(PREDATORS, parts[0]), np.full(5, 0.5), BOX)
+    alone = refine(Problem(PREDATORS, parts[0]).misfit, np.full(5, 0.5), BOX)
     errors = [np.sqrt(np.diag(np.linalg.inv(e.jacobian.T @ e.jacobian)))[-3:] for e in (end, alone)]
     assert np.all(errors[0] < errors[1])
 

@@ -7,7 +7,6 @@ import pytest
 
 import odejet as oj
 from odejet import Model, ModelError
-from odejet.uncertainty.design import of_fit
 from tests.fits import PREDATORS, STRAIGHT, driven, predators, refined_fit
 
 TIMES = np.linspace(0, 4, 25)
@@ -82,10 +81,10 @@ def test_the_noise_of_a_further_output_is_as_large_for_its_size():
 
 def test_the_design_of_a_fit_has_its_errors():
     fit = predators()
-    assert of_fit(fit).stderr == pytest.approx(dict(fit.stderr), rel=1e-6)
+    assert fit.design().stderr == pytest.approx(dict(fit.stderr), rel=1e-6)
     known = refined_fit(STRAIGHT, oj.Data(TIMES, {"y": 0.5 + 1.5 * TIMES}), [0.5, 1.5], noise=0.2)
-    assert of_fit(known).stderr["b"] == pytest.approx(slope_error(TIMES, 0.2))
-    of_fit(driven(), "first").changes()
+    assert known.design().stderr["b"] == pytest.approx(slope_error(TIMES, 0.2))
+    driven().design("first").changes()
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from odejet import Data, Model, simulate
-from odejet.problem.misfit import Misfit
+from odejet.problem import Problem, Unknown
 from odejet.uncertainty import Matrix, covariance, find, interval, quantile
 from tests import zoo
 from tests.fits import predators, refined_fit
@@ -29,7 +29,7 @@ def test_what_cannot_be_known_has_an_infinite_error(entry):
         simulation = simulate(model, parameters, states, times)
         if simulation.success:
             break
-    misfit = Misfit(model, Data(times, dict(simulation)))
+    misfit = Problem(model, Data(times, dict(simulation))).misfit
     found = misfit.evaluate(np.array([*states.values(), *parameters.values()]))
     values, null = covariance(found.jacobian / misfit.row_levels(misfit.scales)[:, None], np.ones(misfit.points))
     variances = dict(zip((unknown.name for unknown in misfit.unknowns), np.diag(values), strict=True))
@@ -106,12 +106,15 @@ def test_quantiles():
 
 
 def test_names_of_matrices():
-    matrix = Matrix(("r(0)", "k1"), np.array([[1.0, 2.0], [3.0, 4.0]]))
-    assert matrix["r", "k1"] == matrix["r(0)", "k1"] == 2.0
-    assert matrix["k1"] == {"r(0)": 3.0, "k1": 4.0}
+    unknowns = (Unknown("r", "r(1.5)", "experiment1"), Unknown("k1", "k1"))
+    matrix = Matrix(unknowns, np.array([[1.0, 2.0], [3.0, 4.0]]))
+    assert matrix["r", "k1"] == matrix["r(1.5)", "k1"] == 2.0
+    assert matrix["k1"] == {"r(1.5)": 3.0, "k1": 4.0} and matrix["k1"]["r"] == 3.0
     np.testing.assert_array_equal(np.asarray(matrix), matrix.values)
     with pytest.raises(KeyError, match="did you mean 'k1'"):
-        find(matrix.labels, "k2")
+        find(matrix.unknowns, "k2")
+    with pytest.raises(KeyError, match=r"several unknowns are called 'r'; ask for one of r\(0\) in a, r\(0\) in b"):
+        find([Unknown("r", f"r(0) in {name}", name) for name in "ab"], "r")
 
 
 def test_each_unknown_has_the_degrees_of_freedom_of_the_outputs_that_tell_it():
@@ -120,13 +123,13 @@ def test_each_unknown_has_the_degrees_of_freedom_of_the_outputs_that_tell_it():
     rng, few, many = np.random.default_rng(4), np.linspace(0, 1, 12), np.linspace(0, 1, 300)
     data = Data(None, {"y1": (few, few + 0.1 * rng.normal(size=12)), "y2": (many, many + rng.normal(size=300))})
     fit = refined_fit(model, data, [0.1, 0.1, 1.0, 1.0])
-    assert fit.uncertainty.freedom == pytest.approx({"u(0)": 10, "a": 10, "v(0)": 298, "b": 298}, rel=1e-6)
+    assert fit.uncertainty.degrees_of_freedom == pytest.approx({"u(0)": 10, "a": 10, "v(0)": 298, "b": 298}, rel=1e-6)
     line = stats.linregress(few, data.experiments[0].outputs["y1"].values)
     assert fit.stderr["a"] == pytest.approx(line.stderr, rel=1e-6)
     reach = stats.t.ppf(0.975, 10) * line.stderr
     assert fit.interval("a") == pytest.approx((line.slope - reach, line.slope + reach), rel=1e-6)
     known = refined_fit(model, data, [0.1, 0.1, 1.0, 1.0], noise={"y1": 0.1, "y2": 1.0})
-    assert set(known.uncertainty.freedom.values()) == {math.inf}
+    assert set(known.uncertainty.degrees_of_freedom.values()) == {math.inf}
 
 
 def test_an_expression_has_the_error_of_its_gradient():
@@ -135,7 +138,7 @@ def test_an_expression_has_the_error_of_its_gradient():
     j = np.array([0, 0, 1 / fit.parameters["k2"], -fit.parameters["k1"] / fit.parameters["k2"] ** 2, 0])
     sd = math.sqrt(j @ fit.covariance.values @ j)
     ratio = fit.parameters["k1"] / fit.parameters["k2"]
-    reach = stats.t.ppf(0.975, fit.uncertainty.freedom["k1"]) * sd / ratio
+    reach = stats.t.ppf(0.975, fit.uncertainty.degrees_of_freedom["k1"]) * sd / ratio
     assert (low, high) == pytest.approx((ratio * math.exp(-reach), ratio * math.exp(reach)), rel=1e-6)
 
 

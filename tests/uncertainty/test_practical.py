@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from odejet import Data, Model, simulate
-from odejet.uncertainty.combinations import Form
+from odejet.uncertainty.forms import Form
 from odejet.uncertainty.practical import DETERMINED, UNDETERMINED, WEAK, kind
 from tests.fits import predators, refined_fit
 
@@ -50,7 +50,7 @@ def test_a_wider_interval_is_never_better(value, reach, more):
 
 def test_all_is_determined_where_data_are_good():
     fit = fitted(Model({"x": "-k*x"}, {"y": "x"}), {"k": 0.7}, {"x": 1.5})
-    assert fit.practical.determined == fit.labels and not fit.practical.combinations
+    assert fit.practical.determined == fit.labels and not fit.practical.compounds
 
 
 @pytest.mark.parametrize(
@@ -66,7 +66,7 @@ def test_the_combination_that_acts_is_named(model, values, states, combination, 
     fit = fitted(model, values, states)
     found = fit.practical
     assert len(found.undetermined) == 2
-    named = {one.label: one for one in found.combinations}
+    named = {one.label: one for one in found.compounds}
     assert combination in named
     one = named[combination]
     assert one.kind == DETERMINED and one.value == pytest.approx(true, rel=0.05)
@@ -80,7 +80,7 @@ def test_nearly_a_product():
     fit = fitted(model, {"v": 24.0, "K": 80.0}, {"x": 0.5}, noise=0.001, bounds=(1e-4, 1000))
     found = fit.practical
     assert set(found.undetermined) == {"v", "K"}
-    assert any(set(one.label) >= set("v/K") for one in found.combinations)
+    assert any(set(one.label) >= set("v/K") for one in found.compounds)
     shown = fit.summary()
     assert "≈" in shown and "determined in combination" in shown
 
@@ -88,9 +88,7 @@ def test_nearly_a_product():
 def test_a_glance_is_quick_and_honest():
     fit = predators()
     kinds = {label: finding.kind for label, finding in fit.glance.findings.items()}
-    assert kinds == {
-        label: kind(value, fit.interval(label)) for label, value in zip(fit.labels, fit.values, strict=True)
-    }
+    assert kinds == {label: kind(value, fit.interval(label)) for label, value in fit.values.items()}
     assert all(one.method == "fisher" for one in fit.glance.findings.values())
 
 
@@ -98,7 +96,7 @@ def test_plain_squares_are_judged_by_curvature():
     model = Model({"x": "-a*b*x"}, {"y": "x"})
     data = Data(TIMES, {"y": np.exp(-0.5 * TIMES) + 0.01 * np.random.default_rng(1).normal(size=60)})
     fit = refined_fit(model, data, [1.0, 0.5, 1.0], weights="none")
-    assert set(fit.practical.undetermined) == {"a", "b"} and not fit.practical.combinations
+    assert set(fit.practical.undetermined) == {"a", "b"} and not fit.practical.compounds
 
 
 def test_forms_as_people_write_them():

@@ -61,7 +61,7 @@ def test_quantiles_become_those_of_chi_square():
 def test_another_optimiser_finds_nothing_better_at_the_ends(name):
     fit = predators(points=40)
     found = fit.profile(name)
-    misfit, asked = fit.likelihood.misfit, fit.likelihood.quantity(name)
+    misfit, asked = fit.likelihood.misfit, fit.likelihood.derived(name)
     for end in found.interval():
         near = found.unknowns[np.argmin(np.abs(found.values - end))]
 
@@ -141,7 +141,7 @@ def test_intervals_by_both_methods():
     fit = predators()
     fisher, ratio = fit.intervals(), fit.intervals("profile")
     assert list(fisher) == list(ratio) == list(fit.labels)
-    for label, value in zip(fit.labels, fit.values, strict=True):
+    for label, value in fit.values.items():
         for table in (fisher, ratio):
             assert table[label][0] < value < table[label][1]
         np.testing.assert_allclose(fisher[label], ratio[label], rtol=0.05)
@@ -159,8 +159,8 @@ def test_plain_squares_have_no_likelihood():
 def test_a_better_optimum_is_told():
     """A profile that starts from somewhere else than the optimum passes it."""
     fit = predators(points=40)
-    shifted = refined_fit(PREDATORS, fit.data, fit.values, bounds=(0, 10))
-    shifted = replace(shifted, values=fit.values * [1, 1, 1.02, 1, 1], cost=math.inf)
+    shifted = refined_fit(PREDATORS, fit.data, fit.estimates, bounds=(0, 10))
+    shifted = replace(shifted, estimates=fit.estimates * [1, 1, 1.02, 1, 1], cost=math.inf)
     with pytest.raises(ModelError, match="no fit"):
         shifted.profile("k1")
     moved = replace(shifted, cost=0.0)

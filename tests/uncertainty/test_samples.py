@@ -20,7 +20,7 @@ def line():
 def test_laplace_draws_have_the_covariance_of_the_fit():
     fit = line()
     draws = fit.likelihood.frame.back(laplace(fit.likelihood, 20_000, 2, 0)).reshape(-1, 2)
-    np.testing.assert_allclose(draws.mean(axis=0), fit.values, atol=0.02 * max(fit.stderr.values()))
+    np.testing.assert_allclose(draws.mean(axis=0), fit.estimates, atol=0.02 * max(fit.stderr.values()))
     np.testing.assert_allclose(np.cov(draws.T), fit.covariance.values, rtol=0.05)
 
 

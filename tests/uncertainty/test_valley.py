@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from odejet import Data, Fit, Model, simulate
-from odejet.uncertainty.combinations import Form, is_news
+from odejet.uncertainty.forms import Form, is_news
 from odejet.uncertainty.practical import DETERMINED, judged
 from odejet.uncertainty.valley import SPREADS, Valley
 from tests.fits import refined_fit
@@ -104,7 +104,7 @@ def test_a_weighted_sum_is_named():
     fit = fitted(Model({"x": "a + 0.05*b - x"}, {"y": "x"}), {"a": 0.5, "b": 6.0}, {"x": 0.2}, (1e-4, 16))
     found = fit.practical
     assert "b" in found.undetermined
-    named = {one.label: one for one in found.combinations}
+    named = {one.label: one for one in found.compounds}
     assert "a + 0.05*b" in named
     assert named["a + 0.05*b"].value == pytest.approx(0.8, rel=0.05)
 
@@ -116,7 +116,7 @@ def test_a_narrow_interval_is_not_believed_where_the_valley_bends():
     fit = fitted(model, {"a": 0.8, "b": 0.0}, {"x": 0.2}, bounds)
     low, high = fit.interval("a")
     assert 0.9 * high < fit.parameters["a"] < 1.1 * low
-    findings, profiles = judged(fit)
+    findings, profiles = judged(fit.likelihood, fit.intervals())
     assert "a" in profiles and findings["a"].kind != DETERMINED
     assert findings["a"].interval[0] < 0.5 * low
 

@@ -74,30 +74,23 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.inputs:
         data = data.driven(csv.read_inputs(arguments.inputs))
 
-    from odejet.data.data import checked
     from odejet.fitting import fit
     from odejet.io.fits import dumps
-    from odejet.problem.misfit import Misfit
+    from odejet.problem import Problem
     from odejet.report.html import page
-    from odejet.uncertainty.quantities import quantity
+    from odejet.uncertainty.derived import derived
 
     try:
-        checked(data, model)
+        problem = Problem(model, data, bounds, arguments.positive, noise)
     except DataError as error:
         raise DataError(f"{arguments.data}: {error}") from None
-    if arguments.profile:
-        unknowns = Misfit(model, data, noise).unknowns
-        for name in arguments.profile:
-            quantity(name, model, unknowns)
+    for name in arguments.profile:
+        derived(name, model, problem.layout)
     found = fit(
-        model,
-        data,
-        bounds,
-        arguments.positive,
-        noise,
-        arguments.seed,
-        arguments.jobs,
-        arguments.effort,
+        problem,
+        seed=arguments.seed,
+        jobs=arguments.jobs,
+        effort=arguments.effort,
         progress=not arguments.quiet,
         time_limit=arguments.time_limit,
     )

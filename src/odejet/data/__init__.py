@@ -1,6 +1,7 @@
 """Data: what was measured, experiment by experiment."""
 
-from odejet.data.data import Data, Experiment
+from odejet.data.data import Data
+from odejet.data.experiment import Experiment
 from odejet.data.series import Series
 
 __all__ = ["Data", "Experiment", "Series"]

@@ -5,5 +5,17 @@ from odejet.decide.certificate import Certificate
 from odejet.decide.ladder import search
 from odejet.decide.optima import Provenance
 from odejet.decide.task import LIMITS, Options, Record, Task
+from odejet.decide.verdict import Identifiability
 
-__all__ = ["LIMITS", "Answer", "Candidates", "Certificate", "Options", "Provenance", "Record", "Task", "search"]
+__all__ = [
+    "LIMITS",
+    "Answer",
+    "Candidates",
+    "Certificate",
+    "Identifiability",
+    "Options",
+    "Provenance",
+    "Record",
+    "Task",
+    "search",
+]

@@ -8,14 +8,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from odejet.data import Data
 from odejet.decide.certificate import Certificate
 from odejet.decide.optima import Optimum, Provenance
 from odejet.decide.state import State
 from odejet.decide.task import Options
-from odejet.identify import Verdict
+from odejet.decide.verdict import Identifiability
+from odejet.problem import Problem
 from odejet.problem.coordinates import Coordinates
-from odejet.problem.misfit import Misfit
 from odejet.search.refine import Refined, refine
 from odejet.smooth import Smoothed
 
@@ -44,8 +43,7 @@ class Candidates:
 class Answer:
     """The best optimum, what speaks for and against it, and what was tried on the way."""
 
-    data: Data
-    misfit: Misfit
+    problem: Problem
     frame: Coordinates
     best: Refined
     others: tuple[Refined, ...]  # as good, but elsewhere
@@ -53,7 +51,7 @@ class Answer:
     certificate: Certificate
     provenance: Provenance
     message: str
-    verdict: Verdict | None
+    verdict: Identifiability | None
     census: Mapping[str, Mapping[str, int]]  # stage -> what became of it -> count
     stages: Mapping[str, float]  # stage -> seconds
     seconds: float
@@ -73,8 +71,7 @@ def answer(state: State, interrupted: bool = False) -> Answer:
         best = Optimum(task.misfit, end, NO_SEARCH)
         certificate = replace(certificate, reasons=(UNSEARCHED, *certificate.reasons))
     return Answer(
-        data=task.data,
-        misfit=task.misfit,
+        problem=task.problem,
         frame=state.frame,
         best=best.refined,
         others=tuple(state.others),
@@ -101,14 +98,11 @@ def _certificate(state: State, rivals: int, interrupted: bool) -> Certificate:
     if not certificate.granted and not state.task.left:
         reasons.insert(0, OUT_OF_TIME)
     if rivals:
-        reasons.append(
-            "another optimum is nearly as likely" if rivals == 1 else f"{rivals} other optima are nearly as likely"
-        )
+        which = "another optimum is" if rivals == 1 else f"{rivals} other optima are"
+        reasons.append(f"{which} nearly as likely")
     if state.best is not None and state.missing > 0:
-        found = state.counted - state.missing
-        reasons.append(
-            f"{found} of the {state.counted} solutions that the model has, complex ones included, were found"
-        )
+        found = f"{state.counted - state.missing} of {state.counted}"
+        reasons.append(f"{found} solutions of the model were found; the others may be complex")
     return replace(certificate, reasons=tuple(reasons))
 
 

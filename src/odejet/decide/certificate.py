@@ -216,7 +216,7 @@ def _reasons_against_normality(misfit: Misfit, checks: FitCheck, output: OutputC
     """Outliers or heavy tails, with the measurements to look at."""
     limit, name = WHITE / len(checks.outputs), output.output
     named = sorted((one for one in checks.suspicious if one.output == name), key=lambda one: -abs(one.deviation))
-    several = len({experiment for other in misfit.outputs for experiment, _ in misfit.courses_of(other)}) > 1
+    several = len(misfit.simulator.conditions) > 1
     places = [f"t = {one.time:g}" + (f" in {one.experiment}" if several else "") for one in named]
     if named and output.outlier_p < limit:
         away = abs(named[0].deviation)

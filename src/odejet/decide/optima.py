@@ -25,8 +25,8 @@ EQUAL = 0.05
 """Solutions whose negative log-likelihoods differ by less are as good as each other."""
 
 LIKELY = 3.32
-"""Half the 0.99 quantile of chi-square with one degree of freedom: an optimum whose negative log-likelihood is higher by
-less belongs into intervals of up to 99 %."""
+"""Half the 0.99 quantile of chi-square with one degree of freedom: values of an optimum that is less likely by no more
+than this belong into intervals of up to 99 %."""
 
 FLAT = 0.1
 """A move that changes the residuals by less, in units of the noise, goes along a flat valley."""

@@ -16,14 +16,15 @@ from odejet.data.series import MIN_TIMES
 from odejet.decide.optima import Optimum, Provenance
 from odejet.decide.state import BOX, State
 from odejet.decide.statistics import is_plausible
-from odejet.problem import coordinates
+from odejet.decide.verdict import Identifiability
+from odejet.problem import coordinates, joint
 from odejet.problem.coordinates import Coordinates
 from odejet.problem.misfit import Misfit
 from odejet.search import candidates
 from odejet.search.alternatives import Alternatives, alternatives
 from odejet.search.candidates import Candidate
 from odejet.search.multistart import SAME, multistart
-from odejet.search.proposals import MANY_ROOTS, Proposer, Rung, combined
+from odejet.search.proposals import MANY_ROOTS, Proposer, Rung, combined, libraries
 from odejet.search.refine import MAX_EVALUATIONS, Ending, Refined, evaluated, refine
 from odejet.smooth import fit_output
 
@@ -54,16 +55,19 @@ Steps = Generator[State, None, State]
 
 
 def identify(state: State) -> State:
-    """What can be known of the model at all."""
+    """What can be known at all, from all experiments together."""
+    problem = state.task.problem
     with state.task.record.stage("identify"):
-        return replace(state, library=library(state.task.observed))
+        together = joint(problem)
+        verdict = Identifiability.of(library(together.model).verdict, together.names)
+        return replace(state, libraries=libraries(problem), verdict=verdict)
 
 
 def smooth(state: State) -> State:
     """All outputs of all experiments, and the noise levels that this suggests."""
     misfit, smoothed = state.task.misfit, {}
     with state.task.record.stage("smooth"):
-        for experiment in state.task.data.experiments:
+        for experiment in state.task.problem.experiments:
             for name, series in experiment.outputs.items():
                 if series.distinct >= MIN_TIMES:
                     smoothed[experiment.name, name] = fit_output(series.times, series.values, series.sds)
@@ -79,13 +83,12 @@ def smooth(state: State) -> State:
 def shoot(state: State, rung: Rung) -> Steps:
     """Candidates of the algebra at the shooting times of a rung, and refinements of the best."""
     task, record = state.task, state.task.record
-    assert state.library is not None
     with record.stage("algebra"):
-        options = task.options
-        proposer = Proposer(state.library, state.smoothed, options.estimators, options.seed, record.census)
-        found = [proposer.propose(e, task.flows[e.name], rung) for e in task.data.experiments]
+        asked = state.libraries, state.smoothed, task.options.estimators, task.options.seed
+        proposer = Proposer(task.problem, *asked, record.census)
+        found = [proposer.propose(number, rung) for number in range(len(task.problem.experiments))]
     with record.stage("rank"):
-        everything = combined(task.model, task.data, task.misfit, found)
+        everything = combined(task.problem, found, state.levels)
         inside, outside = candidates.within(everything, state.frame, record.census)
         ranked = partial(
             candidates.ranked, misfit=task.misfit, frame=state.frame, levels=state.levels, census=record.census
@@ -95,8 +98,8 @@ def shoot(state: State, rung: Rung) -> Steps:
             # Noise may have moved every root out of the box; from its border the way back is short.
             cloud += ranked(outside)
         frame = state.frame
-        if cloud and not task.bounded:
-            frame = task.coordinates(np.median([np.abs(c.z) for c in cloud[:TYPICAL]], axis=0))
+        if cloud and not task.problem.is_bounded:
+            frame = task.problem.frame(np.median([np.abs(c.z) for c in cloud[:TYPICAL]], axis=0))
         state = replace(state, cloud=tuple(cloud), frame=frame)
     yield state
     with record.stage("refine"):
@@ -170,7 +173,7 @@ def find_others(state: State) -> Steps:
     if best is None or state.counted < 2:
         return state
     with task.record.stage("alternatives"):
-        free = coordinates.choose(task.misfit.unknowns, best.refined.z, None, task.positive)
+        free = coordinates.choose(task.misfit.unknowns, best.refined.z, None, task.problem.positive)
         for start, frame in _other_starts(state, best, free):
             if state.missing <= 0 or not task.left:
                 break
@@ -217,12 +220,12 @@ def sign_twins(best: Optimum, frame: Coordinates) -> list[np.ndarray]:
 def other_roots(state: State, most: int | None = None, seed: int = 0) -> Alternatives:
     """Other roots at the best optimum's own derivatives, unless the system has more than `most`."""
     task, best = state.task, state.best
-    if best is None or state.library is None or len(task.data.experiments) > 1:
+    if best is None or not state.libraries or len(task.problem.experiments) > 1:
         return Alternatives([], [])
-    fibre, z = state.library.fibre(1), best.refined.z
+    fibre, z = state.libraries[0].fibre(1), best.refined.z
     if fibre is None or len(fibre) < 2 or (most is not None and len(fibre) > most):
         return Alternatives([], [])
-    return alternatives(fibre, task.data, task.misfit, task.flows, z, state.frame, state.levels, seed)
+    return alternatives(task.problem, fibre, z, state.frame, state.levels, seed)
 
 
 def image_of(best: Optimum, z: np.ndarray, frame: Coordinates) -> Refined | None:
@@ -250,8 +253,8 @@ def search_box(state: State) -> Steps:
 
 def _scales(state: State) -> list[np.ndarray | None]:
     """Around what to search, where bounds do not say it: what was found, unless that explains nothing; and one."""
-    best, task = state.best, state.task
-    if task.bounds is not None or task.model.bounds or best is None:
+    best, problem = state.best, state.task.problem
+    if problem.given_bounds is not None or problem.model.bounds or best is None:
         return [None]
     return [np.abs(best.refined.z), None]
 
@@ -262,8 +265,8 @@ def starts_around(state: State, scale: np.ndarray | None) -> State:
     # Smoothing is not to be trusted here: neither its noise nor, within bounds, the scale of what came of it.
     found = multistart(
         task.misfit,
-        task.bounds,
-        task.positive,
+        task.problem.given_bounds,
+        task.problem.positive,
         scale,
         seed=task.options.seed,
         starts=STARTS[task.options.effort],

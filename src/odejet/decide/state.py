@@ -15,7 +15,7 @@ from odejet.algebra.library import Library
 from odejet.decide.certificate import AGREEING, Certificate, Evidence, certify, is_vague, reasons_against_noise
 from odejet.decide.optima import Optima, Optimum, Provenance
 from odejet.decide.task import Task
-from odejet.identify import Verdict
+from odejet.decide.verdict import Identifiability
 from odejet.problem.coordinates import Coordinates
 from odejet.search.candidates import Candidate
 from odejet.search.multistart import CONFIRMING
@@ -33,7 +33,8 @@ class State:
     task: Task
     frame: Coordinates
     levels: np.ndarray  # of the noise, as smoothing finds them
-    library: Library | None = None
+    libraries: tuple[Library, ...] = ()  # the algebra of every experiment
+    verdict: Identifiability | None = None
     smoothed: Mapping[tuple[str, str], Smoothed] = field(default_factory=dict)  # by experiment and output
     cloud: tuple[Candidate, ...] = ()  # candidates of the algebra, best first
     tried: tuple[np.ndarray, ...] = ()  # starts, none of which is refined twice
@@ -47,7 +48,7 @@ class State:
         """Nothing is known yet."""
         misfit = task.misfit
         levels = np.where(misfit.estimated, misfit.scales, misfit.known)
-        return cls(task, task.coordinates(np.ones(len(misfit.unknowns))), levels)
+        return cls(task, task.problem.frame(np.ones(len(misfit.unknowns))), levels)
 
     def adding(self, refined: Refined, provenance: Provenance) -> State:
         """With one more optimum."""
@@ -60,10 +61,6 @@ class State:
         return self.optima.best
 
     @property
-    def verdict(self) -> Verdict | None:
-        return None if self.library is None else self.library.verdict
-
-    @property
     def counted(self) -> int:
         """How many solutions the model has, as far as that is known."""
         return (self.verdict.solutions or 1) if self.verdict is not None else 1
@@ -71,8 +68,8 @@ class State:
     @cached_property
     def determined(self) -> np.ndarray:
         """Which unknowns have values that data can tell."""
-        kinds = [self.verdict[unknown.name].kind if self.verdict else "" for unknown in self.task.misfit.unknowns]
-        return np.array([kind != "none" for kind in kinds])
+        unknowable = self.verdict.unknowable if self.verdict is not None else ()
+        return np.array([label not in unknowable for label in self.task.misfit.labels])
 
     @cached_property
     def others(self) -> list[Refined]:
@@ -100,7 +97,7 @@ class State:
     @cached_property
     def is_vague(self) -> bool:
         """Whether the data leave values vague that they could determine."""
-        free = len(self.verdict.fix) * len(self.task.data.experiments) if self.verdict is not None else 0
+        free = len(self.verdict.fix) if self.verdict is not None else 0
         return self.best is not None and is_vague(self.best.refined, self.frame, free)
 
     @property
@@ -113,14 +110,14 @@ class State:
         """Whether the best optimum may be trusted, by what is known so far."""
         if self.best is None:
             return Certificate()
-        verdict, misfit = self.verdict, self.task.misfit
+        verdict = self.verdict
         evidence = Evidence(
             optima=self.optima.refined,
             smoothed=self.levels,
             confirmed=self.is_confirmed,
             vague=self.is_vague,
             blunt=self.blunt,
-            unknowable=tuple(u.label for u, known in zip(misfit.unknowns, self.determined, strict=True) if not known),
+            unknowable=verdict.unknowable if verdict else (),
             roots=verdict.roots if verdict else None,
         )
         return certify(self.best, evidence)

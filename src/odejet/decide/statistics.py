@@ -131,8 +131,9 @@ class _Residuals:
     def courses(self) -> list[tuple[str, slice]]:
         """Where the residuals of each experiment are, in the order of time; replicates stand side by side."""
         first = self.misfit.groups[self.number].start
-        found = self.misfit.courses_of(self.misfit.outputs[self.number])
-        return [(name, slice(rows.start - first, rows.stop - first)) for name, rows in found]
+        names = experiments(self.misfit, self.misfit.outputs[self.number])
+        found = self.misfit.measurements.series(self.misfit.outputs[self.number])
+        return [(name, slice(rows.start - first, rows.stop - first)) for name, rows in zip(names, found, strict=True)]
 
     @cached_property
     def deviations(self) -> np.ndarray:
@@ -188,6 +189,14 @@ class _Residuals:
             for experiment, rows in self.courses
             for at in (np.flatnonzero(unlikely[rows]) + rows.start).tolist()
         ]
+
+
+def experiments(misfit: Misfit, output: str) -> list[str]:
+    """The names of the experiments that measured an output."""
+    conditions = misfit.simulator.conditions
+    return [
+        conditions[block.experiment].experiment.name for block in misfit.measurements.blocks if block.output == output
+    ]
 
 
 def is_plausible(misfit: Misfit, refined: Refined) -> bool:

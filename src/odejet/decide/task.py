@@ -2,24 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import cached_property
-
-import numpy as np
 
 from odejet.budget import Budget
-from odejet.data import Data
 from odejet.jets import compilation
 from odejet.jets.compilation import now
-from odejet.model import Model
-from odejet.problem import coordinates
-from odejet.problem.coordinates import Bounds, Coordinates
+from odejet.problem import Problem
 from odejet.problem.misfit import Misfit
 from odejet.progress import Progress
 from odejet.search.candidates import Census
-from odejet.simulate.flow import Flow
 
 LIMITS = {"quick": 60.0, "auto": 120.0, "full": 1200.0}
 """Seconds after which a fit gives up, unless told otherwise; what it tries is counted and mostly ends long before."""
@@ -35,7 +28,6 @@ class Options:
     seed: int = 0
     effort: str = "auto"
     refine: bool = True
-    weights: str = "likelihood"
     estimators: tuple[str, ...] | None = None
     time_limit: float = LIMITS["auto"]
 
@@ -69,40 +61,16 @@ class Record:
 class Task:
     """A question to the search; nothing of it changes but the record and what is left of the budget."""
 
-    data: Data
-    misfit: Misfit
-    bounds: Bounds
-    positive: bool | Collection[str]
+    problem: Problem
     options: Options
     budget: Budget
     record: Record
 
     @property
-    def model(self) -> Model:
-        return self.misfit.model
+    def misfit(self) -> Misfit:
+        return self.problem.misfit
 
     @property
     def left(self) -> float:
         """Seconds before the fit gives up; compiling kernels does not count."""
         return self.budget.seconds
-
-    @property
-    def bounded(self) -> bool:
-        """Whether anything is known of where the unknowns are."""
-        return bool(self.bounds) or bool(self.positive) or bool(self.model.bounds)
-
-    @cached_property
-    def flows(self) -> dict[str, Flow]:
-        return {experiment.name: experiment.flow(self.model) for experiment in self.data.experiments}
-
-    @cached_property
-    def observed(self) -> Model:
-        """The model with the outputs that were measured: what the others would tell is not known."""
-        outputs = {name: self.model.outputs[name] for name in self.misfit.outputs}
-        observed = self.model.replace(outputs=outputs) if len(outputs) < len(self.model.outputs) else self.model
-        # A parameter of an output that nobody measured stays an unknown of the fit, if not one of the algebra.
-        return observed if observed.parameters == self.model.parameters else self.model
-
-    def coordinates(self, scale: np.ndarray) -> Coordinates:
-        """Coordinates within the bounds, for unknowns of about this size."""
-        return coordinates.choose(self.misfit.unknowns, scale, self.bounds, self.positive, self.model.bounds)

@@ -12,79 +12,24 @@ import io
 import math
 import os
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from odejet.errors import DataError, clipped, nearest
+from odejet.data.table import OBSERVABLE, TIME, Labels, Table, check_header, is_text
+from odejet.errors import DataError, clipped
 from odejet.io import files
 from odejet.jets.inputs import Sampled, sampled
 
 if TYPE_CHECKING:
     import pandas
 
-TIME, OBSERVABLE, MEASUREMENT, SD = "time", "observableId", "measurement", "noiseSd"
-EXPERIMENT = ("experimentId", "simulationConditionId")
-"""PEtab's names, of its second and first version, for what tells experiments apart."""
-
 MAX_BYTES = 2_000_000_000
 MISSING = frozenset(("", "na", "n/a", "nan", "null"))
 _CHUNK = 1 << 15  # rows that are converted at once
 _LARGE = 2_000_000  # characters that are worth the time of importing pandas
-
-
-@dataclass(frozen=True, eq=False)
-class Labels:
-    """A column of text: the different texts in order of appearance, and which of them stands in each row."""
-
-    names: tuple[str, ...]
-    codes: np.ndarray
-
-    @classmethod
-    def of(cls, cells: Iterable[str]) -> Labels:
-        raw: dict[str, int] = {}
-        codes = np.array([raw.setdefault(cell, len(raw)) for cell in cells], dtype=np.int64)
-        names: dict[str, int] = {}
-        clean = np.array([names.setdefault(cell.strip(), len(names)) for cell in raw], dtype=np.int64)
-        return cls(tuple(names), clean[codes])
-
-
-@dataclass(frozen=True, eq=False)
-class Table:
-    """Columns of numbers and of text by name, and where they came from: `place(row)` names it in messages."""
-
-    numbers: Mapping[str, np.ndarray]
-    texts: Mapping[str, Labels]
-    place: Callable[[int], str]
-    where: str
-
-    @property
-    def tidy(self) -> bool:
-        return OBSERVABLE in self.texts
-
-
-def is_text(name: str, tidy: bool) -> bool:
-    """Whether a column holds text: what tells experiments apart and, in a tidy table, all but the three of numbers."""
-    return name not in (TIME, MEASUREMENT, SD) if tidy else name in EXPERIMENT
-
-
-def check_header(header: Sequence[str], where: str) -> None:
-    """Refuse columns without a name or with the name of another, and tables without the columns they need."""
-    for i, name in enumerate(header):
-        if not name:
-            raise DataError(f"{where}: column {i + 1} has no name; name it in the first line, or remove it")
-        if name in header[:i]:
-            raise DataError(f"{where}: two columns are called {clipped(name)}; rename or remove one of them")
-    needed = (TIME, MEASUREMENT) if OBSERVABLE in header else (TIME,)
-    for name in needed:
-        if name not in header:
-            hint = nearest(name, header, cutoff=0.6) or f"; the columns are {', '.join(map(clipped, header[:20]))}"
-            raise DataError(f"{where}: there is no column '{name}'{hint}")
-    if all(name in header for name in EXPERIMENT):
-        raise DataError(f"{where}: there are two columns for experiments, {' and '.join(EXPERIMENT)}; remove one")
 
 
 # --- reading ----------------------------------------------------------------------------------------------------------

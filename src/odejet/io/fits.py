@@ -17,15 +17,18 @@ from typing import Any, NoReturn, TypeVar
 
 import numpy as np
 
-from odejet.data.data import Data, Experiment, checked
+from odejet import __version__
+from odejet.attach import attach
+from odejet.data import Data, Experiment
 from odejet.decide.outliers import Measurement
 from odejet.decide.statistics import OutputCheck
 from odejet.errors import DataError, ModelError, clipped
 from odejet.io import files
 from odejet.jets.inputs import Sampled, sampled
 from odejet.model import Model
-from odejet.problem.misfit import Unknown
-from odejet.result import Candidates, Certificate, Fit, Identifiability, Provenance, Solution
+from odejet.model.expressions import Expression, constant
+from odejet.problem import Problem, Unknowns
+from odejet.result import Candidates, Certificate, Estimate, Fit, Identifiability, Provenance
 from odejet.uncertainty import Matrix, Uncertainty
 
 VERSION = 1
@@ -39,6 +42,7 @@ _RENAMED = {"freedom": "degrees_of_freedom", "memory_z": "autocorrelation_z", "m
 """Names of older files."""
 
 
+@attach(Fit.save)
 def write(fit: Fit, path: str | os.PathLike[str]) -> None:
     """Write a fit, whole or not at all."""
     text = dumps(fit)
@@ -48,6 +52,11 @@ def write(fit: Fit, path: str | os.PathLike[str]) -> None:
 def dumps(fit: Fit) -> str:
     """The text of a fit file."""
     return json.dumps(encode(fit), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+@attach(Fit.load)
+def load(kind: type[Fit], path: str | os.PathLike[str]) -> Fit:
+    return read(path)
 
 
 def read(path: str | os.PathLike[str]) -> Fit:
@@ -81,10 +90,9 @@ def _refuse(word: str) -> NoReturn:
 # --- writing ----------------------------------------------------------------------------------------------------------
 
 
+@attach(Fit.to_dict)
 def encode(fit: Fit) -> dict[str, Any]:
     """A fit as dictionaries, lists, numbers and text; also what follows from the rest, for readers of the file."""
-    from odejet import __version__
-
     document = {
         "version": VERSION,
         "odejet": __version__,
@@ -110,17 +118,19 @@ def encode(fit: Fit) -> dict[str, Any]:
         "census": fit.census,
         "seconds": fit.seconds,
         "stages": fit.stages,
-        "weights": fit.weights,
-        "noise_given": fit.noise_given,
+        "weights": fit.problem.weights,
+        "noise_given": fit.problem.noise,
+        "fixed": {name: str(value) for name, value in fit.problem.fixed.items()},
+        "local": list(fit.problem.local),
         "seed": fit.seed,
         "effort": fit.effort,
         "unknowns": [
             {**asdict(unknown), "value": value, "bounds": fit.bounds.get(unknown.label, (-math.inf, math.inf))}
-            for unknown, value in zip(fit.unknowns, fit.values.tolist(), strict=True)
+            for unknown, value in zip(fit.unknowns, fit.estimates.tolist(), strict=True)
         ],
         "covariance": fit.covariance.values,
         "directions": fit.uncertainty.directions,
-        "noise_freedom": fit.uncertainty.freedom,
+        "noise_freedom": fit.uncertainty.degrees_of_freedom,
         "candidates": None if fit.candidates is None else asdict(fit.candidates),
         "model": {"name": fit.model.name, "toml": fit.model.to_toml()},
         "data": [_encode_experiment(experiment, fit.sds[experiment.name]) for experiment in fit.data.experiments],
@@ -140,8 +150,16 @@ def _encode_experiment(experiment: Experiment, sds: Mapping[str, np.ndarray]) ->
             name: {"times": value.times, "values": value.values} if isinstance(value, Sampled) else value
             for name, value in experiment.inputs.items()
         },
-        "initial": experiment.initial,
+        "initial": {name: _known(value) for name, value in experiment.initial.items()},
+        "values": {name: _known(value) for name, value in experiment.values.items()},
+        "start": experiment.start,
     }
+
+
+def _known(expression: Expression) -> float | str:
+    """A known value: a number where it is one that comes back the same, or else its text."""
+    exact = constant(expression)
+    return str(expression) if exact is None else float(exact)
 
 
 def _plain(value: Any) -> Any:
@@ -160,6 +178,11 @@ def _plain(value: Any) -> Any:
 # --- reading ----------------------------------------------------------------------------------------------------------
 
 
+@attach(Fit.from_dict)
+def from_dict(kind: type[Fit], document: Mapping[str, Any], where: str = "the fit") -> Fit:
+    return decode(document, where)
+
+
 def decode(document: Any, where: str) -> Fit:
     """The fit that `encode` described; `where` names it in messages."""
     if not isinstance(document, Mapping) or "version" not in document:
@@ -170,30 +193,27 @@ def decode(document: Any, where: str) -> Fit:
     if version > VERSION:
         raise DataError(f"{where}: the file has version {version} and this odejet reads up to {VERSION}; update odejet")
     entry = _Entries(document, where)
-    model = entry("model", lambda told: Model.from_toml_text(_text(told["toml"]), where))
-    data = entry("data", lambda told: checked(Data.of(_experiment(one) for one in told), model))
-    unknowns = entry("unknowns", lambda told: _unknowns(told, model, data))
-    labels = tuple(unknown.label for unknown in unknowns)
-    n = len(labels)
+    problem, old = _problem(entry)
+    labels, n = problem.unknowns, len(problem.unknowns)
+    # Labels as this version writes them, whatever the file calls them.
+    now = dict(zip(old, labels, strict=True))
     return Fit(
-        model=model,
-        data=data,
-        unknowns=unknowns,
-        values=entry("unknowns", lambda told: _array([one["value"] for one in told], (n,), math.nan)),
+        problem=problem,
+        estimates=entry("unknowns", lambda told: _array([one["value"] for one in told], (n,), math.nan)),
         uncertainty=Uncertainty(
-            Matrix(labels, entry("covariance", lambda told: _covariance(told, n))),
-            entry("directions", lambda told: tuple({_text(k): _real(v) for k, v in one.items()} for one in told)),
-            entry("noise_freedom", lambda told: {label: _real(told[label], math.inf) for label in labels}),
+            Matrix(problem.layout.entries, entry("covariance", lambda told: _covariance(told, n))),
+            entry("directions", lambda told: tuple({now[_text(k)]: _real(v) for k, v in one.items()} for one in told)),
+            entry("noise_freedom", lambda told: {now[label]: _real(told[label], math.inf) for label in old}),
         ),
         bounds=entry("unknowns", lambda told: dict(zip(labels, (_pair(one["bounds"]) for one in told), strict=True))),
-        held=entry("held", _texts),
+        held=entry("held", lambda told: tuple(now[label] for label in _texts(told))),
         sds=entry("data", lambda told: {one["name"]: _sds(one["outputs"]) for one in told}),
         cost=entry("cost", lambda told: _real(told, math.inf)),
         aic=entry("aic", lambda told: _real(told, math.nan)),
         bic=entry("bic", lambda told: _real(told, math.nan)),
         success=entry("success", _truth),
         message=entry("message", _text),
-        solutions=entry("solutions", lambda told: tuple(_solution(one, unknowns) for one in told)),
+        solutions=entry("solutions", lambda told: tuple(_solution(one, problem.layout) for one in told)),
         certificate=entry("certificate", _certificate),
         provenance=entry("provenance", _provenance),
         census=entry(
@@ -203,8 +223,6 @@ def decode(document: Any, where: str) -> Fit:
         seconds=entry("seconds", _real),
         verdict=entry("verdict", _verdict),
         candidates=entry("candidates", lambda told: _candidates(told, n)),
-        weights=entry("weights", _text),
-        noise_given=entry("noise_given", _noise),
         seed=entry("seed", _count),
         effort=entry("effort", _text),
     )
@@ -216,7 +234,10 @@ class _Entries:
     def __init__(self, document: Mapping[str, Any], where: str) -> None:
         self.document, self.where = document, where
 
-    def __call__(self, name: str, convert: Callable[[Any], T]) -> T:
+    def __call__(self, name: str, convert: Callable[[Any], T], otherwise: Any = None) -> T:
+        """One entry; `otherwise` stands for one that older files do not have."""
+        if name not in self.document and otherwise is not None:
+            return convert(otherwise)
         if name not in self.document:
             raise DataError(f"{self.where}: the entry '{name}' is missing; save the fit again")
         try:
@@ -295,23 +316,32 @@ def _covariance(rows: Any, n: int) -> np.ndarray:
     return values
 
 
-def _unknowns(told: Any, model: Model, data: Data) -> tuple[Unknown, ...]:
-    """The unknowns of the file, which must be those of the model in these experiments."""
-    unknowns = tuple(Unknown(_text(one["name"]), _text(one["label"]), one["experiment"]) for one in told)
-    expected = [
-        (state, experiment.name)
-        for experiment in data.experiments
-        for state in model.states
-        if state not in model.initial and state not in experiment.initial
-    ]
-    if [(unknown.name, unknown.experiment) for unknown in unknowns] != [
-        *expected,
-        *((p, None) for p in model.parameters),
-    ]:
+def _problem(entry: _Entries) -> tuple[Problem, tuple[str, ...]]:
+    """The problem of the file, and the labels by which the file calls its unknowns."""
+    model = entry("model", lambda told: Model.from_toml_text(_text(told["toml"]), entry.where))
+    data = entry("data", lambda told: Data.of(_experiment(one) for one in told))
+    options: dict[str, Any] = {
+        "noise": entry("noise_given", _noise),
+        "weights": entry("weights", _text),
+        "fixed": entry("fixed", lambda told: {_text(name): _text(value) for name, value in told.items()}, {}),
+        "local": entry("local", _texts, ()),
+    }
+    layout = entry("data", lambda _: Problem(model, data, **options)).layout
+    labels = entry("unknowns", lambda told: _labels(told, layout))
+    pairs = entry("unknowns", lambda told: [_pair(one["bounds"]) for one in told])
+    bounds = dict(zip(layout.labels, pairs, strict=True))
+    return entry("unknowns", lambda _: Problem(model, data, bounds, **options)), labels
+
+
+def _labels(told: Any, layout: Unknowns) -> tuple[str, ...]:
+    """The labels of the file, whose unknowns must be those of the problem."""
+    found = [(_text(one["name"]), one["experiment"]) for one in told]
+    if found != [(unknown.name, unknown.experiment) for unknown in layout]:
         raise DataError("they are not the unknowns of the model in these experiments; save the fit again")
-    if len({unknown.label for unknown in unknowns}) < len(unknowns):
+    labels = tuple(_text(one["label"]) for one in told)
+    if len(set(labels)) < len(labels):
         raise DataError("two of them have the same label; save the fit again")
-    return unknowns
+    return labels
 
 
 def _experiment(told: Mapping[str, Any]) -> Experiment:
@@ -325,7 +355,13 @@ def _experiment(told: Mapping[str, Any]) -> Experiment:
         name: _text(value) if isinstance(value, str) else _samples(name, value)
         for name, value in told["inputs"].items()
     }
-    return Data(None, outputs, noise, inputs, _text(told["name"]), _reals(told["initial"])).experiments[0]
+    known = {key: {_text(n): _stated(v) for n, v in told.get(key, {}).items()} for key in ("initial", "values")}
+    start = _real(told["start"]) if "start" in told else None  # older files have none: the first measurement
+    return Data(None, outputs, noise, inputs, _text(told["name"]), start=start, **known).experiments[0]
+
+
+def _stated(value: Any) -> float | str:
+    return value if isinstance(value, str) else _real(value)
 
 
 def _samples(name: str, told: Mapping[str, Any]) -> Sampled:
@@ -342,13 +378,13 @@ def _sds(outputs: Mapping[str, Any]) -> dict[str, np.ndarray]:
     }
 
 
-def _solution(told: Mapping[str, Any], unknowns: tuple[Unknown, ...]) -> Solution:
+def _solution(told: Mapping[str, Any], unknowns: Unknowns) -> Estimate:
     parameters = _reals(told["parameters"], math.nan)
     states = {_text(name): _reals(table, math.nan) for name, table in told["initial_states"].items()}
     for unknown in unknowns:
-        if unknown.name not in (parameters if unknown.experiment is None else states[unknown.experiment]):
+        if not (unknown.label in parameters or unknown.name in states.get(unknown.experiment or "", ())):
             raise ValueError("an unknown has no value")
-    return Solution(parameters, states, _real(told["cost"], math.inf), _truth(told["inside_bounds"]))
+    return Estimate(parameters, states, _real(told["cost"], math.inf), _truth(told["inside_bounds"]))
 
 
 def _noise(told: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Model files: reading TOML that somebody else wrote, and writing it back.
+"""TOML: reading what somebody else wrote, and writing it back.
 
 Reading goes through the standard library's `tomllib`, with decimals kept exact; writing needs only the few kinds of
 value that a model holds.
@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
@@ -104,13 +104,17 @@ def _sentence(error: Exception) -> str:
 
 def dumps(document: Mapping[str, Any]) -> str:
     """TOML of texts, lists of texts, pairs of floats, `Literal`s and tables of these; empty tables are left out."""
-    top = [f"{_key(key)} = {_value(value)}" for key, value in document.items() if not isinstance(value, Mapping)]
-    sections = ["\n".join(top)]
-    for key, table in document.items():
-        if isinstance(table, Mapping) and table:
-            lines = [f"{_key(name)} = {_value(value)}" for name, value in table.items()]
-            sections.append("\n".join([f"[{_key(key)}]", *lines]))
-    return "\n\n".join(sections) + "\n"
+    return "\n\n".join(_sections(document, "")) + "\n"
+
+
+def _sections(table: Mapping[str, Any], name: str) -> Iterator[str]:
+    """A table under its heading, then the tables in it."""
+    lines = [f"{_key(key)} = {_value(value)}" for key, value in table.items() if not isinstance(value, Mapping)]
+    if lines:
+        yield "\n".join([f"[{name}]", *lines] if name else lines)
+    for key, value in table.items():
+        if isinstance(value, Mapping):
+            yield from _sections(value, f"{name}.{_key(key)}" if name else _key(key))
 
 
 def _key(name: str) -> str:

@@ -172,6 +172,23 @@ def names(expression: Expression) -> Iterator[str]:
         yield from names(child)
 
 
+def substituted(expression: Expression, new: Mapping[str, Expression]) -> Expression:
+    """The expression with other expressions in the place of names."""
+    match expression:
+        case Symbol(name):
+            return new.get(name, expression)
+        case Sum(terms):
+            return Sum(tuple((sign, substituted(term, new)) for sign, term in terms))
+        case Product(factors):
+            return Product(tuple((exponent, substituted(factor, new)) for exponent, factor in factors))
+        case Power(base, exponent):
+            return Power(substituted(base, new), substituted(exponent, new))
+        case Function(name, argument):
+            return Function(name, substituted(argument, new))
+        case _:
+            return expression
+
+
 def evaluate(
     expression: Expression, values: Mapping[str, Any], functions: Any, number: Callable[[Fraction], Any] = float
 ) -> Any:

@@ -13,49 +13,26 @@ from __future__ import annotations
 
 import functools
 import html
-import math
 import os
 import re
-import sys
 from collections.abc import Iterable, Mapping
-from collections.abc import Set as AbstractSet
-from datetime import date, datetime, time
-from decimal import Decimal
 from fractions import Fraction
-from numbers import Real
-from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NoReturn
 
+from odejet.attach import attached
 from odejet.errors import ExpressionError, ModelError, clipped, nearest
-from odejet.io import toml
+from odejet.model import entries
 from odejet.model.expressions import (
-    TIME,
     Expression,
-    Function,
-    Number,
-    Power,
-    Product,
-    Sum,
-    Symbol,
-    checked_name,
-    constant,
-    names,
     number,
 )
-from odejet.model.grammar import MAX_DEPTH, parse
-from odejet.model.symbolic import from_sympy, to_sympy
+from odejet.model.symbolic import to_sympy
 
-MAX_ENTRIES = 1000
 MAX_SHOWN = 60
 
-TABLES = ("states", "outputs", "inputs", "initial", "bounds", "fixed")
-KEYS = ("name", "parameters", *TABLES)
-SAMPLED = "sampled"
-"""What stands in a model file in place of the function of an input whose values come with the data."""
-
-_KINDS = {"states": "a state", "outputs": "an output", "inputs": "an input", "parameters": "a parameter"}
-_PI = "'pi' is not known here: write 3.141592653589793, or list it in parameters if it is one"
+TABLES = ("states", "outputs", "inputs", "initial", "bounds", "fixed", "experiments")
+KEYS = ("name", "parameters", *TABLES, "local")
 
 
 class Model:
@@ -63,10 +40,23 @@ class Model:
 
     Values may be text, numbers, SymPy expressions or `Expression`s, and names text or SymPy symbols.  `parameters` may
     be left out: then every name that is left over is one, in order of appearance in states, outputs and initial.  An
-    input that is None, or "sampled", has its values in the data.
+    input that is None, or "sampled", has its values in the data.  `experiments` tells what parameters and initial
+    states are in single experiments, and `local` which parameters have a value of their own in each.
     """
 
-    __slots__ = ("_declared", "bounds", "fixed", "initial", "inputs", "name", "outputs", "parameters", "states")
+    __slots__ = (
+        "_declared",
+        "bounds",
+        "experiments",
+        "fixed",
+        "initial",
+        "inputs",
+        "local",
+        "name",
+        "outputs",
+        "parameters",
+        "states",
+    )
 
     states: Mapping[str, Expression]
     outputs: Mapping[str, Expression]
@@ -75,6 +65,8 @@ class Model:
     initial: Mapping[str, Expression]
     bounds: Mapping[str, tuple[float, float]]
     fixed: Mapping[str, Fraction]
+    experiments: Mapping[str, Mapping[str, Expression]]
+    local: tuple[str, ...]
     name: str
     _declared: tuple[str, ...] | None
 
@@ -88,27 +80,31 @@ class Model:
         bounds: Mapping[Any, Any] | None = None,
         fixed: Mapping[Any, Any] | None = None,
         name: str = "model",
+        experiments: Mapping[Any, Any] | None = None,
+        local: Iterable[Any] | None = None,
     ) -> None:
         tables = {"states": states, "outputs": outputs, "inputs": inputs, "initial": initial, "bounds": bounds}
-        given = {table: _entries(table, entries) for table, entries in (tables | {"fixed": fixed}).items()}
+        given = {name_: entries.table(name_, told) for name_, told in (tables | {"fixed": fixed}).items()}
         if not given["states"]:
             raise ModelError("a model needs at least one state; give states={'x': '-k*x'} or a table [states]")
-        declared = None if parameters is None else _declared(parameters, given["fixed"])
-        _check_distinct(given, declared or given["fixed"])
-        equations = _equations(given, declared)
-        constants = {key: _constant(key, value) for key, value in given["fixed"].items()}
-        free, used = _parameters(equations, given, declared)
-        _check_owners(given, used)
+        declared = None if parameters is None else entries.declared_names(parameters, given["fixed"])
+        entries.check_distinct(given, declared or given["fixed"])
+        equations = entries.equations(given, declared)
+        constants = {key: entries.fixed_value(key, value) for key, value in given["fixed"].items()}
+        free, used = entries.parameters(equations, given, declared)
+        entries.check_owners(given, used)
         attributes: dict[str, dict[str, Any]] = {
             **equations,
-            "inputs": _inputs(given, used),
-            "bounds": {key: _bounds(key, value, constants) for key, value in given["bounds"].items()},
+            "inputs": entries.inputs(given, used),
+            "bounds": {key: entries.bounds(key, value, constants) for key, value in given["bounds"].items()},
             "fixed": constants,
+            "experiments": entries.experiments(experiments, given["states"], used),
         }
         for key, value in attributes.items():
             object.__setattr__(self, key, MappingProxyType(value))
         object.__setattr__(self, "parameters", free)
-        object.__setattr__(self, "name", _title(name))
+        object.__setattr__(self, "local", entries.local_names(local, used))
+        object.__setattr__(self, "name", entries.title(name))
         object.__setattr__(self, "_declared", declared)
 
     def __setattr__(self, key: str, value: object) -> NoReturn:
@@ -124,21 +120,17 @@ class Model:
 
     def replace(self, **changes: Any) -> Model:
         """A model like this one, but for the given arguments of the constructor."""
-        return Model(**(self._arguments() | changes))
-
-    def _arguments(self) -> dict[str, Any]:
-        tables = {table: dict(getattr(self, table)) for table in TABLES}
-        return {"name": self.name, "parameters": self._declared, **tables}
+        return Model(**(self.to_dict() | changes))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return functools.partial(Model, **self._arguments()), ()
+        return functools.partial(Model, **self.to_dict()), ()
 
     def __eq__(self, other: object) -> bool:
         """Same equations in the same order, same name; the order of known values and bounds means nothing."""
         if not isinstance(other, Model):
             return NotImplemented
         ordered = all(list(getattr(self, t).items()) == list(getattr(other, t).items()) for t in TABLES[:3])
-        rest = ("parameters", "initial", "bounds", "fixed", "name")
+        rest = ("parameters", "initial", "bounds", "fixed", "experiments", "local", "name")
         return ordered and all(getattr(self, key) == getattr(other, key) for key in rest)
 
     # Equality looks at every equation; a hash that did too would invite use as a key for no purpose.
@@ -147,16 +139,21 @@ class Model:
     # --- files ---
 
     @classmethod
+    @attached
     def from_toml(cls, path: str | os.PathLike[str]) -> Model:
         """The model in a TOML file; without a `name` of its own it is called like the file."""
-        document = toml.loads(toml.read_text(path), str(path))
-        stem = "".join(c for c in Path(path).stem if c.isprintable())[:100]
-        return cls.from_dict({"name": stem or "model", **document}, str(path))
+        raise NotImplementedError
 
     @classmethod
+    @attached
     def from_toml_text(cls, text: str, where: str = "model") -> Model:
         """The model in a TOML text; `where` names it in messages."""
-        return cls.from_dict(toml.loads(text, where), where)
+        raise NotImplementedError
+
+    @attached
+    def to_toml(self, path: str | os.PathLike[str] | None = None) -> str:
+        """The model as TOML text, also written to `path` if one is given."""
+        raise NotImplementedError
 
     @classmethod
     def from_dict(cls, document: Mapping[str, Any], where: str = "model") -> Model:
@@ -173,20 +170,10 @@ class Model:
         except ModelError as error:
             raise ModelError(_join(where, str(error))) from None
 
-    def to_toml(self, path: str | os.PathLike[str] | None = None) -> str:
-        """The model as TOML text, also written to `path` if one is given."""
-        plain: dict[str, Any] = {"name": self.name}
-        if self._declared is not None:
-            plain["parameters"] = list(self._declared)
-        for table in TABLES[:3]:
-            plain[table] = {key: _shown(value) for key, value in getattr(self, table).items()}
-        plain["initial"] = {key: _literal(value) for key, value in self.initial.items()}
-        plain["bounds"] = dict(self.bounds)
-        plain["fixed"] = {key: _literal(number(value)) for key, value in self.fixed.items()}
-        text = toml.dumps(plain)
-        if path is not None:
-            toml.write_text(path, text)
-        return text
+    def to_dict(self) -> dict[str, Any]:
+        """The arguments of the constructor that make this model, by the names of a model file."""
+        tables = {table: dict(getattr(self, table)) for table in TABLES}
+        return {"name": self.name, "parameters": self._declared, "local": self.local, **tables}
 
     # --- looks ---
 
@@ -199,6 +186,11 @@ class Model:
             "initial": [f"{state}(0) = {value}" for state, value in self.initial.items()],
             "fixed": [f"{name} = {number(value)}" for name, value in self.fixed.items()],
             "bounds": [f"{self._label(name)} in [{low:g}, {high:g}]" for name, (low, high) in self.bounds.items()],
+            "local": list(self.local),
+            **{
+                label: [f"{self._label(name)} = {value}" for name, value in known.items()]
+                for label, known in self.experiments.items()
+            },
         }
 
     def _label(self, name: str) -> str:
@@ -240,7 +232,7 @@ class Model:
         lines = [rf"\dot{{{tex(state)}}} &= {tex(rhs)}" for state, rhs in self.states.items()]
         lines += [f"{tex(output)} &= {tex(value)}" for output, value in self.outputs.items()]
         lines += [
-            f"{tex(name)}(t) &= " + (rf"\text{{{SAMPLED}}}" if value is None else tex(value))
+            f"{tex(name)}(t) &= " + (rf"\text{{{entries.SAMPLED}}}" if value is None else tex(value))
             for name, value in self.inputs.items()
         ]
         lines += [f"{tex(state)}(0) &= {tex(value)}" for state, value in self.initial.items()]
@@ -262,229 +254,8 @@ def _shortened(lines: list[str]) -> list[str]:
 
 
 def _shown(value: Expression | None) -> str:
-    return SAMPLED if value is None else str(value)
-
-
-def _literal(value: Expression) -> str:
-    """Decimal numbers are written as TOML numbers, anything else as text."""
-    match value:
-        case Number() | Sum(((-1, Number()),)):
-            return toml.Literal(value)
-        case _:
-            return str(value)
+    return entries.SAMPLED if value is None else str(value)
 
 
 def _join(where: str, message: str) -> str:
     return f"{where} {message}" if message.startswith("[") else f"{where}: {message}"
-
-
-# --- reading what was given -------------------------------------------------------------------------------------------
-
-
-def _entries(table: str, given: object) -> dict[str, Any]:
-    """A table with its names checked and written as Python spells them."""
-    if given is None:
-        return {}
-    if not isinstance(given, Mapping):
-        raise ModelError(f"[{table}] must be a table of names and values, not {_kind(given)}")
-    return _unique(table, list(given.items()))
-
-
-def _unique(table: str, pairs: list[tuple[Any, Any]]) -> dict[str, Any]:
-    if len(pairs) > MAX_ENTRIES:
-        raise ModelError(f"[{table}] has {len(pairs)} entries, and {MAX_ENTRIES} is the limit")
-    entries: dict[str, Any] = {}
-    for key, value in pairs:
-        name = _name(table, key)
-        if name in entries:
-            raise ModelError(f"[{table}] {name}: this name is given twice; remove one of them")
-        entries[name] = value
-    return entries
-
-
-def _name(table: str, key: object) -> str:
-    if not isinstance(key, str) and not _is_sympy(key, "Symbol"):
-        raise ModelError(f"[{table}] a name must be text, not {_kind(key)}")
-    try:
-        return checked_name(str(key))
-    except ModelError as error:
-        raise ModelError(f"[{table}] {error}") from None
-
-
-def _declared(parameters: object, fixed: Iterable[str]) -> tuple[str, ...]:
-    """All parameters by name: the given ones, and after them fixed ones that were not listed."""
-    if not isinstance(parameters, Iterable) or isinstance(parameters, (str, bytes, AbstractSet, Mapping)):
-        raise ModelError(f"parameters must be a list of names, not {_kind(parameters)}")
-    return tuple(dict.fromkeys([*_unique("parameters", [(key, None) for key in parameters]), *fixed]))
-
-
-def _check_distinct(given: Mapping[str, Mapping[str, Any]], declared: Iterable[str]) -> None:
-    """One name, one meaning."""
-    owners: dict[str, str] = {}
-    for table in _KINDS:
-        for name in declared if table == "parameters" else given[table]:
-            if name in owners:
-                reason = f"the name is already that of {_KINDS[owners[name]]}; rename one of them"
-                raise ModelError(f"[{'fixed' if name in given['fixed'] else table}] {name}: {reason}")
-            owners[name] = table
-
-
-def _equations(
-    given: Mapping[str, Mapping[str, Any]], declared: tuple[str, ...] | None
-) -> dict[str, dict[str, Expression]]:
-    """States, outputs and known initial values; each with the names it may not use and why."""
-    outputs = {name: f"'{name}' is an output; write its expression instead" for name in given["outputs"]}
-    fixed = declared or tuple(given["fixed"])
-    known = None if declared is None else (*given["states"], *given["inputs"], *declared)
-    inside = outputs if "pi" in (*given["states"], *given["inputs"], *fixed) else {"pi": _PI} | outputs
-    before = {
-        name: f"'{name}' is {_KINDS[table]}; {_INITIAL}" for table in ("states", "inputs") for name in given[table]
-    }
-    before |= inside | {TIME: f"'t' is the time; {_INITIAL}"}
-    for name in given["initial"]:
-        if name not in given["states"]:
-            raise ModelError(f"[initial] {name}: this is not a state{nearest(name, given['states'])}")
-    return {
-        table: {key: _expression(table, key, value, names_, refused) for key, value in given[table].items()}
-        for table, names_, refused in (
-            ("states", known, inside),
-            ("outputs", known, inside),
-            ("initial", declared, before),
-        )
-    }
-
-
-_INITIAL = "an initial value may hold numbers and parameters only"
-
-
-def _inputs(given: Mapping[str, Mapping[str, Any]], parameters: Iterable[str]) -> dict[str, Expression | None]:
-    """Inputs, which are functions of the time alone; None for those that are sampled."""
-    kinds = {name: kind for table, kind in _KINDS.items() for name in given.get(table, parameters)}
-    refused = {name: f"'{name}' is {kind}; an input may depend on t alone" for name, kind in kinds.items()}
-    refused.setdefault("pi", "'pi' is not known here: write 3.141592653589793")
-    return {
-        key: None if _is_sampled(value) else _expression("inputs", key, value, (), refused)
-        for key, value in given["inputs"].items()
-    }
-
-
-def _is_sampled(value: object) -> bool:
-    return value is None or (isinstance(value, str) and value.strip() == SAMPLED)
-
-
-def _parameters(
-    equations: Mapping[str, Mapping[str, Expression]],
-    given: Mapping[str, Mapping[str, Any]],
-    declared: tuple[str, ...] | None,
-) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The free parameters, and all of them; one that occurs nowhere can never be known."""
-    occurring = dict.fromkeys(name for table in equations.values() for value in table.values() for name in names(value))
-    others = {TIME, *given["states"], *given["inputs"]}
-    used = tuple(name for name in occurring if name not in others)
-    for name in declared or given["fixed"]:
-        if name not in used:
-            table = "fixed" if name in given["fixed"] else "parameters"
-            reason = "no equation uses this parameter, so nothing can be said of it; remove it"
-            raise ModelError(f"[{table}] {name}: {reason}{nearest(name, used)}")
-    every = used if declared is None else declared
-    return tuple(name for name in every if name not in given["fixed"]), every
-
-
-def _check_owners(given: Mapping[str, Mapping[str, Any]], parameters: Iterable[str]) -> None:
-    """Bounds belong to parameters and to initial states."""
-    known = (*given["states"], *parameters)
-    for name in given["bounds"]:
-        if name not in known:
-            hint = nearest(name, known) or f"; known are {', '.join(known[:20])}"
-            raise ModelError(f"[bounds] {name}: this is neither a state nor a parameter{hint}")
-
-
-def _expression(
-    table: str, key: str, value: object, known: Iterable[str] | None, refused: Mapping[str, str]
-) -> Expression:
-    """Whatever stands for an expression, read as text: so all kinds obey one grammar and print as they are read."""
-    try:
-        return parse(_text(value), known, refused)
-    except ExpressionError as error:
-        raise error.at(f"[{table}] {key}") from None
-    except ModelError as error:
-        raise ModelError(f"[{table}] {key}: {error}") from None
-
-
-def _text(value: Any) -> str:
-    if isinstance(value, str):
-        return value
-    try:
-        if isinstance(value, (Number, Symbol, Sum, Product, Power, Function)):
-            return str(value)
-        if _is_sympy(value, "Basic"):
-            return str(from_sympy(value))
-    except RecursionError:
-        raise ModelError(f"the expression is nested more than {MAX_DEPTH} deep; split it") from None
-    if _is_number(value):
-        return str(number(value))
-    raise ModelError(f"expected an expression, as text or a number, not {_kind(value)}")
-
-
-def _constant(key: str, value: object) -> Fraction:
-    expression = _expression("fixed", key, value, (), {TIME: "a fixed value cannot depend on t"})
-    exact = constant(expression)
-    if exact is None:
-        raise ModelError(f"[fixed] {key}: expected a number, not the expression {clipped(str(expression))}")
-    try:
-        number(exact)
-    except ModelError as error:
-        raise ModelError(f"[fixed] {key}: {error}") from None
-    return exact
-
-
-def _bounds(key: str, value: Any, fixed: Mapping[str, Fraction]) -> tuple[float, float]:
-    if not isinstance(value, Iterable) or isinstance(value, (str, bytes, AbstractSet, Mapping)):
-        raise ModelError(f"[bounds] {key}: expected two numbers [low, high], not {_kind(value)}")
-    pair = list(value)
-    if len(pair) != 2 or not all(_is_number(end) for end in pair):
-        contents = " and ".join(_kind(end) for end in pair) if len(pair) == 2 else f"{len(pair)} entries"
-        raise ModelError(f"[bounds] {key}: expected two numbers [low, high], not {contents}")
-    try:
-        low, high = (float(end) for end in pair)
-    except OverflowError:
-        raise ModelError(f"[bounds] {key}: a bound is out of range; write inf or -inf for none") from None
-    if math.isnan(low) or math.isnan(high) or not low < high:
-        raise ModelError(f"[bounds] {key}: the lower bound {low:g} must be below the upper bound {high:g}")
-    if key in fixed and not low <= fixed[key] <= high:
-        raise ModelError(f"[bounds] {key}: the fixed value {float(fixed[key]):g} lies outside [{low:g}, {high:g}]")
-    return low, high
-
-
-def _title(name: object) -> str:
-    if not isinstance(name, str) or not name.strip() or not name.isprintable() or len(name) > 200:
-        shown = clipped(name) if isinstance(name, str) else _kind(name)
-        raise ModelError(f"the model's name must be one line of text, not {shown}")
-    return name
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, (Real, Decimal)) and not isinstance(value, bool)
-
-
-def _is_sympy(value: object, kind: str) -> bool:
-    """Whether the value is SymPy's; it cannot be if nobody has imported SymPy, and we need not for that."""
-    sympy = sys.modules.get("sympy")
-    return sympy is not None and isinstance(value, getattr(sympy, kind))
-
-
-_WORDS: tuple[tuple[Any, str], ...] = (
-    (type(None), "None"),
-    (bool, "a truth value"),
-    (Real, "a number"),
-    (Decimal, "a number"),
-    (str, "text"),
-    (Mapping, "a table"),
-    ((list, tuple), "a list"),
-    ((date, datetime, time), "a date or time"),
-)
-
-
-def _kind(value: object) -> str:
-    """What a value is, in the words of a model file."""
-    return next((word for kind, word in _WORDS if isinstance(value, kind)), f"a {type(value).__name__}")

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from odejet.errors import ModelError, nearest
-from odejet.problem.misfit import Unknown
+from odejet.problem.unknowns import Unknown
 
 DEEPEST = 1e-15
 """A quantity bounded by zero is searched down to this fraction of its upper bound, or of one if it has none."""
@@ -76,8 +76,7 @@ def choose(
     `bounds` is one pair for all or one per name, and goes before those of the model; `positive` may be a truth value
     or the names of what is positive.
     """
-    pairs = [_pair(unknown, bounds, positive, model_bounds or {}) for unknown in unknowns]
-    _check_names(unknowns, bounds, positive)
+    pairs = given_bounds(unknowns, bounds, positive, model_bounds)
     low, high = np.array([pair[0] for pair in pairs]), np.array([pair[1] for pair in pairs])
     signs = np.where(low >= 0, 1.0, np.where(high <= 0, -1.0, 0.0))
     low, high = np.clip(low, -HIGHEST, HIGHEST), np.clip(high, -HIGHEST, HIGHEST)
@@ -85,6 +84,17 @@ def choose(
     low = np.where(signs > 0, np.maximum(low, deepest), low)
     high = np.where(signs < 0, np.minimum(high, -deepest), high)
     return Coordinates(low, high, signs, _units(np.asarray(scale, dtype=float)))
+
+
+def given_bounds(
+    unknowns: Sequence[Unknown],
+    bounds: Bounds = None,
+    positive: bool | Collection[str] = False,
+    model_bounds: Mapping[str, tuple[float, float]] | None = None,
+) -> list[tuple[float, float]]:
+    """The bounds of every unknown as they were given; infinite where there are none."""
+    _check_names(unknowns, bounds, positive)
+    return [_pair(unknown, bounds, positive, model_bounds or {}) for unknown in unknowns]
 
 
 def _units(scale: np.ndarray) -> np.ndarray:

@@ -10,19 +10,17 @@ import html
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
+from odejet import __version__
+from odejet.attach import attach
 from odejet.errors import DataError, ModelError
 from odejet.jets.compilation import now
 from odejet.report import plots, text
 from odejet.report.svg import inline
-from odejet.uncertainty.practical import DETERMINED, UNDETERMINED
-
-if TYPE_CHECKING:
-    from odejet.result import Comparison, Fit
-    from odejet.smooth import Smoothed
-    from odejet.uncertainty.practical import Practical
-    from odejet.uncertainty.profile import Profile
+from odejet.result import Comparison, Fit
+from odejet.smooth import Smoothed, fit_output
+from odejet.uncertainty.practical import DETERMINED, UNDETERMINED, Practical
+from odejet.uncertainty.profile import Profile
 
 PROFILE_SECONDS = 20.0
 """What the profiles of a page may take together."""
@@ -86,8 +84,6 @@ _VERDICTS = {
 
 def page(fit: Fit) -> str:
     """The whole report."""
-    from odejet import __version__
-
     name = html.escape(fit.model.name)
     body = "\n".join(part for part in _parts(fit) if part)
     return (
@@ -217,7 +213,7 @@ def _determined(fit: Fit) -> str:
     table = _table(["quantity", "value", "95 % profile interval", "by these data"], rows, right=(1, 2))
     named = "".join(
         f"<li>{_name(one.label)} = {one.value:.4g}, 95 % interval {html.escape(one.shown)}</li>"
-        for one in found.combinations
+        for one in found.compounds
     )
     if named:
         named = f"<p>Though single quantities are loose, the data determine</p><ul>{named}</ul>"
@@ -279,10 +275,7 @@ def _solutions(fit: Fit) -> str:
     shown = fit.solutions[:12]
     rows = []
     for unknown, label in zip(fit.unknowns, fit.labels, strict=True):
-        tables = [
-            one.parameters if unknown.experiment is None else one.initial_states[unknown.experiment] for one in shown
-        ]
-        rows.append([_name(label), *(f"{table[unknown.name]:.6g}" for table in tables)])
+        rows.append([_name(label), *(f"{one.value(unknown):.6g}" for one in shown)])
     rows.append(["misfit", *(f"{one.cost:.6g}" for one in shown)])
     rows.append(["within bounds", *("yes" if one.inside_bounds else "no" for one in shown)])
     heads = ["quantity", *(f"solution {i + 1}" for i in range(len(shown)))]
@@ -405,8 +398,6 @@ def _derivative_plots(fit: Fit, pairs: Sequence[Comparison], smoothed: Mapping[t
 
 def _smoothed(fit: Fit, pairs: Sequence[Comparison]) -> Mapping[tuple[str, str], Smoothed]:
     """The smoothed series: those of the fit, or, for a fit from a file, found again."""
-    from odejet.smooth import fit_output
-
     found = {}
     for pair in pairs:
         key = pair.experiment, pair.output
@@ -429,6 +420,7 @@ def _described(fit: Fit, pair: Comparison) -> str:
 # --- notebooks --------------------------------------------------------------------------------------------------------
 
 
+@attach(Fit._repr_html_)
 def fragment(fit: Fit) -> str:
     """The table of estimates with what is to be known of it, for notebooks."""
     heads = "".join(f'<th style="text-align:left">{html.escape(head)}</th>' for head in text.HEAD)

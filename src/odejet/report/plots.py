@@ -13,15 +13,18 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 import numpy as np
 
+from odejet.attach import attach
+from odejet.jets.inputs import input_jets
+from odejet.jets.numeric import jets
+from odejet.model.tape import build
 from odejet.report.text import duration
+from odejet.result import Comparison, Fit
+from odejet.smooth import Linear, Smoothed
+from odejet.uncertainty.profile import Profile
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-
-    from odejet.result import Comparison, Fit
-    from odejet.smooth import Smoothed
-    from odejet.uncertainty.profile import Profile
 
 INK, GRID, BLUE, GREY, RUST, PAPER = "#222222", "#e5e5e5", "#1f4e79", "#8d8d8d", "#b4531f", "#fefefe"
 """Words and axes, grid lines, the fit, measurements, what is compared with the fit, and empty ground."""
@@ -114,6 +117,7 @@ def _grid(width: float, height: float, rows: int, columns: int) -> Figure:
 # --- fit and data -----------------------------------------------------------------------------------------------------
 
 
+@attach(Fit.plot)
 @_styled
 def fit_figure(fit: Fit) -> Figure:
     """Data, fit and residuals for every output of every experiment."""
@@ -207,8 +211,6 @@ def derivative_figure(
 
 
 def _band(smoothed: Smoothed, times: np.ndarray, orders: int) -> np.ndarray | None:
-    from odejet.smooth import Linear
-
     smoother = smoothed.first()
     if not isinstance(smoother, Linear):
         return None
@@ -228,19 +230,15 @@ def model_derivatives(
     fit: Fit, experiment: str, output: str, times: np.ndarray, orders: int
 ) -> tuple[np.ndarray, np.ndarray]:
     """Times that the fit reaches, and the derivatives of an output there, exact by Taylor series."""
-    from odejet.jets.inputs import input_jets
-    from odejet.jets.numeric import jets
-    from odejet.model.tape import build
-
-    own = fit.experiment(experiment)
-    model = own.applied(fit.model)
+    number = fit.problem.number(experiment)
+    own, model = fit.problem.experiments[number], fit.problem.conditions[number].model
     simulation = fit.simulate(times, experiment)
     if not len(simulation.times):
         return simulation.times, np.zeros((0, orders + 1))
     series = jets(
         build(model, free_inputs=True),
         np.column_stack(list(simulation.states.values())),
-        np.array(list(fit.parameters.values())),
+        fit.problem.layout.gather(number, fit.estimates, model.parameters),
         simulation.times,
         order=orders,
         inputs=input_jets(model, own.inputs, simulation.times, orders),
@@ -249,6 +247,12 @@ def model_derivatives(
 
 
 # --- profiles ---------------------------------------------------------------------------------------------------------
+
+
+@attach(Profile.plot)
+def one_profile_figure(profile: Profile) -> Figure:
+    """The deviance along one quantity."""
+    return profile_figure([profile])
 
 
 @_styled
@@ -304,9 +308,9 @@ def cloud_figure(fit: Fit) -> Figure:
     """Every candidate's distance from the answer, one line per unknown; good ones are blue."""
     assert fit.candidates is not None
     labels, cloud = fit.labels, fit.candidates
-    scale = np.where(fit.values != 0, np.abs(fit.values), 1.0)
+    scale = np.where(fit.estimates != 0, np.abs(fit.estimates), 1.0)
     with np.errstate(over="ignore"):
-        deviations = (cloud.values - fit.values) / scale
+        deviations = (cloud.values - fit.estimates) / scale
     reach = min(max(float(np.nanmax(np.abs(deviations), initial=0.1)), 0.15), _FARTHEST)
     deviations = np.clip(deviations, -reach, reach)
     order = np.argsort(-cloud.costs, kind="stable")

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from contextlib import suppress
 
+from odejet.attach import attach
+from odejet.decide.statistics import OutputCheck
 from odejet.errors import DataError, ModelError
-from odejet.uncertainty.practical import DETERMINED, UNDETERMINED, kind
-
-if TYPE_CHECKING:
-    from odejet.decide.statistics import OutputCheck
-    from odejet.result import Fit
+from odejet.result import Fit
+from odejet.uncertainty.practical import DETERMINED, UNDETERMINED, Practical, kind
+from odejet.uncertainty.tables import table
 
 MAX_ROWS = 200
 """Unknowns that a table shows."""
@@ -19,8 +19,17 @@ MAX_ROWS = 200
 HEAD = ("quantity", "value", "± stderr", "95 % interval", "verdict")
 
 
+@attach(Fit.summary)
 def summary(fit: Fit) -> str:
     """The table of estimates, then the certificate and how the fit came about."""
+    with suppress(ModelError, DataError):  # there may be no fit, or one that cannot be simulated
+        fit.glance  # noqa: B018 - what it finds is known from now on
+    return shown(fit)
+
+
+@attach(Fit.__str__)
+def shown(fit: Fit) -> str:
+    """The same with what is known already."""
     rows = [HEAD, *(row(fit, label) for label in fit.labels[:MAX_ROWS])]
     more = [f"... and {len(fit.labels) - MAX_ROWS} more"] if len(fit.labels) > MAX_ROWS else []
     lines = [headline(fit), "", *table(rows, right=(1, 2)), *more, "", *(f"{k}: {v}" for k, v in notes(fit).items())]
@@ -44,7 +53,7 @@ def state(fit: Fit) -> str:
 
 def row(fit: Fit, label: str) -> tuple[str, str, str, str, str]:
     """One unknown: digits are shown as far as the standard error lets them mean something."""
-    value, error = float(fit.values[fit.labels.index(label)]), fit.stderr[label]
+    value, error = fit.values[label], fit.stderr[label]
     if not math.isfinite(error):
         ends = fit.interval(label)
         bounded = f"[{ends[0]:.3g}, {ends[1]:.3g}]" if any(map(math.isfinite, ends)) else "any value"
@@ -88,19 +97,13 @@ def grade(fit: Fit, label: str) -> str:
     """How well the data determine an unknown, by its interval; empty without a fit."""
     if not fit.found:
         return ""
-    value = float(fit.values[fit.labels.index(label)])
-    return kind(value, fit.interval(label))
+    return kind(fit.values[label], fit.interval(label))
 
 
-def combinations(fit: Fit) -> str:
-    """What the data determine of unknowns that they leave loose one by one."""
-    if not fit.found:
-        return ""
-    try:
-        known = fit.glance.combinations
-    except (ModelError, DataError):  # a file may hold values with which nothing can be simulated
-        return ""
-    return "; ".join(f"{one.label} = {one.value:.4g} {one.shown}" for one in known)
+def compounds(fit: Fit) -> str:
+    """What the data determine of unknowns that they leave loose one by one, if it has been looked for."""
+    known: Practical | None = vars(fit).get("practical") or vars(fit).get("glance")
+    return "; ".join(f"{one.label} = {one.value:.4g} {one.shown}" for one in known.compounds) if known else ""
 
 
 def anywhere(fit: Fit, label: str) -> bool:
@@ -121,7 +124,7 @@ def notes(fit: Fit) -> dict[str, str]:
         told["not determined"] = f"{', '.join(fit.undetermined)}; other values of them give the same outputs"
     if fit.verdict is not None and fit.verdict.combinations:
         told["known in combination"] = ", ".join(fit.verdict.combinations)
-    if known := combinations(fit):
+    if known := compounds(fit):
         told["determined in combination"] = known
     if fit.found:
         told["noise"] = noise(fit)
@@ -145,9 +148,9 @@ def from_residuals(check: OutputCheck) -> bool:
 def noise(fit: Fit, most: int = 8) -> str:
     """The sds that were found, by output."""
     parts = []
-    for experiment, table in fit.sds.items():
+    for experiment, own in fit.sds.items():
         where = f" in {experiment}" if len(fit.sds) > 1 else ""
-        for output, sds in table.items():
+        for output, sds in own.items():
             typical = sorted(sds.tolist())[len(sds) // 2] if sds.ndim else float(sds)
             parts.append(f"{output}{where} {typical:.2g}{' (median)' if sds.ndim else ''}")
     more = [f"and {len(parts) - most} more"] if len(parts) > most else []
@@ -176,15 +179,3 @@ def duration(seconds: float) -> str:
         return f"{seconds:.2g} s"
     minutes, rest = divmod(round(seconds), 60)
     return f"{minutes} min {rest} s"
-
-
-def table(rows: Sequence[Sequence[str]], right: Sequence[int] = ()) -> list[str]:
-    """Lines of columns as wide as their widest cell, with a rule under the head; empty columns are left out."""
-    kept = [i for i in range(len(rows[0])) if len(rows) == 1 or any(line[i] for line in rows[1:])]
-    widths = [max(len(line[i]) for line in rows) for i in kept]
-
-    def joined(cells: Sequence[str]) -> str:
-        pairs = zip(kept, widths, strict=True)
-        return "  ".join(cells[i].rjust(w) if i in right else cells[i].ljust(w) for i, w in pairs).rstrip()
-
-    return [joined(rows[0]), "  ".join("-" * w for w in widths), *(joined(line) for line in rows[1:])]

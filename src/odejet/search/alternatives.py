@@ -7,20 +7,18 @@ starts where the data cannot tell one root from another.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
 from odejet.algebra.monodromy import Fibre
 from odejet.algebra.system import Targets
-from odejet.data import Data
+from odejet.problem import Problem
 from odejet.problem.coordinates import Coordinates
-from odejet.problem.misfit import Misfit
 from odejet.search import candidates, shooting
 from odejet.search.candidates import ALIKE, Census, distance
 from odejet.search.proposals import combined
-from odejet.simulate.flow import Flow, Outcome
+from odejet.simulate.flow import Outcome
 
 PLACES = (0.0, 0.3, 1.0)
 """Where along an experiment the derivatives are taken."""
@@ -37,38 +35,32 @@ class Alternatives:
 
 
 def alternatives(
-    fibre: Fibre,
-    data: Data,
-    misfit: Misfit,
-    flows: Mapping[str, Flow],
-    z: np.ndarray,
-    frame: Coordinates,
-    levels: np.ndarray,
-    seed: int,
+    problem: Problem, fibre: Fibre, z: np.ndarray, frame: Coordinates, levels: np.ndarray, seed: int
 ) -> Alternatives:
     """Real roots that share the square system's derivatives with z at a few times of the only experiment."""
-    experiment, system, model = data.experiments[0], fibre.system, misfit.model
-    flow, parameters = flows[experiment.name], z[len(z) - len(model.parameters) :]
-    own = {unknown.name: z[i] for i, unknown in enumerate(misfit.unknowns) if unknown.experiment is not None}
-    states = [own.get(name, 0.0) for name in model.states]  # what is known, the flow puts in
+    (experiment,), (flow,), system = problem.experiments, problem.flows, fibre.system
+    own = problem.conditions[0].model
     times = experiment.start + np.array(PLACES) * (experiment.end - experiment.start)
+    parameters, states = (problem.layout.gather(0, z, names) for names in (own.parameters, own.states))
     run = flow.run(parameters, states, times, start=experiment.start, sensitivities=False)
     if run.outcome is not Outcome.COMPLETED:
         return Alternatives([], [])
-    everything = np.concatenate([run.states[:, :, 0], np.tile(parameters, (len(times), 1))], axis=1)
+    held = problem.layout.gather(0, z, system.joined.together.parameters)
+    everything = np.concatenate([run.states[:, :, 0], np.tile(held, (len(times), 1))], axis=1)
     inputs, fixed = shooting.input_series(system, experiment, times), fibre.at.fixed
     values, _ = system.evaluate(everything[:, system.columns], inputs, fixed)
     shots = [shooting.Shot((float(t),), "optimum") for t in times]
-    targets = Targets(values, inputs, fixed)
-    roots = candidates.roots(fibre, shots, targets, flow, experiment.start, Census(), seed, ATTEMPTS)
-    found = combined(model, data, misfit, [roots])
+    roots = candidates.roots(
+        fibre, shots, Targets(values, inputs, fixed), flow, experiment.start, Census(), seed, ATTEMPTS
+    )
+    found = combined(problem, [roots], levels)
     inside, _ = candidates.within(found, frame, Census())
     outside = [c for c in found if np.any(frame.inside(c.z) != c.z)]
     parts = []
     for part in (inside, outside):
         # The ranking may hold a root twice, from two times; which of the equally good ones, rounding decides.
         others = [z]
-        for candidate in candidates.ranked(part, misfit, frame, levels, Census()):
+        for candidate in candidates.ranked(part, problem.misfit, frame, levels, Census()):
             if all(distance(candidate.z, other) > ALIKE for other in others):
                 others.append(candidate.z)
         parts.append(others[1:])

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -44,8 +44,16 @@ MEDIANS = (5, 15)
 
 
 @dataclass(frozen=True)
+class Root:
+    """What the algebra says of one experiment by itself: its states at the start and its parameters, by name."""
+
+    values: Mapping[str, float]
+    shot: Shot
+
+
+@dataclass(frozen=True)
 class Candidate:
-    """Values of the unknowns of one experiment (initial states, then parameters), and where they come from."""
+    """Values of all unknowns, and where they come from."""
 
     z: np.ndarray
     shot: Shot
@@ -76,8 +84,8 @@ def roots(
     census: Census,
     seed: int,
     hubs: int,
-) -> list[Candidate]:
-    """Initial states and parameters at `start` from all roots of all targets."""
+) -> list[Root]:
+    """States at `start` and parameters from all roots of all targets."""
     if not shots:
         return []
     single = fibre.system.points == 1
@@ -93,26 +101,29 @@ def roots(
                 census.add("roots", "complex")
                 continue
             everything = fibre.system.everything(root.real[None], targets.fixed)[0]
-            begin = _back(fibre, everything, shot, flow, start)
-            if begin is None:
-                census.add("roots", "no trajectory back to the first observation")
+            values = _back(fibre, everything, shot, flow, start)
+            if values is None:
+                census.add("roots", "no trajectory back to the start")
                 continue
             census.add("roots", "candidate")
-            result.append(Candidate(begin, shot))
+            result.append(Root(values, shot))
     return result
 
 
-def _back(fibre: Fibre, everything: np.ndarray, shot: Shot, flow: Flow, start: float) -> np.ndarray | None:
-    """All states at the first observation and the parameters; None where the solution does not reach it."""
-    n = len(fibre.system.joined.model.states)
-    states, parameters = everything[:n], everything[len(fibre.system.joined.together.states) :]
+def _back(fibre: Fibre, everything: np.ndarray, shot: Shot, flow: Flow, start: float) -> dict[str, float] | None:
+    """All states at the start and the parameters, by name; None where the solution does not reach it."""
+    joined = fibre.system.joined
+    states = everything[: len(joined.model.states)]
+    known = dict(zip(joined.together.parameters, everything[len(joined.together.states) :].tolist(), strict=True))
     if shot.times[0] != start:
+        # What only an initial value depends on does not matter on the way.
+        parameters = [known.get(name, 0.0) for name in flow.model.parameters]
         run = flow.run(parameters, states, [start], start=shot.times[0], sensitivities=False, free_states=True, **BRIEF)
         if run.outcome is not Outcome.COMPLETED or not len(run.states):
             return None
         states = run.states[0, :, 0]
-    found = np.concatenate([states, parameters])
-    return found if np.all(np.isfinite(found)) else None
+    values = dict(zip(joined.model.states, np.asarray(states).tolist(), strict=True)) | known
+    return values if all(map(math.isfinite, values.values())) else None
 
 
 def within(

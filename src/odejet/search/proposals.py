@@ -1,27 +1,35 @@
 """Proposals: what the algebra says of each experiment, put together for all of them.
 
-Every experiment by itself gives candidates for its initial states and the parameters, from the square systems at its
-shooting times.  The parameters of one experiment with the initial states of each are a candidate for all unknowns.
+Every experiment by itself gives roots, its states at the start and the parameters of its own model, from the square
+systems at its shooting times.  A root of one experiment, with those of all others whose shared parameters are most like
+it, is a candidate for all unknowns; what one experiment cannot tell comes from another.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from odejet.algebra.library import Library
-from odejet.data import Data, Experiment
+from odejet.algebra.library import Library, library
 from odejet.model import Model
-from odejet.problem.misfit import Misfit
+from odejet.model.expressions import Expression, Symbol, evaluate, names
+from odejet.problem import Problem
+from odejet.problem.conditions import Condition
 from odejet.search import candidates, shooting
-from odejet.search.candidates import Candidate, Census, distance
-from odejet.simulate.flow import Flow
+from odejet.search.candidates import Candidate, Census, Root, distance
+from odejet.search.shooting import Shot
 from odejet.smooth import Smoothed
 
 MANY_ROOTS, MANY_ROOTS_POINTS = 8, 4
 """Systems with more roots are solved at very few shooting times only, whatever the rung."""
+
+MANY = 150
+"""Roots of all experiments together beyond which only the best of each are put together."""
+BEST = 2
+"""How many of each experiment these are, judged by its own data."""
 
 
 @dataclass(frozen=True)
@@ -41,28 +49,47 @@ FEW = Rung("a few shooting times", 7, 0, 1, 6, 1)
 ALL = Rung("all shooting times", 20, 15, shooting.ESTIMATORS, 8, 2)
 
 
+def algebraic_model(condition: Condition) -> Model:
+    """The model of an experiment as the algebra sees it: what was measured there, at a time when nothing is known."""
+    own = condition.model
+    outputs = {name: value for name, value in own.outputs.items() if name in condition.experiment.outputs}
+    used = {name for table in (own.states, outputs) for value in table.values() for name in names(value)}
+    if len(outputs) == len(own.outputs) and not own.initial:
+        return own
+    return own.replace(
+        outputs=outputs,
+        initial={},
+        parameters=[name for name in (*own.parameters, *own.fixed) if name in used],
+        fixed={name: value for name, value in own.fixed.items() if name in used},
+        bounds={},
+    )
+
+
+def libraries(problem: Problem) -> tuple[Library, ...]:
+    """The algebra of every experiment; experiments that are alike share one."""
+    return tuple(library(algebraic_model(condition)) for condition in problem.conditions)
+
+
 @dataclass(frozen=True)
 class Proposer:
-    """The algebra of a model, and the smoothed data to which it is applied."""
+    """The algebra of all experiments, and the smoothed data to which it is applied."""
 
-    library: Library
+    problem: Problem
+    libraries: tuple[Library, ...]
     smoothed: Mapping[tuple[str, str], Smoothed]  # by experiment and output
     estimators: tuple[str, ...] | None
     seed: int
     census: Census
 
-    def propose(self, experiment: Experiment, flow: Flow, rung: Rung) -> list[Candidate]:
-        """Candidates of one experiment by itself, from systems of one point and, if the rung has pairs, of two."""
-        return [
-            candidate
-            for points in ((1, 2) if rung.pairs else (1,))
-            for candidate in self.of_points(points, experiment, flow, rung)
-        ]
+    def propose(self, number: int, rung: Rung) -> list[Root]:
+        """Roots of one experiment by itself, from systems of one point and, if the rung has pairs, of two."""
+        return [root for points in ((1, 2) if rung.pairs else (1,)) for root in self.of_points(points, number, rung)]
 
-    def of_points(self, points: int, experiment: Experiment, flow: Flow, rung: Rung) -> list[Candidate]:
-        fibre = self.library.fibre(points)
+    def of_points(self, points: int, number: int, rung: Rung) -> list[Root]:
+        own, experiment, flow = self.libraries[number], self.problem.experiments[number], self.problem.flows[number]
+        fibre = own.fibre(points)
         if fibre is None:
-            self.census.add("algebra", self.library.reason(points))
+            self.census.add("algebra", own.reason(points))
             return []
         if len(fibre) > MANY_ROOTS:
             rung = replace(FEW, points=MANY_ROOTS_POINTS, pairs=rung.pairs)
@@ -85,29 +112,105 @@ class Proposer:
         return candidates.roots(fibre, shots, targets, flow, experiment.start, self.census, self.seed, hubs)
 
 
-def combined(model: Model, data: Data, misfit: Misfit, found: Sequence[Sequence[Candidate]]) -> list[Candidate]:
-    """Candidates for all unknowns: parameters of one experiment, and initial states of each.
+# --- candidates for all unknowns ---
 
-    The initial states of another experiment are those of its candidate with the most similar parameters.
-    """
-    states, n = list(model.states), len(model.states)
+
+def combined(problem: Problem, found: Sequence[Sequence[Root]], levels: np.ndarray) -> list[Candidate]:
+    """Candidates for all unknowns from the roots of every experiment."""
+    complete = [
+        [replace(root, values=_completed(condition, root.values)) for root in roots]
+        for condition, roots in zip(problem.conditions, found, strict=True)
+    ]
+    if len(complete) > 1 and sum(map(len, complete)) > MANY:
+        complete = _best(problem, complete, levels)
     result = []
-    for number, own in enumerate(found):
-        for candidate in own:
-            begins = {}
-            for other, theirs in enumerate(found):
-                experiment = data.experiments[other].name
-                if other == number:
-                    begins[experiment] = candidate.z[:n]
-                elif theirs:
-                    nearest = min(theirs, key=lambda c: distance(c.z[n:], candidate.z[n:]))
-                    begins[experiment] = nearest.z[:n]
-            if len(begins) == len(found):
-                z = [
-                    begins[u.experiment][states.index(u.name)]
-                    if u.experiment is not None
-                    else candidate.z[n + model.parameters.index(u.name)]
-                    for u in misfit.unknowns
-                ]
-                result.append(Candidate(np.array(z), candidate.shot, candidate.start))
+    for number, own in enumerate(complete):
+        for root in own:
+            parts = [
+                root.values if other == number else _nearest(root, theirs, problem, number, other)
+                for other, theirs in enumerate(complete)
+            ]
+            result.append(Candidate(_joined(problem, parts, number), root.shot))
+    if len(complete) > 1 and any(complete):
+        firsts = [own[0].values if own else {} for own in complete]
+        result.append(Candidate(_middle(problem, firsts), Shot((), ""), "median"))
     return result
+
+
+def _completed(condition: Condition, values: Mapping[str, float]) -> dict[str, float]:
+    """The values of a root with parameters that only initial values depend on, where these tell them."""
+    own, result = condition.model, dict(values)
+    result |= {name: float(value) for name, value in own.fixed.items()}
+    for state, expression in own.initial.items():
+        missing = [name for name in dict.fromkeys(names(expression)) if name not in result]
+        if len(missing) == 1 and (solved := _solved(expression, missing[0], values[state], result)) is not None:
+            result[missing[0]] = solved
+    return result
+
+
+def _solved(expression: Expression, name: str, value: float, known: Mapping[str, float]) -> float | None:
+    """The value of a name at which an expression that is linear in it has a value."""
+    if isinstance(expression, Symbol):
+        return value
+    try:
+        at = [float(evaluate(expression, {**known, name: point}, math)) for point in (0.0, 1.0, 2.0)]
+    except (ArithmeticError, ValueError):
+        return None
+    slope = at[1] - at[0]
+    linear = slope != 0 and math.isclose(at[2] - at[1], slope, rel_tol=1e-9)
+    return (value - at[0]) / slope if linear else None
+
+
+def _nearest(root: Root, theirs: Sequence[Root], problem: Problem, number: int, other: int) -> Mapping[str, float]:
+    """The values of another experiment whose shared parameters are most like those of a root."""
+    if not theirs:
+        return {}
+    mine, their = problem.layout.places[number], problem.layout.places[other]
+    shared = [name for name, i in mine.items() if their.get(name) == i and name in root.values]
+    if not shared:
+        return theirs[0].values
+
+    def vector(one: Root) -> np.ndarray:
+        return np.array([one.values.get(name, math.inf) for name in shared])
+
+    return min(theirs, key=lambda one: distance(vector(one), vector(root))).values
+
+
+def _joined(problem: Problem, parts: Sequence[Mapping[str, float]], first: int = 0) -> np.ndarray:
+    """z from the values of all experiments, those of `first` before the others; guesses for what none of them tells."""
+    order = [first, *(i for i in range(len(parts)) if i != first)]
+    layout = problem.layout
+    z = replace(layout, places=tuple(layout.places[i] for i in order)).scatter([parts[i] for i in order])
+    for i in np.flatnonzero(np.isnan(z)).tolist():
+        # What is unknown in one experiment is likely to be of the size that it has in the others.
+        alike = [z[j] for j, other in enumerate(layout) if other.name == layout[i].name and not math.isnan(z[j])]
+        z[i] = float(np.median(alike)) if alike else 1.0
+    return z
+
+
+def _middle(problem: Problem, parts: Sequence[Mapping[str, float]]) -> np.ndarray:
+    """z with the median of what every experiment says of a shared parameter."""
+    z = _joined(problem, parts)
+    for i in problem.layout.shared.tolist():
+        name = problem.layout[i].name
+        told = [
+            part[name]
+            for part, places in zip(parts, problem.layout.places, strict=True)
+            if name in part and name in places
+        ]
+        if told:
+            z[i] = float(np.median(told))
+    return z
+
+
+def _best(problem: Problem, found: Sequence[Sequence[Root]], levels: np.ndarray) -> list[list[Root]]:
+    """The roots of each experiment that explain its own data best."""
+    kept = []
+    nothing: Mapping[str, float] = {}
+    for number, own in enumerate(found):
+        alone = problem.misfit.only(number)
+        vectors = [_joined(problem, [r.values if i == number else nothing for i in range(len(found))]) for r in own]
+        costs = alone.screen(vectors, levels) if own else np.zeros(0)
+        order = [i for i in np.argsort(costs, kind="stable") if math.isfinite(costs[i])]
+        kept.append([own[i] for i in order[:BEST]])
+    return kept

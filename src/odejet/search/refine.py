@@ -260,7 +260,7 @@ class _Descent:
         assert self.here is not None and self.here.residuals is not None
         weights = self.misfit.row_levels(self.levels) ** -2
         after, before = found.residuals * weights, self.here.residuals * weights
-        gradient = (after @ found.jacobian) * self.frame.slopes(self.frame.back(theta))
+        gradient = (after @ found.dense) * self.frame.slopes(self.frame.back(theta))
         jacobian = self.tall[:, :-1]
         structured, change = gradient - after @ jacobian, gradient - before @ jacobian
         self.curvature = secant(self.curvature, theta - self.theta, change, structured)
@@ -340,7 +340,7 @@ class _Descent:
         """Derivatives by theta, and a right-hand side."""
         assert found.jacobian is not None
         tall = np.empty((len(right), len(theta) + 1))
-        np.multiply(found.jacobian, self.frame.slopes(self.frame.back(theta)), out=tall[:, :-1])
+        np.multiply(found.dense, self.frame.slopes(self.frame.back(theta)), out=tall[:, :-1])
         tall[:, -1] = right
         return tall
 
@@ -399,7 +399,7 @@ class _Descent:
             return Refined(self.misfit.labels, z, math.inf, *nothing, ending, self.evaluations, seconds, detail)
         levels = self.misfit.levels(self.here.residuals)
         rows = self.misfit.row_levels(levels)
-        residuals, jacobian = self.here.residuals / rows, self.here.jacobian / rows[:, None]
+        residuals, jacobian = self.here.residuals / rows, self.here.dense / rows[:, None]
         gradient = residuals @ jacobian
         held = ((self.theta <= self.low) & (gradient > 0)) | ((self.theta >= self.high) & (gradient < 0))
         cost = self.misfit.cost(self.here.residuals)
@@ -411,4 +411,4 @@ class _Descent:
 def _usable(found: Evaluation) -> bool:
     """Whether squares of all numbers are finite."""
     assert found.residuals is not None and found.jacobian is not None
-    return bool(np.isfinite(found.residuals @ found.residuals) and np.isfinite(np.abs(found.jacobian).max(initial=0)))
+    return bool(np.isfinite(found.residuals @ found.residuals) and np.isfinite(np.abs(found.dense).max(initial=0)))

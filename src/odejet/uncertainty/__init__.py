@@ -1,22 +1,23 @@
 """Uncertainty: how far to trust each number of a fit.
 
 fisher        the curvature of the likelihood at its optimum: covariances, standard errors, quick intervals
-quantities    what one may ask about: an unknown, or an expression in the unknowns
+names         numbers by the labels of the unknowns
+derived       what one may ask about: an unknown, or an expression in the unknowns
 likelihood    the likelihood around the optimum of a fit, with some quantity held if wanted
 profile       the likelihood along a quantity, everything else adapted: intervals that need no curvature
-practical     what the data determine, and which products of powers where single unknowns are not determined
+practical     what the data determine, and which compounds where single unknowns are not determined
+forms         products of powers and sums that the data may determine, by curvature
+valley        the same from farther away: what hardly changes along the profiles
 budget        from the noise over derivatives to the raw algebraic estimate (the paper's Section 4)
 design        expected standard errors before an experiment is done
 samples       draws for Bayesian tools
+tables        rows of text in columns
 """
 
 from odejet.uncertainty.fisher import (
-    ByName,
     Information,
-    Matrix,
     Uncertainty,
     covariance,
-    find,
     fisher,
     held_labels,
     information,
@@ -24,6 +25,7 @@ from odejet.uncertainty.fisher import (
     noise_inflation,
     quantile,
 )
+from odejet.uncertainty.names import ByName, Matrix, find
 
 __all__ = [
     "ByName",

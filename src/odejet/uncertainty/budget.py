@@ -16,10 +16,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from math import factorial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
@@ -27,15 +27,17 @@ from odejet.algebra.select import select
 from odejet.algebra.system import SquareSystem
 from odejet.data import Experiment
 from odejet.errors import DataError, ModelError
+from odejet.problem import Problem, Unknown
 from odejet.search import shooting
+from odejet.search.proposals import algebraic_model
+from odejet.simulate import Simulation
 from odejet.smooth import Jet, Linear, Smoothed, covariance, fit_output, radius
-from odejet.uncertainty.design import Change, of_fit
-from odejet.uncertainty.fisher import Matrix
+from odejet.uncertainty.design import Change, repeated
+from odejet.uncertainty.names import Matrix
+from odejet.uncertainty.tables import table
 
 if TYPE_CHECKING:
     import pandas
-
-    from odejet.result import Fit
 
 GOOD = 0.1
 """A raw estimate with smaller relative errors needs no remedy."""
@@ -57,7 +59,7 @@ class Budget:
     experiment: str
     estimators: Mapping[str, str]  # by output
     rows: tuple[tuple[str, int], ...]  # (output, order) of every equation
-    labels: tuple[str, ...]  # of the unknowns: states at the shooting time, parameters
+    unknowns: tuple[Unknown, ...]  # states at the shooting time, parameters
     values: np.ndarray  # of the unknowns, from the fit
     derivatives: np.ndarray  # of the rows, from the fit
     scales: np.ndarray  # the size of each derivative along the experiment
@@ -67,12 +69,16 @@ class Budget:
     refined: Mapping[str, float]  # standard errors after refinement, of the parameters
     changes: tuple[Change, ...] = ()  # what would help the refined estimate
 
+    @property
+    def labels(self) -> tuple[str, ...]:
+        return tuple(unknown.label for unknown in self.unknowns)
+
     # --- the law ---
 
     @property
     def covariance(self) -> Matrix:
         """S Sigma_d S'."""
-        return Matrix(self.labels, self.sensitivity @ self.covariance_of_derivatives @ self.sensitivity.T)
+        return Matrix(self.unknowns, self.sensitivity @ self.covariance_of_derivatives @ self.sensitivity.T)
 
     @property
     def stderr(self) -> dict[str, float]:
@@ -219,8 +225,6 @@ class Budget:
         return rows
 
     def __repr__(self) -> str:
-        from odejet.report.text import table
-
         lines = [
             f"error budget of the raw estimate at t = {self.time:.4g}: {self.sentence}",
             *table([HEAD, *self.table()], right=(1, 2, 3, 4)),
@@ -237,18 +241,27 @@ def _derivative(output: str, order: int) -> str:
     return output + "'" * order if order < 4 else f"{output}^({order})"
 
 
-def error_budget(
-    fit: Fit, time: float | None = None, experiment: str | None = None, estimator: str | None = None
-) -> Budget:
-    """The budget at a shooting time: that which led to the fit, or the best of a few; derivatives by an estimator that
-    is linear in the data, by default the most trusted of each output."""
-    if not fit.found:
-        raise ModelError("there is no fit whose trajectory could stand for the truth")
-    own = fit.experiment(experiment)
+class Fitted(Protocol):
+    """What a budget needs of a fit, which stands for the truth."""
+
+    @property
+    def problem(self) -> Problem: ...
+    @property
+    def estimates(self) -> np.ndarray: ...
+    @property
+    def stderr(self) -> Mapping[str, float]: ...
+    @property
+    def sds(self) -> Mapping[str, Mapping[str, np.ndarray]]: ...  # of the noise, by experiment and output
+    @property
+    def smoothed(self) -> Mapping[tuple[str, str], Smoothed]: ...  # as far as they are there
+    def simulate(self, times: np.ndarray, experiment: str) -> Simulation: ...
+
+
+def error_budget(fit: Fitted, own: Experiment, time: float | None = None, estimator: str | None = None) -> Budget:
+    """The budget of an experiment at a shooting time, or at the best of a few; derivatives by an estimator that is
+    linear in the data, by default the most trusted of each output."""
     system = _system(fit, own)
     smoothed = _smoothed(fit, own, system)
-    if time is None and len(fit.provenance.times) == 1 and len(fit.data.experiments) == 1:
-        time = fit.provenance.times[0]
     times = shooting.shooting_times(own, list(smoothed), PLACES) if time is None else np.array([float(time)])
     scales = _scales(fit, own, system)
     found = [_budget(fit, own, system, smoothed, float(t), estimator, scales) for t in times]
@@ -259,16 +272,14 @@ def error_budget(
     return _with_changes(best, fit, own)
 
 
-def _system(fit: Fit, own: Experiment) -> SquareSystem:
-    outputs = {name: expression for name, expression in fit.model.outputs.items() if name in own.outputs}
-    model = fit.model.replace(outputs=outputs) if len(outputs) < len(fit.model.outputs) else fit.model
+def _system(fit: Fitted, own: Experiment) -> SquareSystem:
     try:
-        return select(model)
+        return select(algebraic_model(fit.problem.conditions[fit.problem.number(own.name)]))
     except ModelError as error:
         raise ModelError(f"there is no error budget, because there is no square system: {error}") from None
 
 
-def _smoothed(fit: Fit, own: Experiment, system: SquareSystem) -> dict[str, Smoothed]:
+def _smoothed(fit: Fitted, own: Experiment, system: SquareSystem) -> dict[str, Smoothed]:
     """The smoothed outputs that the system uses; those of a fit from a file are found again."""
     found = {}
     for name in shooting.orders_of(system):
@@ -280,13 +291,13 @@ def _smoothed(fit: Fit, own: Experiment, system: SquareSystem) -> dict[str, Smoo
     return found
 
 
-def _states(fit: Fit, own: Experiment, times: np.ndarray) -> np.ndarray:
+def _states(fit: Fitted, own: Experiment, system: SquareSystem, times: np.ndarray) -> np.ndarray:
     """States and parameters of the fit at some times."""
     run = fit.simulate(times, own.name)
     if not run.success:
         raise ModelError(f"there is no error budget: {run.message}")
-    parameters = np.tile(list(fit.parameters.values()), (len(times), 1))
-    return np.column_stack([*run.states.values(), parameters])
+    held = fit.problem.layout.gather(fit.problem.number(own.name), fit.estimates, system.joined.together.parameters)
+    return np.column_stack([*run.states.values(), np.tile(held, (len(times), 1))])
 
 
 def _jets(
@@ -297,10 +308,10 @@ def _jets(
     return system.evaluate(everything[:, system.columns], inputs, everything[0, system.held])
 
 
-def _scales(fit: Fit, own: Experiment, system: SquareSystem) -> np.ndarray:
+def _scales(fit: Fitted, own: Experiment, system: SquareSystem) -> np.ndarray:
     """The root mean square of each derivative along the fit."""
     times = np.linspace(own.start, own.end, _SCALE_PLACES)
-    values, _ = _jets(system, own, _states(fit, own, times), times)
+    values, _ = _jets(system, own, _states(fit, own, system, times), times)
     sizes = np.sqrt(np.mean(values**2, axis=0)) * _factorials(system)
     return np.where(sizes > 0, sizes, 1.0)
 
@@ -310,7 +321,7 @@ def _factorials(system: SquareSystem) -> np.ndarray:
 
 
 def _budget(
-    fit: Fit,
+    fit: Fitted,
     own: Experiment,
     system: SquareSystem,
     smoothed: Mapping[str, Smoothed],
@@ -327,7 +338,7 @@ def _budget(
     except DataError as error:
         return str(error)
     at = np.array([time])
-    everything = _states(fit, own, at)
+    everything = _states(fit, own, system, at)
     values, jacobian = _jets(system, own, everything, at)
     inverse = inverted(jacobian[0], everything[0, system.columns])
     if inverse is None:
@@ -335,13 +346,15 @@ def _budget(
     outputs = list(system.joined.model.outputs)
     rows = tuple((outputs[output], order) for output, order in system.rows)
     derivatives = values[0] * _factorials(system)
-    names = [f"{name}({time:.4g})" if name in fit.model.states else name for name in system.unknowns]
+    unknowns = [
+        Unknown(name, f"{name}({time:.4g})" if name in system.joined.model.states else name) for name in system.unknowns
+    ]
     return Budget(
         time=time,
         experiment=own.name,
         estimators={name: jet.smoother.name if jet.smoother is not None else "" for name, jet in jets.items()},
         rows=rows,
-        labels=tuple(names),
+        unknowns=tuple(unknowns),
         values=everything[0, system.columns],
         derivatives=derivatives,
         scales=scales,
@@ -366,7 +379,7 @@ def linear_jet(smoothed: Smoothed, time: float, order: int, noise: float, estima
     raise DataError(f"no linear estimator is admitted at t = {time:g} ({'; '.join(reasons) or 'none was fitted'})")
 
 
-def _level(fit: Fit, own: Experiment, name: str) -> float:
+def _level(fit: Fitted, own: Experiment, name: str) -> float:
     """The noise of an output as smoothers count it: in natural units, or in multiples of known sds."""
     sds, known = fit.sds[own.name][name], own.outputs[name].sds
     return float(np.median(sds if known is None else sds / known))
@@ -396,7 +409,7 @@ def inverted(jacobian: np.ndarray, root: np.ndarray) -> np.ndarray | None:
 
 
 def _bias(
-    fit: Fit, own: Experiment, jets: Mapping[str, Jet], rows: Sequence[tuple[str, int]], derivatives: np.ndarray
+    fit: Fitted, own: Experiment, jets: Mapping[str, Jet], rows: Sequence[tuple[str, int]], derivatives: np.ndarray
 ) -> np.ndarray:
     """b: what the fixed smoothers make of the fit's own trajectory, less its derivatives."""
     expected = {}
@@ -410,10 +423,10 @@ def _bias(
     return np.array([expected[output][order] for output, order in rows]) - derivatives
 
 
-def _with_changes(budget: Budget, fit: Fit, own: Experiment) -> Budget:
-    from dataclasses import replace
-
+def _with_changes(budget: Budget, fit: Fitted, own: Experiment) -> Budget:
+    number = fit.problem.number(own.name)
+    known = fit.problem.conditions[number].model, *fit.problem.values_in(number, fit.estimates)
     try:
-        return replace(budget, changes=tuple(of_fit(fit, own.name).changes()))
+        return replace(budget, changes=tuple(repeated(own, *known, fit.sds[own.name]).changes()))
     except (ModelError, DataError):
         return budget

@@ -15,17 +15,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from odejet.data import Data
+from odejet.data import Data, Experiment
 from odejet.errors import DataError, ModelError, nearest
 from odejet.model import Model
+from odejet.problem import Problem
 from odejet.problem.misfit import Misfit
 from odejet.simulate import Simulation, simulate
-from odejet.uncertainty.fisher import ByName, Matrix, covariance
+from odejet.uncertainty.fisher import covariance
+from odejet.uncertainty.names import ByName, Matrix
+from odejet.uncertainty.tables import table
 
 if TYPE_CHECKING:
     import pandas
-
-    from odejet.result import Fit
 
 Times = Sequence[float] | np.ndarray | Mapping[str, Sequence[float] | np.ndarray]
 Noise = float | str | Mapping[str, float | str]
@@ -76,7 +77,7 @@ class Design:
             if not run.success:
                 raise ModelError(f"the design cannot be simulated: {run.message}")
             series[output] = (run.times, run[output])
-        misfit = Misfit(self.model, Data(None, series, inputs=dict(self.inputs or {})), self.noise)
+        misfit = Problem(self.model, Data(None, series, inputs=dict(self.inputs or {})), noise=self.noise).misfit
         unknown = [name for name, known in zip(misfit.outputs, misfit.known, strict=True) if math.isnan(known)]
         if unknown:
             raise ModelError(f"a design needs the sd of the noise of '{unknown[0]}': a number or a percentage")
@@ -92,8 +93,8 @@ class Design:
         found = misfit.evaluate(z)
         if found.jacobian is None:
             raise ModelError(f"the design cannot be simulated: {found.message}")
-        jacobian = found.jacobian / misfit.row_levels(misfit.known)[:, None]
-        return Matrix(misfit.labels, covariance(jacobian, np.ones(misfit.points))[0])
+        jacobian = found.dense / misfit.row_levels(misfit.known)[:, None]
+        return Matrix(tuple(misfit.unknowns), covariance(jacobian, np.ones(misfit.points))[0])
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -101,18 +102,18 @@ class Design:
 
     @property
     def values(self) -> dict[str, float]:
-        return ByName(zip(self.labels, self._misfit[1].tolist(), strict=True))
+        return ByName(self._misfit[0].unknowns, self._misfit[1].tolist())
 
     @property
     def stderr(self) -> dict[str, float]:
         """Expected standard errors by label, infinite for what the design does not determine."""
-        return ByName(zip(self.labels, np.sqrt(np.diag(self.covariance.values)).tolist(), strict=True))
+        return ByName(self._misfit[0].unknowns, np.sqrt(np.diag(self.covariance.values)).tolist())
 
     @property
     def relative(self) -> dict[str, float]:
         """The same relative to the values."""
-        sizes = {label: abs(value) for label, value in self.values.items()}
-        return ByName((label, sd / sizes[label] if sizes[label] else math.inf) for label, sd in self.stderr.items())
+        pairs = zip(self.stderr.values(), self.values.values(), strict=True)
+        return ByName(self._misfit[0].unknowns, [sd / abs(value) if value else math.inf for sd, value in pairs])
 
     @property
     def points(self) -> int:
@@ -184,8 +185,6 @@ class Design:
         return pandas.DataFrame(columns, index=pandas.Index(self.labels, name="quantity"))
 
     def __repr__(self) -> str:
-        from odejet.report.text import table
-
         rows = [("quantity", "value", "± stderr", "relative")]
         for label, value in self.values.items():
             rows.append((label, f"{value:.4g}", f"{self.stderr[label]:.2g}", _percent(self.relative[label])))
@@ -252,14 +251,19 @@ def _percent(share: float) -> str:
     return f"{100 * share:.2g} %" if math.isfinite(share) else "unknown"
 
 
-def of_fit(fit: Fit, experiment: str | None = None) -> Design:
-    """The experiment of a fit as a design, with the values and the noise that were found."""
-    own = fit.experiment(experiment)
+def repeated(
+    experiment: Experiment,
+    model: Model,
+    parameters: Mapping[str, float],
+    initial_state: Mapping[str, float],
+    sds: Mapping[str, np.ndarray],
+) -> Design:
+    """An experiment that was done as a design, with the values and the sds of the noise that were found."""
     return Design(
-        own.applied(fit.model),
-        fit.parameters,
-        fit.initial_states[own.name],
-        {name: np.unique(series.times) for name, series in own.outputs.items()},
-        {name: float(np.median(sds)) for name, sds in fit.sds[own.name].items()},
-        own.sampled or None,
+        model,
+        parameters,
+        initial_state,
+        {name: np.unique(series.times) for name, series in experiment.outputs.items()},
+        {name: float(np.median(sd)) for name, sd in sds.items()},
+        experiment.sampled or None,
     )

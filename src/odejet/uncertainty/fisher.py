@@ -16,19 +16,15 @@ unknown has those of Welch (1947) and Satterthwaite (1946), and intervals are wi
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from odejet.decide.statistics import FitCheck
-from odejet.errors import nearest
-from odejet.problem.misfit import FEWEST, Misfit
+from odejet.problem.misfit import Misfit
 from odejet.search.refine import Refined
-
-if TYPE_CHECKING:
-    import pandas
+from odejet.uncertainty.names import Matrix
 
 RANK = 1e-12
 """Singular values below this fraction of the largest are rounding: sensitivities are known to about 1e-13."""
@@ -38,62 +34,17 @@ _MOVED = 1e-4  # the share of an unknown in a direction of unit length that coun
 
 
 @dataclass(frozen=True, eq=False)
-class Matrix:
-    """A square matrix with names: `matrix["k1", "k2"]` is a number, `matrix["k1"]` a row by name."""
-
-    labels: tuple[str, ...]
-    values: np.ndarray
-
-    def __getitem__(self, key: str | tuple[str, str]) -> Any:
-        if isinstance(key, tuple):
-            return float(self.values[find(self.labels, key[0]), find(self.labels, key[1])])
-        return dict(zip(self.labels, self.values[find(self.labels, key)].tolist(), strict=True))
-
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
-        return np.array(self.values, dtype=dtype)
-
-    def to_dataframe(self) -> pandas.DataFrame:
-        import pandas
-
-        return pandas.DataFrame(self.values, index=list(self.labels), columns=list(self.labels))
-
-    def __repr__(self) -> str:
-        width = max([10, *(len(label) for label in self.labels)])
-        head = " " * width + "".join(f"  {label:>{width}}" for label in self.labels)
-        rows = [
-            f"{label:<{width}}" + "".join(f"  {value:>{width}.3g}" for value in row)
-            for label, row in zip(self.labels, self.values, strict=True)
-        ]
-        return "\n".join([head, *rows])
-
-
-class ByName(dict[str, Any]):
-    """Values by label, which also answers to the state's name of an initial state."""
-
-    def __missing__(self, name: str) -> Any:
-        return self[list(self)[find(list(self), name)]]
-
-
-@dataclass(frozen=True, eq=False)
 class Uncertainty:
     """What the data say of all unknowns together."""
 
     covariance: Matrix  # infinite variances of what is not determined, and NaN beside them
     directions: tuple[Mapping[str, float], ...]  # ways to move the unknowns that change no output; largest part is one
-    freedom: Mapping[str, float]  # degrees of freedom of each variance, by label; infinite where the noise is known
+    degrees_of_freedom: Mapping[str, float]  # of each variance, by label; infinite where the noise is known
 
     @property
     def stderr(self) -> dict[str, float]:
         sds = np.sqrt(np.diag(self.covariance.values))
         return dict(zip(self.covariance.labels, sds.tolist(), strict=True))
-
-
-def find(labels: Sequence[str], name: str) -> int:
-    """The position of a label; an initial state answers to its state's name too where there is one experiment."""
-    for label in (name, f"{name}(0)"):
-        if label in labels:
-            return list(labels).index(label)
-    raise KeyError(f"no unknown is called '{name}'{nearest(name, labels)}")
 
 
 def fisher(misfit: Misfit, refined: Refined, check: FitCheck) -> Uncertainty:
@@ -102,11 +53,11 @@ def fisher(misfit: Misfit, refined: Refined, check: FitCheck) -> Uncertainty:
     if not len(refined.residuals):
         nothing = np.full((n, n), math.nan)
         np.fill_diagonal(nothing, math.inf)
-        return Uncertainty(Matrix(labels, nothing), (), dict.fromkeys(labels, math.inf))
+        return Uncertainty(Matrix(misfit.unknowns, nothing), (), dict.fromkeys(labels, math.inf))
     known = information(misfit, refined, check)
     directions = tuple(dict(zip(labels, row.tolist(), strict=True)) for row in _scaled(known.null))
-    freedom = dict(zip(labels, known.freedom(np.eye(n)).tolist(), strict=True))
-    return Uncertainty(Matrix(labels, known.covariance), directions, freedom)
+    degrees = dict(zip(labels, known.degrees_of_freedom(np.eye(n)).tolist(), strict=True))
+    return Uncertainty(Matrix(misfit.unknowns, known.covariance), directions, degrees)
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,7 +67,7 @@ class Information:
     roots: tuple[np.ndarray, ...]  # a square root of what each output's noise adds to the covariance of the unknowns
     null: np.ndarray  # in rows, directions of which nothing is known
     sizes: np.ndarray  # of the columns of the Jacobian: a move of one over this size is one unit of residual
-    freedoms: np.ndarray  # of the noise of each output; infinite where it is known
+    degrees: np.ndarray  # of freedom of each output's noise; infinite where it is known
     ratios: np.ndarray  # measurements per degree of freedom of each output
 
     @property
@@ -146,11 +97,11 @@ class Information:
     def stderr(self, gradients: np.ndarray) -> np.ndarray:
         return np.where(self.moved(gradients), math.inf, np.sqrt(self.parts(gradients).sum(axis=1)))
 
-    def freedom(self, gradients: np.ndarray) -> np.ndarray:
+    def degrees_of_freedom(self, gradients: np.ndarray) -> np.ndarray:
         """Degrees of freedom of each variance: (sum_j v_j)^2 / sum_j (v_j^2 / nu_j), infinite for known noise."""
         shares = self._shares(gradients)
         with np.errstate(divide="ignore"):
-            return 1 / np.maximum((shares**2 / self.freedoms).sum(axis=1), 0.0)
+            return 1 / np.maximum((shares**2 / self.degrees).sum(axis=1), 0.0)
 
     def ratio(self, gradients: np.ndarray) -> np.ndarray:
         """Measurements per degree of freedom, as they enter the variance of each quantity."""
@@ -167,17 +118,17 @@ def information(misfit: Misfit, refined: Refined, check: FitCheck, free: np.ndar
     """What the data say around an optimum, its residuals judged by `check`; all but the `free` unknowns are known."""
     inflation = noise_inflation(misfit, refined, check)
     estimated = misfit.estimated if misfit.weighted else np.ones(len(misfit.outputs), dtype=bool)
-    freedoms = np.array([max(output.degrees_of_freedom, 1.0) for output in check.outputs])
-    # An output of few points takes its noise from all of them, and their degrees of freedom with it.
-    freedoms = np.where(misfit.counts >= FEWEST, freedoms, float(freedoms[estimated].sum()))
-    freedoms = np.where(estimated, freedoms, math.inf)
-    ratios = inflation**2 if misfit.weighted else np.ones(len(freedoms))
+    degrees = np.array([max(output.degrees_of_freedom, 1.0) for output in check.outputs])
+    # An output without degrees of freedom of its own takes its noise from all, and their degrees of freedom with it.
+    degrees = np.where(_on_their_own(misfit, check), degrees, float(degrees[estimated].sum()))
+    degrees = np.where(estimated, degrees, math.inf)
+    ratios = inflation**2 if misfit.weighted else np.ones(len(degrees))
     free = np.ones(len(refined.z), dtype=bool) if free is None else free
     parts = _inverse(refined.jacobian[:, free], misfit.row_levels(inflation))
     roots = tuple(_widened(_root(parts, rows), free) for rows in misfit.groups)
     sizes = np.ones(len(free))
     sizes[free] = 1 / parts.units
-    return Information(roots, _widened(parts.null * parts.units, free), sizes, freedoms, ratios)
+    return Information(roots, _widened(parts.null * parts.units, free), sizes, degrees, ratios)
 
 
 def _widened(rows: np.ndarray, free: np.ndarray) -> np.ndarray:
@@ -205,19 +156,25 @@ def held_labels(refined: Refined, stderr: Mapping[str, float], bounds: Mapping[s
 def noise_inflation(misfit: Misfit, refined: Refined, check: FitCheck) -> np.ndarray:
     """The sd of each output's residuals in the units of the fit.
 
-    One where the noise is known; elsewhere what was found, freed of what fitting took away.  An output of few points
-    borrows that correction from all of them.
+    One where the noise is known; elsewhere what was found, freed of what fitting took away.  An output without degrees
+    of freedom of its own borrows that correction from all of them.
     """
-    counts, freedoms = misfit.counts, np.array([output.degrees_of_freedom for output in check.outputs])
+    counts, degrees = misfit.counts, np.array([output.degrees_of_freedom for output in check.outputs])
     if not misfit.weighted:
         own = np.array([output.level for output in check.outputs]) / refined.levels
-        return np.where(counts >= FEWEST, own, math.sqrt(float(own**2 @ freedoms) / max(float(freedoms.sum()), 1.0)))
+        together = math.sqrt(float(own**2 @ degrees) / max(float(degrees.sum()), 1.0))
+        return np.where(_on_their_own(misfit, check), own, together)
     estimated = misfit.estimated
     if not estimated.any():
         return np.ones(len(counts))
-    together = float(counts[estimated].sum()) / max(float(freedoms[estimated].sum()), 1.0)
-    ratios = np.where(counts >= FEWEST, counts / np.maximum(freedoms, 1.0), together)
+    together = float(counts[estimated].sum()) / max(float(degrees[estimated].sum()), 1.0)
+    ratios = np.where(_on_their_own(misfit, check), counts / np.maximum(degrees, 1.0), together)
     return np.where(estimated, np.sqrt(ratios), 1.0)
+
+
+def _on_their_own(misfit: Misfit, check: FitCheck) -> np.ndarray:
+    """Which outputs have residuals that tell their own noise."""
+    return ~misfit.borrowing & np.array([output.degrees_of_freedom >= 1.0 for output in check.outputs])
 
 
 def covariance(jacobian: np.ndarray, sds: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -283,7 +240,7 @@ def interval(
     value: float,
     stderr: float,
     level: float = 0.95,
-    freedom: float = math.inf,
+    degrees_of_freedom: float = math.inf,
     bounds: tuple[float, float] = (-math.inf, math.inf),
     held: bool = False,
 ) -> tuple[float, float]:
@@ -298,17 +255,17 @@ def interval(
     one_sign = low >= 0 < value or high <= 0 > value
     if one_sign and not held:
         with np.errstate(over="ignore"):
-            factor = float(np.exp(quantile(level, freedom) * stderr / abs(value)))
+            factor = float(np.exp(quantile(level, degrees_of_freedom) * stderr / abs(value)))
         ends = sorted((value / factor, value * factor))
     else:
-        reach = quantile(level, freedom) * stderr
+        reach = quantile(level, degrees_of_freedom) * stderr
         ends = [value - reach, value + reach]
     return min(max(ends[0], low), value), max(min(ends[1], high), value)
 
 
-def quantile(level: float, freedom: float) -> float:
+def quantile(level: float, degrees_of_freedom: float) -> float:
     """How many standard errors an interval reaches to either side."""
     from scipy.special import ndtri, stdtrit
 
     tail = 0.5 * (1 + level)
-    return float(ndtri(tail) if math.isinf(freedom) else stdtrit(freedom, tail))
+    return float(ndtri(tail) if math.isinf(degrees_of_freedom) else stdtrit(degrees_of_freedom, tail))

@@ -12,24 +12,22 @@ follow the residuals.  The constraint holds to rounding at every step.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from odejet.decide.statistics import FitCheck, check
 from odejet.errors import ModelError
-from odejet.problem import coordinates
+from odejet.problem import Problem, Unknown
 from odejet.problem.coordinates import Coordinates
 from odejet.problem.misfit import Evaluation, Misfit
-from odejet.search.refine import MAX_EVALUATIONS, Refined, refine
+from odejet.search.refine import MAX_EVALUATIONS, Refined, evaluated, refine
 from odejet.simulate.flow import Outcome
+from odejet.uncertainty.derived import Derived, derived
 from odejet.uncertainty.fisher import Information, information
-from odejet.uncertainty.quantities import Quantity, quantity
-
-if TYPE_CHECKING:
-    from odejet.result import Fit
 
 PRECISION = 1e-4
 """A predicted decrease of the negative log-likelihood below which a held optimum is found: 0.5 % of an interval."""
@@ -46,14 +44,11 @@ class Likelihood:
     optimum: Refined
 
     @classmethod
-    def of(cls, fit: Fit) -> Likelihood:
-        """That of a fit, whether it was just found or comes from a file."""
-        if not fit.found:
-            raise ModelError("there is no fit to be uncertain about: the model cannot be simulated to the last time")
-        misfit = Misfit(fit.model, fit.data, fit.noise_given, fit.weights)
+    def of(cls, problem: Problem, values: np.ndarray) -> Likelihood:
+        """That of a problem around values of its unknowns."""
         # Of a quantity that vanishes, the search needs to know the size all the same.
-        frame = coordinates.choose(misfit.unknowns, fit.values, dict(fit.bounds), False)
-        optimum = refine(misfit, fit.values, frame=frame, max_evaluations=1)
+        misfit, frame = problem.misfit, problem.frame(values)
+        optimum = evaluated(misfit, values, frame)
         if not math.isfinite(optimum.cost):
             raise ModelError("the model cannot be simulated with the values of the fit; fit again")
         return cls(misfit, frame, optimum)
@@ -71,12 +66,12 @@ class Likelihood:
         """The same with unknowns that a bound holds taken as known: curvature knows nothing of bounds."""
         return information(self.misfit, self.optimum, self.check, ~self.optimum.held)
 
-    def quantity(self, text: str) -> Quantity:
-        return quantity(text, self.misfit.model, self.misfit.unknowns)
+    def derived(self, text: str) -> Derived:
+        return derived(text, self.misfit.model, self.misfit.unknowns)
 
     def hold(
         self,
-        held: Quantity,
+        held: Derived,
         value: float,
         start: np.ndarray,
         time_limit: float = math.inf,
@@ -98,7 +93,7 @@ class Likelihood:
                 frame=part.rest,
             )
 
-    def whole(self, held: Quantity, value: float, start: np.ndarray, found: Refined) -> np.ndarray:
+    def whole(self, held: Derived, value: float, start: np.ndarray, found: Refined) -> np.ndarray:
         """All unknowns of a held optimum."""
         part = Held.of(self.misfit, self.frame, held, value, start)
         z = None if part is None else part.filled(found.z)
@@ -106,20 +101,20 @@ class Likelihood:
         return z
 
 
+@dataclass(frozen=True, eq=False)
 class Held(Misfit):
     """A misfit with one quantity held, as a function of all unknowns but the pivot."""
 
-    whole: Misfit
-    frame: Coordinates
-    rest: Coordinates  # of the unknowns that are left
-    held: Quantity
-    value: float
-    pivot: int
-    near: np.ndarray  # where to look for the pivot
+    whole: Misfit = field(kw_only=True)
+    frame: Coordinates = field(kw_only=True)
+    held: Derived = field(kw_only=True)
+    value: float = field(kw_only=True)
+    near: np.ndarray = field(kw_only=True)  # where to look for the pivot
+    pivot: int = field(kw_only=True)
 
     @classmethod
     def of(
-        cls, whole: Misfit, frame: Coordinates, held: Quantity, value: float, near: np.ndarray, pivot: int | None = None
+        cls, whole: Misfit, frame: Coordinates, held: Derived, value: float, near: np.ndarray, pivot: int | None = None
     ) -> Held | None:
         """The misfit with a quantity held; None where the quantity depends on nothing that can move."""
         near = frame.inside(np.asarray(near, dtype=float))
@@ -129,12 +124,18 @@ class Held(Misfit):
             if not (np.all(np.isfinite(effects)) and effects.max(initial=0.0) > 0):
                 return None
             pivot = int(np.argmax(effects))
-        part = object.__new__(cls)
-        part.__dict__.update(whole.__dict__)
-        part.whole, part.frame, part.held, part.value, part.near, part.pivot = whole, frame, held, value, near, pivot
-        part.unknowns = tuple(unknown for i, unknown in enumerate(whole.unknowns) if i != pivot)
-        part.rest = Coordinates(*(np.delete(a, pivot) for a in (frame.low, frame.high, frame.signs, frame.units)))
-        return part
+        parts = (whole.simulator, whole.measurements, whole.known, whole.weighted, whole.effort)
+        return cls(*parts, whole=whole, frame=frame, held=held, value=value, near=near, pivot=pivot)
+
+    @property
+    def unknowns(self) -> Sequence[Unknown]:
+        return tuple(unknown for i, unknown in enumerate(self.whole.unknowns) if i != self.pivot)
+
+    @cached_property
+    def rest(self) -> Coordinates:
+        """The coordinates of the unknowns that are left."""
+        frame = self.frame
+        return Coordinates(*(np.delete(a, self.pivot) for a in (frame.low, frame.high, frame.signs, frame.units)))
 
     def evaluate(self, z: np.ndarray, jacobian: bool = True) -> Evaluation:
         full = self.filled(z)
@@ -145,8 +146,8 @@ class Held(Misfit):
         if found.jacobian is None:
             return found
         _, gradient = self.held.at(full)
-        slopes = np.delete(-gradient / gradient[self.pivot], self.pivot)
-        columns = np.delete(found.jacobian, self.pivot, axis=1) + np.outer(found.jacobian[:, self.pivot], slopes)
+        slopes, whole = np.delete(-gradient / gradient[self.pivot], self.pivot), found.dense
+        columns = np.delete(whole, self.pivot, axis=1) + np.outer(whole[:, self.pivot], slopes)
         return replace(found, jacobian=columns)
 
     def filled(self, z: np.ndarray) -> np.ndarray | None:

@@ -12,20 +12,21 @@ that are, a profile having confirmed it, are named, so that the answer is the co
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from odejet.jets.compilation import now
-from odejet.uncertainty.combinations import Form, is_news, proposals, sharpest
+from odejet.problem.misfit import Unknown
+from odejet.uncertainty.forms import Form, is_news, proposals, sharpest
+from odejet.uncertainty.likelihood import Likelihood
 from odejet.uncertainty.profile import SECONDS as PROFILE_SECONDS
 from odejet.uncertainty.profile import Profile, profile
 from odejet.uncertainty.valley import SPREADS, Valley
 
-if TYPE_CHECKING:
-    from odejet.result import Fit
+Intervals = Mapping[str, tuple[float, float]]
 
 DETERMINED, WEAK, UNDETERMINED = "determined", "weakly determined", "undetermined"
 
@@ -36,16 +37,16 @@ ROOM = 0.25
 """Parts of an interval by curvature by which profiles of others may leave it before it is not believed."""
 
 PRECISIONS = (0.05, 0.1)
-"""Sds of the logarithm of a combination that is worth naming; the second if there is none with the first."""
+"""Sds of the logarithm of a compound that is worth naming; the second if there is none with the first."""
 
 MOST, TRIED = 3, 6
-"""Combinations that are named, and that are looked at, of each kind."""
+"""Compounds that are named, and that are looked at, of each kind."""
 
 EVALUATIONS, GLANCE_EVALUATIONS = 1500, 300
-"""What profiles that are to confirm combinations may take together, and those of a glance."""
+"""What profiles that are to confirm compounds may take together, and those of a glance."""
 
 SECONDS, LEAST_SECONDS, QUICK = 120.0, 30.0, 10.0
-"""What all profiles together may take at most, what is left for combinations in any case, and what a glance may."""
+"""What all profiles together may take at most, what is left for compounds in any case, and what a glance may."""
 
 
 @dataclass(frozen=True)
@@ -75,10 +76,10 @@ class Finding:
 
 @dataclass(frozen=True, eq=False)
 class Practical:
-    """What is known of every unknown, and which combinations of loose ones are known."""
+    """What is known of every unknown, and which compounds of loose ones are known."""
 
     findings: Mapping[str, Finding]
-    combinations: tuple[Finding, ...]
+    compounds: tuple[Finding, ...]
     profiles: Mapping[str, Profile]  # those that were needed
 
     def of(self, kind: str) -> tuple[str, ...]:
@@ -99,7 +100,7 @@ class Practical:
 
     def __repr__(self) -> str:
         lines = [f"{one.label} = {one.value:.4g} {one.shown}: {one.kind}" for one in self.findings.values()]
-        lines += [f"{one.label} = {one.value:.4g} {one.shown}" for one in self.combinations]
+        lines += [f"{one.label} = {one.value:.4g} {one.shown}" for one in self.compounds]
         return "\n".join(lines)
 
 
@@ -114,48 +115,56 @@ def kind(value: float, interval: tuple[float, float], opened: tuple[bool, bool] 
     return DETERMINED if reach <= NARROW else WEAK if reach <= WIDE else UNDETERMINED
 
 
-def practical(fit: Fit, level: float = 0.95, seconds: float = SECONDS, profiled: bool = True) -> Practical:
-    """All unknowns of a fit judged, and combinations of those that are loose.
+def practical(
+    likelihood: Likelihood, intervals: Intervals, level: float = 0.95, seconds: float = SECONDS, profiled: bool = True
+) -> Practical:
+    """All unknowns judged, and compounds of those that are loose.
 
-    Without `profiled` the unknowns are judged by curvature alone, and profiles only confirm combinations.
+    `intervals` are those by curvature, of the same level.  Without `profiled` the unknowns are judged by them alone,
+    and profiles only confirm compounds.
     """
     deadline = now() + seconds
-    findings, profiles = judged(fit, level, deadline, profiled)
+    findings, profiles = judged(likelihood, intervals, level, deadline, profiled)
     loose = np.array([finding.kind != DETERMINED for finding in findings.values()])
     named: list[Finding] = []
-    if loose.any() and fit.weights == "likelihood":
+    if loose.any() and likelihood.misfit.weighted:
         deadline = max(deadline, now() + LEAST_SECONDS) if profiled else deadline
         evaluations = EVALUATIONS if profiled else GLANCE_EVALUATIONS
-        named = _Search(fit, level, loose, list(profiles.values()), deadline, evaluations).run()
+        named = _Search(likelihood, level, loose, list(profiles.values()), deadline, evaluations).run()
     return Practical(findings, tuple(named), profiles)
 
 
 def judged(
-    fit: Fit, level: float = 0.95, deadline: float = math.inf, profiled: bool = True
+    likelihood: Likelihood,
+    intervals: Intervals,
+    level: float = 0.95,
+    deadline: float = math.inf,
+    profiled: bool = True,
 ) -> tuple[dict[str, Finding], dict[str, Profile]]:
-    """All unknowns of a fit judged, and the profiles that were needed for it.
+    """All unknowns judged, and the profiles that were needed for it.
 
     Where some unknowns are loose, the likelihood is no parabola, and others may be loose that look narrow from the
     optimum: those that leave their interval along the profiles so far are profiled too.
     """
     findings: dict[str, Finding] = {}
-    for label, value in zip(fit.labels, fit.values.tolist(), strict=True):
-        ends = fit.interval(label, level)
+    labels, values = likelihood.misfit.labels, likelihood.optimum.z.tolist()
+    for label, value in zip(labels, values, strict=True):
+        ends = intervals[label]
         findings[label] = Finding(label, value, ends, kind(value, ends), "fisher")
     profiles: dict[str, Profile] = {}
-    if not profiled or fit.weights != "likelihood":
+    if not profiled or not likelihood.misfit.weighted:
         return findings, profiles
     asked = [label for label, finding in findings.items() if finding.kind != DETERMINED]
-    ranges = list(zip(fit.labels, fit.values.tolist(), fit.values.tolist(), strict=True))
+    ranges = list(zip(labels, values, values, strict=True))
     while asked:
         for label in asked:
             left = deadline - now()
             if left > 0:
-                profiles[label] = profile(fit.likelihood, label, level, min(left, PROFILE_SECONDS))
+                profiles[label] = profile(likelihood, label, level, min(left, PROFILE_SECONDS))
                 findings[label] = _profiled(profiles[label])
-        valley = Valley.of(fit.likelihood.optimum.z, list(profiles.values()))
+        valley = Valley.of(likelihood.optimum.z, list(profiles.values()))
         lows, highs = valley.points.min(axis=0).tolist(), valley.points.max(axis=0).tolist()
-        ranges = list(zip(fit.labels, lows, highs, strict=True))
+        ranges = list(zip(labels, lows, highs, strict=True))
         asked = [label for label, low, high in ranges if label not in profiles and _leaves(findings[label], low, high)]
         asked = asked if now() < deadline else []
     return {label: _widened(findings[label], low, high) for label, low, high in ranges}, profiles
@@ -183,14 +192,20 @@ def _profiled(found: Profile) -> Finding:
 
 
 class _Search:
-    """The way to combinations that a profile confirms."""
+    """The way to compounds that a profile confirms."""
 
     def __init__(
-        self, fit: Fit, level: float, loose: np.ndarray, profiles: list[Profile], deadline: float, evaluations: int
+        self,
+        likelihood: Likelihood,
+        level: float,
+        loose: np.ndarray,
+        profiles: list[Profile],
+        deadline: float,
+        evaluations: int,
     ) -> None:
-        self.fit, self.level, self.loose, self.likelihood = fit, level, loose, fit.likelihood
+        self.likelihood, self.level, self.loose = likelihood, level, loose
         self.deadline, self.evaluations = deadline, evaluations
-        self.names = _names(fit)
+        self.names = _names(likelihood.misfit.unknowns)
         self.usable = [i for i, name in enumerate(self.names) if name]
         self.far = bool(profiles)  # whether more is known of the valley than its curvature
         self.valley = Valley.of(self.likelihood.optimum.z, profiles)
@@ -229,10 +244,10 @@ class _Search:
         return finding.kind == DETERMINED
 
     def proposed(self) -> Iterator[list[Form]]:
-        """Combinations with loose parts, the precise ones first; then products sharper than their factors."""
+        """Forms with loose parts, the precise ones first; then products sharper than their factors."""
         z, held = self.likelihood.optimum.z, self.likelihood.optimum.held
         known, inner = self.likelihood.information, self.likelihood.inner_information
-        alike = [unknown.experiment for unknown in self.fit.unknowns]
+        alike = [unknown.experiment for unknown in self.likelihood.misfit.unknowns]
         free = [i for i in self.usable if not held[i]]
         if self.far:
             yield self.valley.forms(self.loose, self.usable, alike)
@@ -243,7 +258,7 @@ class _Search:
         yield sharpest(inner, z, free, PRECISIONS[0])
 
 
-def _names(fit: Fit) -> list[str]:
-    """How each unknown is written in an expression; empty where several experiments share the name."""
-    several = len(fit.data.experiments) > 1
-    return ["" if several and unknown.experiment is not None else unknown.name for unknown in fit.unknowns]
+def _names(unknowns: Sequence[Unknown]) -> list[str]:
+    """How each unknown is written in an expression; empty where another has the same name."""
+    counts = Counter(unknown.name for unknown in unknowns)
+    return [unknown.name if counts[unknown.name] == 1 else "" for unknown in unknowns]

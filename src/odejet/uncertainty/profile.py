@@ -21,13 +21,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from odejet.attach import attached
 from odejet.errors import ModelError
 from odejet.jets.compilation import now
 from odejet.problem.coordinates import HIGHEST
 from odejet.smooth.threads import one_thread
+from odejet.uncertainty.derived import Derived
 from odejet.uncertainty.fisher import quantile
 from odejet.uncertainty.likelihood import Likelihood
-from odejet.uncertainty.quantities import Quantity
 
 if TYPE_CHECKING:
     import matplotlib.figure
@@ -110,7 +111,7 @@ class Profile:
     estimate: float
     ends: tuple[End, End]
     level: float  # up to which it was followed
-    freedom: float  # of the noise
+    degrees_of_freedom: float  # of the noise
     ratio: float  # measurements per degree of freedom
     bounds: tuple[float, float]
     note: str = ""
@@ -120,7 +121,7 @@ class Profile:
     @property
     def quantile(self) -> float:
         """The deviance at the ends of the interval."""
-        return deviance_quantile(self.level, self.freedom, self.ratio)
+        return deviance_quantile(self.level, self.degrees_of_freedom, self.ratio)
 
     @property
     def open(self) -> tuple[bool, bool]:
@@ -132,7 +133,7 @@ class Profile:
         level = self.level if level is None else level
         if not 0 < level <= self.level:
             raise ModelError(f"the profile reaches a level of {self.level:g}, not {level:g}; profile it again with it")
-        wanted = math.sqrt(deviance_quantile(level, self.freedom, self.ratio))
+        wanted = math.sqrt(deviance_quantile(level, self.degrees_of_freedom, self.ratio))
         low, high = (self._crossing(side, wanted) for side in (-1, 1))
         return (self.bounds[0] if low is None else low), (self.bounds[1] if high is None else high)
 
@@ -157,11 +158,10 @@ class Profile:
         table = {"value": self.values, "deviance": self.deviances}
         return pandas.DataFrame(table | dict(zip(self.labels, self.unknowns.T, strict=True)))
 
+    @attached
     def plot(self) -> matplotlib.figure.Figure:
         """The deviance over the quantity, with the interval."""
-        from odejet.report.plots import profile_figure
-
-        return profile_figure([self])
+        raise NotImplementedError
 
     @property
     def sentence(self) -> str:
@@ -179,7 +179,7 @@ class Profile:
         return f"Profile of {self.sentence}, {len(self.values)} points"
 
 
-def deviance_quantile(level: float, freedom: float, ratio: float) -> float:
+def deviance_quantile(level: float, degrees_of_freedom: float, ratio: float) -> float:
     """The deviance that a true value stays below with this probability.
 
     For a linear model with one noise level the deviance is N log(1 + t^2 / nu) with Student's t, exactly; with ratio =
@@ -187,8 +187,10 @@ def deviance_quantile(level: float, freedom: float, ratio: float) -> float:
     """
     if not 0 < level < 1:
         raise ModelError(f"the level of an interval is a probability between 0 and 1, such as 0.95, not {level:g}")
-    t = quantile(level, freedom)
-    return t * t if math.isinf(freedom) else ratio * freedom * math.log1p(t * t / freedom)
+    t = quantile(level, degrees_of_freedom)
+    if math.isinf(degrees_of_freedom):
+        return t * t
+    return ratio * degrees_of_freedom * math.log1p(t * t / degrees_of_freedom)
 
 
 @one_thread()
@@ -205,7 +207,7 @@ def profile(
             "a profile needs the likelihood, and this fit is of plain squares; fit with weights='likelihood'"
         )
     begin = now()
-    asked = likelihood.quantity(text)
+    asked = likelihood.derived(text)
     walk = _Walk(likelihood, asked, level, begin + seconds)
     # Half for each side; what the first leaves is for the second.
     below, low_end = walk.side(-1, evaluations // 2)
@@ -225,7 +227,7 @@ def profile(
         estimate=walk.estimate,
         ends=(low_end, high_end),
         level=level,
-        freedom=walk.freedom,
+        degrees_of_freedom=walk.degrees_of_freedom,
         ratio=walk.ratio,
         bounds=(low, high),
         note=walk.note,
@@ -237,15 +239,16 @@ def profile(
 class _Walk:
     """The way from the optimum outward, along one quantity."""
 
-    def __init__(self, likelihood: Likelihood, asked: Quantity, level: float, deadline: float) -> None:
+    def __init__(self, likelihood: Likelihood, asked: Derived, level: float, deadline: float) -> None:
         self.likelihood, self.asked, self.deadline, self.evaluations = likelihood, asked, deadline, 0
         self.best, frame = likelihood.optimum, likelihood.frame
         self.estimate, gradient = asked.at(self.best.z)
         if not math.isfinite(self.estimate):
             raise ModelError(f"'{asked.label}' has no value at the optimum; ask for another expression")
         known = likelihood.information
-        self.freedom, self.ratio = float(known.freedom(gradient[None])[0]), float(known.ratio(gradient[None])[0])
-        self.crossing = math.sqrt(deviance_quantile(level, self.freedom, self.ratio))
+        rows = gradient[None]
+        self.degrees_of_freedom, self.ratio = float(known.degrees_of_freedom(rows)[0]), float(known.ratio(rows)[0])
+        self.crossing = math.sqrt(deviance_quantile(level, self.degrees_of_freedom, self.ratio))
         self.scale, self.ends, self.bounds = self._scaled()
         self.origin = Point(float(self.scale.to(self.estimate)), 0.0, self.best.z)
         self.sd, self.towards = self._tangent(gradient * frame.slopes(self.best.z) / self.scale.slope(self.estimate))

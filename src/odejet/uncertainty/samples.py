@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import importlib
 import math
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,35 +21,31 @@ from odejet.uncertainty.likelihood import Likelihood
 if TYPE_CHECKING:
     import arviz
 
-    from odejet.result import Fit
-
 SAMPLERS = ("laplace", "emcee")
 WARMUP = 500
 """Steps of emcee that are not kept."""
 
 
-def to_inference_data(fit: Fit, draws: int, chains: int, sampler: str, seed: int) -> arviz.InferenceData:
-    """Draws, observed data and the log-likelihood, as ArviZ has them."""
+def to_inference_data(
+    likelihood: Likelihood, observed: Mapping[str, np.ndarray], draws: int, chains: int, sampler: str, seed: int
+) -> arviz.InferenceData:
+    """Draws and observed data, as ArviZ has them."""
     if sampler not in SAMPLERS:
         raise ModelError(f"the sampler must be one of {', '.join(SAMPLERS)}, not {sampler!r}")
     for name, value in (("draws", draws), ("chains", chains)):
         if isinstance(value, bool) or not isinstance(value, int) or value < 1:
             raise ModelError(f"{name} must be a whole number of at least 1, not {value!r}")
     arviz = _needed("arviz")
-    if fit.weights != "likelihood":
+    if not likelihood.misfit.weighted:
         raise ModelError("draws need the likelihood, and this fit is of plain squares; fit with weights='likelihood'")
-    theta = laplace(fit.likelihood, draws, chains, seed)
+    theta = laplace(likelihood, draws, chains, seed)
     if sampler == "emcee":
-        theta = ensemble(fit.likelihood, theta, draws, chains, seed)
-    z = fit.likelihood.frame.back(theta)
-    observed = {
-        f"{pair.output}" if len(fit.data.experiments) == 1 else f"{pair.output} in {pair.experiment}": pair.values
-        for pair in fit.compare()
-    }
+        theta = ensemble(likelihood, theta, draws, chains, seed)
+    z = likelihood.frame.back(theta)
     return arviz.from_dict(
-        posterior={label: z[:, :, i] for i, label in enumerate(fit.labels)},
-        observed_data=observed,
-        attrs={"inference_library": "odejet", "model": fit.model.name, "sampler": sampler},
+        posterior={label: z[:, :, i] for i, label in enumerate(likelihood.misfit.labels)},
+        observed_data=dict(observed),
+        attrs={"inference_library": "odejet", "model": likelihood.misfit.model.name, "sampler": sampler},
     )
 
 
@@ -71,9 +68,9 @@ def laplace(likelihood: Likelihood, draws: int, chains: int, seed: int) -> np.nd
     rng = np.random.default_rng(seed)
     roots = np.concatenate(known.roots) / frame.slopes(optimum.z)
     normal = rng.normal(size=(chains, draws, len(roots)))
-    freedom = float(known.freedom(every).min())
-    if math.isfinite(freedom):
-        normal *= np.sqrt(freedom / rng.chisquare(freedom, size=(chains, draws, 1)))
+    degrees = float(known.degrees_of_freedom(every).min())
+    if math.isfinite(degrees):
+        normal *= np.sqrt(degrees / rng.chisquare(degrees, size=(chains, draws, 1)))
     low, high = frame.box
     return np.clip(frame.to(optimum.z) + normal @ roots, low, high)
 

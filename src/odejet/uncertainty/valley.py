@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from odejet.uncertainty.combinations import FACTORS, TERMS, Form, exponents_of
+from odejet.uncertainty.forms import FACTORS, TERMS, Form, exponents_of
 from odejet.uncertainty.profile import Profile
 
 SPREADS = (0.1, math.log(1.25))

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from odejet import Model, ModelError
 from odejet.problem.misfit import Unknown
-from odejet.uncertainty.quantities import quantity
+from odejet.uncertainty.derived import derived
 
 MODEL = Model(
     {"x": "-k*x + m*z + u", "z": "x - c*z"},
@@ -37,7 +37,7 @@ TEXTS = [
 @settings(max_examples=15)
 @given(z=st.lists(st.floats(0.2, 1.4), min_size=3, max_size=3))
 def test_values_and_gradients(text, z):
-    value, gradient = quantity(text, MODEL, UNKNOWNS).at(np.array(z))
+    value, gradient = derived(text, MODEL, UNKNOWNS).at(np.array(z))
     symbols = sympy.symbols("x k m")
     expected = sympy.sympify(text.replace("c", "0.25").replace("0.25os", "cos"))
     at = dict(zip(symbols, z, strict=True))
@@ -48,14 +48,14 @@ def test_values_and_gradients(text, z):
 
 def test_an_unknown_by_its_name_or_label():
     for text in ("x", "x(0)"):
-        asked = quantity(text, MODEL, UNKNOWNS)
+        asked = derived(text, MODEL, UNKNOWNS)
         assert asked.label == "x(0)" and asked.place == 0
-    assert quantity("k", MODEL, UNKNOWNS).place == 1
-    assert quantity("k*m", MODEL, UNKNOWNS).place is None
+    assert derived("k", MODEL, UNKNOWNS).place == 1
+    assert derived("k*m", MODEL, UNKNOWNS).place is None
 
 
 def test_what_has_no_value():
-    value, gradient = quantity("log(k - 5)", MODEL, UNKNOWNS).at(np.ones(3))
+    value, gradient = derived("log(k - 5)", MODEL, UNKNOWNS).at(np.ones(3))
     assert math.isnan(value) and np.isnan(gradient).all()
 
 
@@ -73,17 +73,17 @@ def test_what_has_no_value():
 )
 def test_what_cannot_be_asked(text, why):
     with pytest.raises(ModelError, match=why):
-        quantity(text, MODEL, UNKNOWNS)
+        derived(text, MODEL, UNKNOWNS)
 
 
 def test_initial_states_of_several_experiments():
     several = (Unknown("x", "x(0) in one", "one"), Unknown("x", "x(0) in two", "two"), Unknown("k", "k"))
-    assert quantity("x(0) in two", MODEL, several).place == 1
+    assert derived("x(0) in two", MODEL, several).place == 1
     with pytest.raises(ModelError, match="x\\(0\\) in one, x\\(0\\) in two"):
-        quantity("x*k", MODEL, several)
+        derived("x*k", MODEL, several)
 
 
 def test_what_keeps_its_sign():
     signs = np.array([1.0, 1.0, 0.0])
     for text, keeps in [("x*k", True), ("x*m", False), ("x + k", False), ("-2*x/k**3", True), ("exp(m)", True)]:
-        assert quantity(text, MODEL, UNKNOWNS).keeps_sign(signs) is keeps
+        assert derived(text, MODEL, UNKNOWNS).keeps_sign(signs) is keeps

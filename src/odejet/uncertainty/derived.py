@@ -1,4 +1,4 @@
-"""Quantities: what one may ask about, an unknown of a fit or an expression in its unknowns, with its exact gradient.
+"""Derived: what one may ask about, an unknown or an expression in the unknowns, with its exact gradient.
 
 Names are those of the model: a parameter, or a state for its initial value; what the model fixes has its number.  The
 gradient comes from dual numbers, a value with its derivatives, run through the expression.
@@ -16,11 +16,11 @@ import numpy as np
 from odejet.model import Model
 from odejet.model.expressions import Expression, Function, Number, Power, Product, Sum, Symbol, evaluate
 from odejet.model.grammar import parse
-from odejet.problem.misfit import Unknown
+from odejet.problem import Unknown
 
 
 @dataclass(frozen=True, eq=False)
-class Quantity:
+class Derived:
     """A function of the unknowns z."""
 
     label: str
@@ -49,11 +49,11 @@ class Quantity:
         return _keeps_sign(self.expression, {name: signs[i] != 0 for name, i in self.places.items()})
 
 
-def quantity(text: str, model: Model, unknowns: Sequence[Unknown]) -> Quantity:
+def derived(text: str, model: Model, unknowns: Sequence[Unknown]) -> Derived:
     """What a text means: the label of an unknown, or an expression."""
     labels = [unknown.label for unknown in unknowns]
     if text in labels:
-        return Quantity(text, Symbol("it"), {"it": labels.index(text)}, {}, len(labels))
+        return Derived(text, Symbol("it"), {"it": labels.index(text)}, {}, len(labels))
     places: dict[str, int] = {}
     several: set[str] = set()
     for i, unknown in enumerate(unknowns):
@@ -62,7 +62,7 @@ def quantity(text: str, model: Model, unknowns: Sequence[Unknown]) -> Quantity:
     numbers = {name: float(value) for name, value in model.fixed.items()}
     expression = parse(text, known=[*places, *numbers], refused=_refused(model, unknowns, several))
     label = unknowns[places[text]].label if text in places else text
-    return Quantity(label, expression, places, numbers, len(labels))
+    return Derived(label, expression, places, numbers, len(labels))
 
 
 def _refused(model: Model, unknowns: Sequence[Unknown], several: set[str]) -> dict[str, str]:

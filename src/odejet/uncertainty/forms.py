@@ -1,4 +1,4 @@
-"""Combinations: products of powers, and sums, that data determine where they do not determine the parts.
+"""Forms: products of powers, and sums, that data determine where they do not determine the parts.
 
 In logarithmic coordinates a product of powers is a linear form a'log z, with variance a'Ca for the covariance C of the
 logarithms; a sum is such a form in the unknowns themselves.  The eigenvectors of the information with large eigenvalues

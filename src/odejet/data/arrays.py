@@ -1,0 +1,149 @@
+"""Arrays: from what people hand over, lists, arrays and numbers, to checked series, inputs and known values.
+
+Everything that cannot be used is refused with one sentence that says what was given and what to do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import date, timedelta
+from typing import Any
+
+import numpy as np
+
+from odejet.data.series import Series
+from odejet.errors import DataError, ModelError, clipped, nearest
+from odejet.jets.inputs import Sampled, sampled
+from odejet.model.expressions import TIME, Expression, checked_name, number
+from odejet.model.grammar import parse
+
+
+def named(table: object, what: str) -> dict[str, Any]:
+    if not isinstance(table, Mapping):
+        raise DataError(f"{what} must be a dictionary of names and values, such as {{'y1': values}}")
+    named: dict[str, Any] = {}
+    for key, value in table.items():
+        name = output_name(key)
+        if name in named:
+            raise DataError(f"{what}: the name '{name}' is given twice; remove one of them")
+        named[name] = value
+    return named
+
+
+def output_name(name: object) -> str:
+    if not isinstance(name, str):
+        raise DataError(f"a name must be text, not {clipped(str(name))}")
+    try:
+        return checked_name(name)
+    except ModelError as error:
+        raise DataError(str(error)) from None
+
+
+def label(label: object) -> str:
+    if not isinstance(label, str) or not label.strip() or not label.isprintable() or len(label) > 200:
+        raise DataError(f"the name of an experiment must be one line of text, not {clipped(str(label))}")
+    return label.strip()
+
+
+def column(values: object, what: str) -> np.ndarray:
+    """A one-dimensional array of numbers; what a masked array hides was not measured."""
+    if np.asanyarray(values).dtype.kind in "mM" or _holds_dates(values):
+        raise DataError(f"{what} are dates or durations; give numbers, such as days since the first measurement")
+    try:
+        masked: Any = np.ma.asarray(values, dtype=float) if isinstance(values, np.ma.MaskedArray) else None
+        array = np.asarray(values, dtype=float) if masked is None else masked.filled(np.nan)
+    except (TypeError, ValueError, OverflowError):
+        raise DataError(f"{what} must be numbers; mark what was not measured with NaN") from None
+    if array.ndim != 1:
+        raise DataError(f"{what} must be a one-dimensional list, not of shape {array.shape}")
+    return array
+
+
+def _holds_dates(values: object) -> bool:
+    """Whether a column of objects holds dates, which NumPy would not say."""
+    array = np.asanyarray(values)
+    return array.dtype == object and any(isinstance(value, (date, timedelta)) for value in array.flat)
+
+
+def finite(value: object, what: str) -> float:
+    try:
+        number = float(value)  # type: ignore[arg-type]
+    except (TypeError, ValueError, OverflowError):
+        number = np.nan
+    if not np.isfinite(number):
+        raise DataError(f"{what} must be a finite number, not {clipped(str(value))}")
+    return number
+
+
+def is_pair(value: object) -> bool:
+    return isinstance(value, tuple) and len(value) == 2 and not any(np.isscalar(part) for part in value)
+
+
+def gridded(name: str, value: Any, grid: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
+    """Times and values of a series that has its own times or shares those of the experiment."""
+    times, values = value if is_pair(value) else (grid, value)
+    if times is None:
+        raise DataError(f"'{name}' has no times; give `time`, or a pair (times, values)")
+    t, y = column(times, f"the times of '{name}'"), column(values, f"the values of '{name}'")
+    if len(t) != len(y):
+        raise DataError(f"'{name}' has {len(y)} values but {len(t)} times")
+    return t, y
+
+
+def known_sds(noise: Any, outputs: Mapping[str, Any]) -> dict[str, Any]:
+    """Known standard deviations by output."""
+    if noise is None:
+        return {}
+    if not isinstance(noise, Mapping):
+        return dict.fromkeys(outputs, noise)
+    known = named(noise, "noise")
+    for name in known:
+        if name not in outputs:
+            raise DataError(f"noise: there is no output '{name}'{nearest(name, outputs)}")
+    return known
+
+
+def series(name: str, times: np.ndarray, values: np.ndarray, sds: Any) -> Series:
+    """Finite values in the order of time, with their sds."""
+    if not np.isfinite(times).all():
+        raise DataError(f"'{name}': time {int((~np.isfinite(times)).argmax())} is not a finite number")
+    if np.isinf(values).any():
+        raise DataError(f"'{name}': value {int(np.isinf(values).argmax())} is infinite; mark what is missing with NaN")
+    kept = np.flatnonzero(~np.isnan(values))
+    kept = kept[np.argsort(times[kept], kind="stable")]
+    if sds is None:
+        return Series(times[kept], values[kept])
+    spread = (
+        np.asarray(finite(sds, f"the noise of '{name}'"))
+        if np.ndim(sds) == 0
+        else column(sds, f"the noise of '{name}'")
+    )
+    if spread.ndim and len(spread) != len(values):
+        raise DataError(f"'{name}' has {len(values)} values but {len(spread)} standard deviations")
+    spread = np.broadcast_to(spread, values.shape)[kept]
+    if not (np.isfinite(spread) & (spread > 0)).all():
+        raise DataError(f"'{name}': standard deviations must be positive numbers wherever there is a measurement")
+    return Series(times[kept], values[kept], spread)
+
+
+def driving(name: str, value: Any, grid: np.ndarray | None) -> Sampled | str:
+    if isinstance(value, Sampled):
+        return value
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        value = repr(finite(value, f"the input '{name}'"))
+    if isinstance(value, str):
+        try:
+            return str(parse(value, ()))
+        except ModelError as error:
+            raise DataError(f"input '{name}': {error}") from None
+    return sampled(*gridded(name, value, grid), f"input '{name}'")
+
+
+def known(name: str, value: Any, what: str) -> Expression:
+    """A known value: a number, or an expression in parameters."""
+    if not isinstance(value, str) and not isinstance(value, Expression):
+        return number(finite(value, f"{what} '{name}'"))
+    try:
+        return parse(str(value), None, {TIME: "a known value cannot depend on the time"})
+    except ModelError as error:
+        raise DataError(f"{what} '{name}': {error}") from None

@@ -1,0 +1,52 @@
+"""Experiment: one run of the system, what was measured in it and what is known about it.
+
+Series hold what was measured, one per output, each on its own times.  What drove the experiment are its inputs; what
+is known of its initial state and of its parameters are numbers or expressions in parameters.  The initial state holds
+at `start`, which may lie before the first measurement.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from odejet.data.series import Series
+from odejet.errors import DataError
+from odejet.jets.inputs import Sampled
+from odejet.model.expressions import Expression
+
+
+@dataclass(frozen=True, eq=False)
+class Experiment:
+    """One experiment; the series hold finite values in the order of time."""
+
+    name: str
+    outputs: Mapping[str, Series]
+    inputs: Mapping[str, Sampled | str] = field(default_factory=dict)  # samples, or expressions in t
+    initial: Mapping[str, Expression] = field(default_factory=dict)  # known initial states
+    values: Mapping[str, Expression] = field(default_factory=dict)  # what parameters are here
+    start: float = float("nan")  # when the initial state holds; by default the first measurement
+
+    def __post_init__(self) -> None:
+        first = min(float(series.times[0]) for series in self.outputs.values())
+        if self.start != self.start:
+            object.__setattr__(self, "start", first)
+        if self.start > first:
+            raise DataError(
+                f"{self.name}: there is a measurement at t = {first:g}, but the initial state holds at "
+                f"start = {self.start:g}; give an earlier start"
+            )
+
+    @cached_property
+    def end(self) -> float:
+        return max(float(series.times[-1]) for series in self.outputs.values())
+
+    @property
+    def points(self) -> int:
+        """The number of measurements."""
+        return sum(len(series) for series in self.outputs.values())
+
+    @property
+    def sampled(self) -> dict[str, Sampled]:
+        return {name: value for name, value in self.inputs.items() if isinstance(value, Sampled)}

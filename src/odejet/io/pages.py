@@ -1,0 +1,16 @@
+"""Page files: the report of a fit as an HTML file."""
+
+from __future__ import annotations
+
+import os
+
+from odejet.attach import attach
+from odejet.io import files
+from odejet.report.html import page
+from odejet.result import Fit
+
+
+@attach(Fit.report)
+def write(fit: Fit, path: str | os.PathLike[str]) -> None:
+    text = page(fit)
+    files.write_all({os.fspath(path): lambda file: file.write(text.encode())})

@@ -1,0 +1,240 @@
+"""Conditions: the model of each experiment, with what is known there put in.
+
+An experiment may know the values of parameters and of initial states, as numbers or as expressions in parameters, and
+has inputs of its own.  Put into the model these give the experiment's *own* model, whose parameters and free initial
+states are exactly what is unknown there: simulation, identifiability and algebra of an experiment work on it, and never
+ask again what is known.  Experiments that know the same share one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from odejet.data import Data, Experiment
+from odejet.data.arrays import known as read_known
+from odejet.errors import DataError, ModelError, nearest
+from odejet.jets.inputs import Sampled, sampled
+from odejet.model import Model
+from odejet.model.expressions import TIME, Expression, constant, names, number, substituted
+
+Known = Mapping[str, Expression]
+
+
+@dataclass(frozen=True, eq=False)
+class Condition:
+    """An experiment as its problem reads it: outputs in the model's order, its own model, its samples."""
+
+    experiment: Experiment
+    model: Model
+
+
+def fixed_values(fixed: Mapping[str, Any] | None, model: Model) -> dict[str, Expression]:
+    """What a problem fixes in all experiments: numbers, or expressions in parameters."""
+    if not fixed:
+        return {}
+    if not isinstance(fixed, Mapping):
+        raise ModelError("fixed must be a dictionary of names and values, such as {'k1': 0.2}")
+    known = [*model.parameters, *model.fixed, *model.states]
+    for name in fixed:
+        if name not in known:
+            raise ModelError(f"fixed: the model has no parameter '{name}'{nearest(str(name), known)}")
+    try:
+        return {name: read_known(name, value, "fixed") for name, value in fixed.items()}
+    except DataError as error:
+        raise ModelError(str(error)) from None
+
+
+def conditions(model: Model, data: Data, fixed: Known) -> tuple[Condition, ...]:
+    """The experiments of the data as the model reads them; what does not fit it is refused with a sentence.
+
+    An output that was never measured is simply not used.
+    """
+    if not model.outputs:
+        raise DataError(f"the model {model.name} has no outputs, so that no data say anything about it; add [outputs]")
+    strangers = [name for name in model.experiments if name not in {one.name for one in data.experiments}]
+    if strangers:
+        raise DataError(
+            f"the model knows of an experiment '{strangers[0]}', but the data have none of that name"
+            f"{nearest(strangers[0], [one.name for one in data.experiments])}"
+        )
+    owned: dict[Any, Model] = {}
+    result = []
+    for experiment in data.experiments:
+        bound = _bound(experiment, model, fixed)
+        key = _key(bound)
+        try:
+            if key not in owned:
+                owned[key] = _own(model, bound)
+        except ModelError as error:
+            raise DataError(f"{experiment.name}: {error}") from None
+        result.append(Condition(bound, owned[key]))
+    _check_effect(model, result)
+    return tuple(result)
+
+
+def _key(experiment: Experiment) -> Any:
+    """What makes the models of two experiments the same."""
+    inputs = {name: "" if isinstance(value, Sampled) else value for name, value in experiment.inputs.items()}
+    tables = (experiment.values, experiment.initial, inputs)
+    return tuple(frozenset((name, str(value)) for name, value in table.items()) for table in tables)
+
+
+def _check_effect(model: Model, found: Iterable[Condition]) -> None:
+    """Refuse a parameter that no experiment feels, since nothing can be said of it."""
+    felt = {name for one in found for name in one.model.parameters}
+    known = {name for one in found for name in one.experiment.values}
+    for name in model.parameters:
+        if name not in felt and name not in known:
+            raise DataError(f"with the known initial states the parameter '{name}' has no effect; fix it")
+
+
+# --- one experiment ---
+
+
+def _bound(experiment: Experiment, model: Model, fixed: Known) -> Experiment:
+    """An experiment with everything under the model's names, and with what the model and the problem know of it."""
+    where = f"{experiment.name}: "
+    parameters = (*model.parameters, *model.fixed)
+    for name in experiment.outputs:
+        if name not in (*model.outputs, *model.inputs, *parameters):
+            raise DataError(f"{where}{_stranger(name, model)}")
+    told = model.experiments.get(experiment.name, {})
+    values = {
+        **{name: value for name, value in fixed.items() if name not in model.states},
+        **{name: value for name, value in told.items() if name not in model.states},
+        **_constants(experiment, parameters),
+        **experiment.values,
+    }
+    initial = {
+        **{name: value for name, value in {**fixed, **told}.items() if name in model.states},
+        **experiment.initial,
+    }
+    for kind, given, known in (
+        ("input", experiment.inputs, model.inputs),
+        ("state", initial, model.states),
+        ("parameter", values, parameters),
+    ):
+        for name in given:
+            if name not in known:
+                raise DataError(f"{where}the model has no {kind} '{name}'{nearest(name, known)}")
+    outputs = {name: experiment.outputs[name] for name in model.outputs if name in experiment.outputs}
+    if not outputs:
+        raise DataError(f"{where}none of the outputs {', '.join(list(model.outputs)[:20])} was measured")
+    given_inputs = {**_samples(experiment, model), **experiment.inputs}
+    inputs = {name: given_inputs[name] for name in model.inputs if name in given_inputs}
+    bound = replace(experiment, outputs=outputs, inputs=inputs, initial=initial, values=values)
+    _check_inputs(bound, model)
+    _check_bounds(bound, model)
+    return bound
+
+
+def _constants(experiment: Experiment, parameters: Iterable[str]) -> dict[str, Expression]:
+    """Columns that are named like parameters: what these are in the experiment, in every row."""
+    found: dict[str, Expression] = {}
+    for name in parameters:
+        if name not in experiment.outputs:
+            continue
+        values = experiment.outputs[name].values
+        if name in experiment.values:
+            raise DataError(f"{experiment.name}: the parameter '{name}' is given twice, in a column and as a value")
+        if (values != values[0]).any():
+            raise DataError(
+                f"{experiment.name}: the column '{name}' is named like a parameter but varies from {values.min():g} to "
+                f"{values.max():g}; a parameter has one value in an experiment: make it an input, or rename the column"
+            )
+        found[name] = number(float(values[0]))
+    return found
+
+
+def _samples(experiment: Experiment, model: Model) -> dict[str, Sampled]:
+    """Columns that are named like inputs."""
+    found = {name: series for name, series in experiment.outputs.items() if name in model.inputs}
+    for name in found:
+        if name in experiment.inputs:
+            raise DataError(f"{experiment.name}: the input '{name}' is given twice, in a column and as an input")
+    return {name: sampled(series.times, series.values, f"input '{name}'") for name, series in found.items()}
+
+
+def _check_inputs(experiment: Experiment, model: Model) -> None:
+    where = f"{experiment.name}: "
+    for name, expression in model.inputs.items():
+        if expression is None and name not in experiment.inputs:
+            raise DataError(
+                f"{where}the model's input '{name}' is sampled, but there are no samples; add a column '{name}'"
+            )
+    for name, samples in experiment.sampled.items():
+        if not samples.cover(experiment.start, experiment.end):
+            raise DataError(
+                f"{where}the input '{name}' is sampled from t = {samples.times[0]:g} to {samples.times[-1]:g}, but "
+                f"the experiment lasts from {experiment.start:g} to {experiment.end:g}; sample the input over all of it"
+            )
+
+
+def _check_bounds(experiment: Experiment, model: Model) -> None:
+    """Refuse a known number that contradicts the model's bounds."""
+    for table, what in ((experiment.initial, "initial value"), (experiment.values, "value")):
+        for name, expression in table.items():
+            exact, (low, high) = constant(expression), model.bounds.get(name, (float("-inf"), float("inf")))
+            if exact is not None and not low <= exact <= high:
+                raise DataError(
+                    f"{experiment.name}: the known {what} {float(exact):g} of '{name}' lies outside its bounds "
+                    f"[{low:g}, {high:g}]; change one of them"
+                )
+
+
+def _stranger(name: str, model: Model) -> str:
+    """Why a column is refused."""
+    if name in model.states:
+        return f"'{name}' is a state, not an output; measure it as an output y = \"{name}\", or remove the column"
+    hint = nearest(name, [*model.outputs, *model.inputs]) or f"; it has {', '.join(list(model.outputs)[:20])}"
+    return f"the model has no output '{name}'{hint}"
+
+
+# --- the model of an experiment ---
+
+
+def _own(model: Model, experiment: Experiment) -> Model:
+    """The model with the values, the initial states and the inputs of an experiment."""
+    if not experiment.inputs and not experiment.initial and not experiment.values:
+        return model
+    numbers = {name: value for name in experiment.values if (value := constant(experiment.values[name])) is not None}
+    others = {name: value for name, value in experiment.values.items() if name not in numbers}
+    equations = {
+        table: {name: substituted(value, others) for name, value in entries.items()}
+        for table, entries in (
+            ("states", model.states),
+            ("outputs", model.outputs),
+            ("initial", {**model.initial, **experiment.initial}),
+        )
+    }
+    inputs = {name: None if isinstance(value, Sampled) else value for name, value in experiment.inputs.items()}
+    used = dict.fromkeys(name for table in equations.values() for value in table.values() for name in names(value))
+    for name in (TIME, *model.states, *model.inputs):
+        used.pop(name, None)
+    fixed = {name: value for name, value in {**model.fixed, **numbers}.items() if name in used}
+    order = [name for name in (*model.parameters, *model.fixed) if name in used]
+    return Model(
+        **equations,
+        inputs={**model.inputs, **inputs},
+        parameters=list(dict.fromkeys([*order, *used])),
+        bounds={
+            name: pair for name, pair in model.bounds.items() if name in model.states or name in used - fixed.keys()
+        },
+        fixed=fixed,
+        name=model.name,
+    )
+
+
+def felt(model: Model, output: str) -> set[str]:
+    """The unknowns of a model that an output may depend on: initial states by the state's name, and parameters."""
+    seen: set[str] = set()
+    waiting = list(names(model.outputs[output]))
+    while waiting:
+        name = waiting.pop()
+        if name not in seen:
+            seen.add(name)
+            for table in (model.states, model.initial):
+                waiting += names(table[name]) if name in table else ()
+    return seen & set(model.unknowns)

@@ -1,0 +1,150 @@
+"""Courses: the experiments of a problem as simulations, from z to residuals with their exact derivatives.
+
+Every experiment is simulated from its start over the union of its measured times.  The derivative of its residuals is
+dense in the unknowns that the experiment feels and zero in all others, so that the Jacobian of many experiments is kept
+in blocks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from odejet.jets.inputs import Sampled
+from odejet.model import Model
+from odejet.problem.conditions import Condition
+from odejet.problem.measurements import Measurements
+from odejet.problem.unknowns import Unknowns
+from odejet.simulate.flow import TOLERANCE, Flow, Outcome, Trajectory
+
+
+@dataclass(frozen=True)
+class Effort:
+    """What a simulation may cost."""
+
+    tolerance: float
+    max_steps: int
+    stiff_steps: int
+
+
+THOROUGH = Effort(TOLERANCE, 5000, 500)
+"""To rounding; no smooth trajectory of a plausible model needs more steps, and no single one takes seconds."""
+
+ROUGH = Effort(1e-8, 3000, 100)
+"""For a first look."""
+
+GLANCE = Effort(1e-6, 1000, 25)
+"""For a first look at hundreds."""
+
+ORDINARY_STEPS, STIFF_WORK = 250, 4
+"""Steps beyond which a simulation counts as more than one, and what stiffness adds."""
+
+
+@dataclass(frozen=True, eq=False)
+class Blocks:
+    """A Jacobian that is dense within each experiment and zero elsewhere."""
+
+    shape: tuple[int, int]
+    parts: tuple[tuple[np.ndarray, np.ndarray, np.ndarray], ...]  # rows, columns and values of an experiment
+
+    def dense(self) -> np.ndarray:
+        whole = np.zeros(self.shape)
+        for rows, columns, values in self.parts:
+            whole[np.ix_(rows, columns)] = values
+        return whole
+
+
+@dataclass(frozen=True, eq=False)
+class Course:
+    """One experiment as a simulation: where it starts, which unknowns it takes and which rows it fills."""
+
+    flow: Flow
+    start: float
+    end: float
+    times: np.ndarray
+    parameters: np.ndarray  # entries of z
+    states: np.ndarray  # positions of unknown initial states among all
+    entries: np.ndarray  # their entries of z
+    lanes: np.ndarray  # the sensitivities of the flow
+    columns: np.ndarray  # and the entries of z that they belong to
+    series: tuple[tuple[slice, int, Any], ...]  # rows, output, positions in `times`
+
+    def run(self, z: np.ndarray, effort: Effort, sensitivities: bool) -> Trajectory:
+        states = np.zeros(len(self.flow.model.states))
+        states[self.states] = z[self.entries]
+        return self.flow.run(
+            z[self.parameters],
+            states,
+            self.times,
+            start=self.start,
+            sensitivities=sensitivities,
+            tolerance=effort.tolerance,
+            max_steps=effort.max_steps,
+            stiff_steps=effort.stiff_steps,
+        )
+
+    def reached(self, run: Trajectory) -> float:
+        """The fraction of the time span that was simulated."""
+        return float(min(max((run.time - self.start) / max(self.end - self.start, 1e-300), 0.0), 1.0))
+
+
+def work(run: Trajectory) -> int:
+    """What a simulation cost, in units of an ordinary one."""
+    return run.steps // ORDINARY_STEPS + (STIFF_WORK if run.method != "taylor" else 0)
+
+
+def completed(run: Trajectory) -> bool:
+    return run.outcome is Outcome.COMPLETED
+
+
+def flows(conditions: Sequence[Condition]) -> tuple[Flow, ...]:
+    """The solution map of every experiment; experiments with the same model and samples share one."""
+    made: dict[tuple[int, tuple[int, ...]], Flow] = {}
+
+    def made_once(model: Model, samples: dict[str, Sampled]) -> Flow:
+        key = (id(model), tuple(id(one) for one in samples.values()))
+        if key not in made:
+            made[key] = Flow(model, samples)
+        return made[key]
+
+    return tuple(made_once(one.model, one.experiment.sampled) for one in conditions)
+
+
+def courses(
+    conditions: Sequence[Condition], flows: Sequence[Flow], unknowns: Unknowns, measurements: Measurements
+) -> tuple[Course, ...]:
+    """The simulations that these measurements need, one per experiment."""
+    return tuple(
+        _course(number, conditions[number], flows[number], unknowns, measurements) for number in range(len(flows))
+    )
+
+
+def _course(number: int, condition: Condition, flow: Flow, unknowns: Unknowns, measurements: Measurements) -> Course:
+    own, places, start = condition.model, unknowns.places[number], float(condition.experiment.start)
+    pairs = zip(measurements.rows, measurements.blocks, strict=True)
+    mine = [(rows, block) for rows, block in pairs if block.experiment == number]
+    times = np.unique(np.concatenate([block.times for _, block in mine])) if mine else np.array([start])
+    names, outputs, states = flow.unknowns(), list(own.outputs), list(own.states)
+    free = [name for name in states if name in places]
+    # Columns in the order of z, as a Jacobian has them.
+    lanes = sorted(range(len(names)), key=lambda i: places[names[i]])
+    return Course(
+        flow=flow,
+        start=start,
+        end=float(times[-1]),
+        times=times,
+        parameters=np.array([places[name] for name in own.parameters], dtype=int),
+        states=np.array([states.index(name) for name in free], dtype=int),
+        entries=np.array([places[name] for name in free], dtype=int),
+        lanes=1 + np.array(lanes, dtype=int),
+        columns=np.array([places[names[i]] for i in lanes], dtype=int),
+        series=tuple((rows, outputs.index(block.output), _positions(times, block.times)) for rows, block in mine),
+    )
+
+
+def _positions(times: np.ndarray, own: np.ndarray) -> Any:
+    """Where an output's times are among all; a slice if they are all of them."""
+    return slice(None) if len(own) == len(times) and np.array_equal(own, times) else np.searchsorted(times, own)

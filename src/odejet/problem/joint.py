@@ -1,0 +1,98 @@
+"""Joint: the experiments of a problem as one model, for questions about what all of them together can tell.
+
+Every experiment has its own copy of the states, its own outputs and its own local parameters; what is shared keeps its
+name.  Experiments that know the same are alike: a few of each kind are enough, since a further one adds equations of a
+form that is there already.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from odejet.model import Model
+from odejet.model.expressions import Expression, Symbol, names, substituted
+from odejet.problem.problem import Problem
+
+ALIKE = 2
+"""Experiments of one kind that are looked at: a second one may tell shared parameters that one alone leaves open."""
+
+MOST = 6
+"""Experiments in all, the largest that exact arithmetic is likely to decide."""
+
+
+@dataclass(frozen=True, eq=False)
+class Joint:
+    """One model of several experiments, and how it calls each unknown of the problem, by label."""
+
+    model: Model
+    names: Mapping[str, str]
+
+
+def joint(problem: Problem) -> Joint:
+    """The experiments of a problem as one model; a single one as it is, with the outputs that were measured."""
+    kinds: dict[Any, list[int]] = {}
+    for number, condition in enumerate(problem.conditions):
+        key = (id(condition.model), frozenset(condition.experiment.outputs))
+        kinds.setdefault(key, []).append(number)
+    chosen = sorted([number for members in kinds.values() for number in members[:ALIKE]])[:MOST]
+    several = len(chosen) > 1
+    taken = {name for c in problem.conditions for name in (*c.model.parameters, *c.model.fixed)}
+    parts = {number: _renamed(problem, number, several, taken) for number in chosen}
+    labels: dict[str, str] = {}
+    for members in kinds.values():
+        model_names = parts[members[0]].names if members[0] in parts else None
+        for number in members:
+            own = parts[number].names if number in parts else model_names
+            for name, entry in problem.layout.places[number].items():
+                if own is not None:
+                    labels.setdefault(problem.unknowns[entry], own[name])
+    tables: dict[str, dict[str, Any]] = {}
+    for part in parts.values():
+        for table, entries in part.tables.items():
+            tables.setdefault(table, {}).update(entries)
+    return Joint(Model(**tables, name=problem.model.name), labels)
+
+
+@dataclass(frozen=True, eq=False)
+class _Part:
+    """One experiment under names of its own."""
+
+    tables: Mapping[str, Mapping[str, Any]]
+    names: Mapping[str, str]
+
+
+def _renamed(problem: Problem, number: int, several: bool, taken: set[str]) -> _Part:
+    condition, layout = problem.conditions[number], problem.layout
+    own, shared = condition.model, set(layout.shared.tolist())
+    places = layout.places[number]
+    moving = [
+        *own.states,
+        *own.outputs,
+        *own.inputs,
+        *own.fixed,
+        *(n for n in own.parameters if places[n] not in shared),
+    ]
+    new = {name: _fresh(name, condition.experiment.name, taken) if several else name for name in moving}
+    symbols: dict[str, Expression] = {name: Symbol(other) for name, other in new.items()}
+    outputs = {name: value for name, value in own.outputs.items() if name in condition.experiment.outputs}
+    equations = {
+        table: {new[name]: substituted(value, symbols) for name, value in entries.items()}
+        for table, entries in (("states", own.states), ("outputs", outputs), ("initial", own.initial))
+    }
+    used = {name for table in equations.values() for value in table.values() for name in names(value)}
+    # A number is the same number in every experiment, but two experiments may know different ones.
+    fixed = {new[name]: value for name, value in own.fixed.items() if new[name] in used}
+    inputs = {new[name]: value for name, value in own.inputs.items()}
+    return _Part({**equations, "inputs": inputs, "fixed": fixed}, {**{n: n for n in own.parameters}, **new})
+
+
+def _fresh(name: str, experiment: str, taken: set[str]) -> str:
+    """The name of a quantity of one experiment: `x_hot`, or the like where that is taken."""
+    suffix = "".join(c if c.isalnum() else "_" for c in experiment)
+    candidate = f"{name}_{suffix}"[:90]
+    while candidate in taken:
+        candidate += "_"
+    taken.add(candidate)
+    return candidate

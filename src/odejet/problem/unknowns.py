@@ -1,0 +1,137 @@
+"""Unknowns: the one layout of the vector z of everything that is to be found.
+
+First, experiment by experiment, its unknown initial states and the parameters that have a value of their own there;
+then the parameters that experiments share.  Which entry of z is which quantity of which experiment is known here and
+nowhere else.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import overload
+
+import numpy as np
+
+from odejet.errors import ModelError, nearest
+from odejet.problem.conditions import Condition
+
+
+@dataclass(frozen=True)
+class Unknown:
+    """One entry of z: a parameter, or the initial state of an experiment."""
+
+    name: str  # of the parameter or state
+    label: str  # what tells it apart from all others
+    experiment: str | None = None  # where it holds; everywhere, if not given
+    is_state: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class Unknowns(Sequence[Unknown]):
+    """All entries in order, and for every experiment where its states and parameters stand among them."""
+
+    entries: tuple[Unknown, ...]
+    places: tuple[Mapping[str, int], ...]  # by experiment: name of an unknown state or parameter -> entry of z
+
+    @overload
+    def __getitem__(self, index: int) -> Unknown: ...
+    @overload
+    def __getitem__(self, index: slice) -> tuple[Unknown, ...]: ...
+    def __getitem__(self, index: int | slice) -> Unknown | tuple[Unknown, ...]:
+        return self.entries[index]
+
+    def __len__(self) -> int:
+        return len(self.entries)
+
+    def __iter__(self) -> Iterator[Unknown]:
+        return iter(self.entries)
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        return tuple(unknown.label for unknown in self.entries)
+
+    @property
+    def shared(self) -> np.ndarray:
+        """Entries that belong to no single experiment."""
+        return np.array([i for i, unknown in enumerate(self.entries) if unknown.experiment is None], dtype=int)
+
+    def gather(self, experiment: int, z: np.ndarray, names: Iterable[str], missing: float = 0.0) -> np.ndarray:
+        """The values of states or parameters of an experiment; `missing` for names that are not unknown there."""
+        places = self.places[experiment]
+        return np.array([z[places[name]] if name in places else missing for name in names])
+
+    def scatter(self, parts: Sequence[Mapping[str, float]]) -> np.ndarray:
+        """z from values by name of every experiment: of a shared one, the first that is there; NaN without any."""
+        z = np.full(len(self.entries), math.nan)
+        for places, values in zip(self.places, parts, strict=True):
+            for name, i in places.items():
+                if name in values and math.isnan(z[i]):
+                    z[i] = values[name]
+        return z
+
+    def vector(self, values: Mapping[str, float]) -> np.ndarray:
+        """z from a value for every label; a name will do where only one unknown has it."""
+        keys = self.keys()
+        z = np.full(len(self.entries), math.nan)
+        for name, value in values.items():
+            if name not in keys:
+                raise ModelError(f"'{name}' is no unknown of the problem{nearest(name, self.labels)}")
+            if isinstance(value, bool) or not _is_finite(value):
+                raise ModelError(f"the value of '{name}' must be a finite number, not {value!r}")
+            z[keys[name]] = float(value)
+        missing = [label for label, value in zip(self.labels, z, strict=True) if math.isnan(value)]
+        if missing:
+            more = f" and {len(missing) - 5} more" if len(missing) > 5 else ""
+            raise ModelError(f"no value is given for {', '.join(missing[:5])}{more}")
+        return z
+
+    def table(self, z: np.ndarray) -> dict[str, float]:
+        """The values of z by label."""
+        return dict(zip(self.labels, np.asarray(z, dtype=float).tolist(), strict=True))
+
+    def keys(self) -> dict[str, int]:
+        """Entries by label, and by name where it is the name of one only."""
+        counts: dict[str, int] = {}
+        for unknown in self.entries:
+            counts[unknown.name] = counts.get(unknown.name, 0) + 1
+        by_name = {unknown.name: i for i, unknown in enumerate(self.entries) if counts[unknown.name] == 1}
+        return {**by_name, **{label: i for i, label in enumerate(self.labels)}}
+
+
+def _is_finite(value: object) -> bool:
+    try:
+        return math.isfinite(value)  # type: ignore[arg-type]
+    except TypeError:
+        return False
+
+
+def lay_out(conditions: Sequence[Condition], order: Sequence[str], local: Sequence[str]) -> Unknowns:
+    """The unknowns of experiments; shared parameters in the given order, then new ones as they appear."""
+    several = len(conditions) > 1
+    entries: list[Unknown] = []
+    places: list[dict[str, int]] = []
+    for condition in conditions:
+        own, experiment = condition.model, condition.experiment
+        where = f" in {experiment.name}" if several else ""
+        mine = [
+            Unknown(name, f"{name}({experiment.start:g}){where}", experiment.name, True)
+            for name in own.states
+            if name not in own.initial
+        ]
+        mine += [
+            Unknown(name, f"{name}{where}", experiment.name if several else None)
+            for name in own.parameters
+            if name in local
+        ]
+        places.append({unknown.name: len(entries) + i for i, unknown in enumerate(mine)})
+        entries += mine
+    used = dict.fromkeys(name for one in conditions for name in one.model.parameters if name not in local)
+    shared = [name for name in order if name in used] + [name for name in used if name not in order]
+    for name in shared:
+        for condition, mine_ in zip(conditions, places, strict=True):
+            if name in condition.model.parameters:
+                mine_[name] = len(entries)
+        entries.append(Unknown(name, name))
+    return Unknowns(tuple(entries), tuple(places))
