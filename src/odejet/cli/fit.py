@@ -6,7 +6,15 @@ import argparse
 import sys
 from typing import TYPE_CHECKING, Any
 
-from odejet.cli.arguments import check_files, described, read_box, read_noise
+from odejet.cli.arguments import (
+    check_files,
+    described,
+    read_box,
+    read_known,
+    read_noise,
+    read_number,
+    read_values_by_experiment,
+)
 from odejet.cli.console import Status, complain, put
 from odejet.errors import DataError
 
@@ -29,6 +37,31 @@ def describe(commands: Any) -> None:
         action="extend",
         default=[],
         help="a known sd such as 0.1, a relative one such as 2%%, or relative; for one output, such as y1=0.1",
+    )
+    add("--start", metavar="T", help="when the initial state holds (default: the first time in the data)")
+    add(
+        "--values",
+        metavar="EXPERIMENT:NAME=VALUE",
+        nargs="+",
+        action="extend",
+        default=[],
+        help="what a parameter or an initial state is in an experiment: a number, or an expression in parameters",
+    )
+    add(
+        "--fix",
+        metavar="NAME=VALUE",
+        nargs="+",
+        action="extend",
+        default=[],
+        help="what it is in all experiments, such as D=0.2 or k3=k1",
+    )
+    add(
+        "--local",
+        metavar="NAME",
+        nargs="+",
+        action="extend",
+        default=[],
+        help="parameters with a value of their own in each experiment",
     )
     add("--inputs", metavar="FILE", help="samples of inputs (CSV): a column time and one per input")
     add("--effort", choices=("quick", "auto", "full"), default="auto", help="how much to try (default %(default)s)")
@@ -80,8 +113,12 @@ def run(arguments: argparse.Namespace) -> int:
     from odejet.report.html import page
     from odejet.uncertainty.derived import derived
 
+    fixed, local = read_known(arguments.fix, "--fix"), arguments.local
+    if arguments.start is not None:
+        data = data.starting(read_number(arguments.start, "--start"))
+    data = data.knowing(read_values_by_experiment(arguments.values), model.states)
     try:
-        problem = Problem(model, data, bounds, arguments.positive, noise)
+        problem = Problem(model, data, bounds, arguments.positive, noise, fixed, local)
     except DataError as error:
         raise DataError(f"{arguments.data}: {error}") from None
     for name in arguments.profile:
