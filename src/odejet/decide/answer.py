@@ -24,6 +24,10 @@ NO_SEARCH = Provenance("none")
 NO_TRAJECTORY = "no trajectory of the model reaches the last observation; bounds or other data may help"
 INTERRUPTED = "the fit was interrupted"
 OUT_OF_TIME = "the time limit was reached"
+UNSEARCHED = "no search led to these values, only a single start"
+
+LAST_RESORT = 1.0
+"""Seconds for a single start, where the time is over before anything was found."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,6 +47,7 @@ class Answer:
     frame: Coordinates
     best: Refined
     others: tuple[Refined, ...]  # as good, but elsewhere
+    rivals: tuple[Refined, ...]  # nearly as likely, and elsewhere
     certificate: Certificate
     provenance: Provenance
     message: str
@@ -57,25 +62,24 @@ class Answer:
 
 def answer(state: State, interrupted: bool = False) -> Answer:
     """The answer that a state gives."""
-    task = state.task
-    best, certificate = state.best, state.certificate
+    task, best = state.task, state.best
+    rivals = state.optima.rivals(state.others, state.determined)
+    certificate = _certificate(state, len(rivals), interrupted)
     if best is None:
         start = state.frame.inside(np.ones(len(task.misfit.unknowns)))
-        best = Optimum(task.misfit, refine(task.misfit, start, levels=state.levels, frame=state.frame), NO_SEARCH)
-    if interrupted:
-        certificate = replace(certificate, granted=False, reasons=(INTERRUPTED,))
-    elif not certificate.granted and not task.left:
-        certificate = replace(certificate, reasons=(OUT_OF_TIME, *certificate.reasons))
-    verdict = state.verdict
+        end = refine(task.misfit, start, levels=state.levels, frame=state.frame, time_limit=max(task.left, LAST_RESORT))
+        best = Optimum(task.misfit, end, NO_SEARCH)
+        certificate = replace(certificate, reasons=(UNSEARCHED, *certificate.reasons))
     return Answer(
         problem=task.problem,
         frame=state.frame,
         best=best.refined,
-        others=tuple(state.optima.others(state.frame, None if verdict is None else verdict.solutions)),
+        others=tuple(state.others),
+        rivals=tuple(rivals),
         certificate=certificate,
         provenance=best.provenance,
         message=certificate.message if math.isfinite(best.cost) else NO_TRAJECTORY,
-        verdict=verdict,
+        verdict=state.verdict,
         census=task.record.census.table(),
         stages=dict(task.record.stages),
         seconds=task.record.seconds,
@@ -83,6 +87,23 @@ def answer(state: State, interrupted: bool = False) -> Answer:
         smoothed=state.smoothed,
         options=task.options,
     )
+
+
+def _certificate(state: State, rivals: int, interrupted: bool) -> Certificate:
+    """The certificate of the last state, with what ended the search and what else there is."""
+    certificate = state.certificate
+    if interrupted:
+        return replace(certificate, granted=False, reasons=(INTERRUPTED,))
+    reasons = list(certificate.reasons)
+    if not certificate.granted and not state.task.left:
+        reasons.insert(0, OUT_OF_TIME)
+    if rivals:
+        which = "another optimum is" if rivals == 1 else f"{rivals} other optima are"
+        reasons.append(f"{which} nearly as likely")
+    if state.best is not None and state.missing > 0:
+        found = f"{state.counted - state.missing} of {state.counted}"
+        reasons.append(f"{found} solutions of the model were found; the others may be complex")
+    return replace(certificate, reasons=tuple(reasons))
 
 
 def _cloud(state: State) -> Candidates | None:

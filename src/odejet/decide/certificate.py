@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from odejet.decide.optima import Optimum
+from odejet.decide.outliers import Measurement
 from odejet.decide.statistics import WHITE, FitCheck, OutputCheck
 from odejet.problem.coordinates import Coordinates
 from odejet.problem.misfit import Misfit
@@ -38,9 +39,16 @@ SUSPECT = 1e-2
 """Residuals with more autocorrelation than noise has with this probability want a confirmation."""
 
 AGREEING = 2
+"""Independent starts that must end at the same optimum."""
+
+TESTED = 2
+"""Degrees of freedom by which a fit can be told from one that goes through any data."""
 
 DENSE = 100
 """Measurements of every output that let a smoother tell noise from signal."""
+
+CLEAR_OF_ROUNDING = 4.0
+"""The noise that smoothing finds is not taken to be smaller than so many times rounding."""
 
 UNSOUGHT = "no certificate was sought"
 BLUNT = "the residuals are down to the rounding of the largest measurements, but not to that of the small ones"
@@ -55,6 +63,7 @@ class Certificate:
     outputs: tuple[OutputCheck, ...] = ()  # size and autocorrelation of the residuals
     agreeing: int = 0  # independent starts that ended at this optimum
     noise: Mapping[str, float] = field(default_factory=dict)  # the level found, by output
+    suspicious: tuple[Measurement, ...] = ()  # measurements that are no normal noise
 
     @property
     def chi_square(self) -> dict[str, float]:
@@ -94,7 +103,7 @@ class Evidence:
     vague: bool = False  # whether the data leave values vague
     blunt: bool = False  # whether small measurements are not explained down to their rounding
     unknowable: tuple[str, ...] = ()  # what no data can determine
-    roots: int = 1  # of the model's square system
+    roots: int | None = 1  # of the model's square system, if known
 
 
 def certify(best: Optimum, evidence: Evidence) -> Certificate:
@@ -106,6 +115,7 @@ def certify(best: Optimum, evidence: Evidence) -> Certificate:
     ]
     noise = dict(zip(misfit.outputs, levels, strict=True))
     reasons = [] if best.is_settled else [best.refined.message]
+    reasons += _reasons_against_tests(misfit, checks)
     if best.is_exact:
         reasons += [BLUNT] if evidence.blunt else []
     else:
@@ -113,14 +123,26 @@ def certify(best: Optimum, evidence: Evidence) -> Certificate:
         reasons += _reasons_against_uniqueness(best, evidence, agreeing)
     granted = not reasons
     if granted:
-        reasons = [
-            "the residuals are down to rounding"
-            if best.is_exact
-            else f"the residuals look like noise and {agreeing} starts agree"
-        ]
+        reasons = [_why_granted(best, agreeing)]
         if evidence.unknowable:
             reasons.append(f"many values of {_listed(evidence.unknowable)} do as well, since no data determine them")
-    return Certificate(granted, tuple(reasons), checks.outputs, agreeing, noise)
+    return Certificate(granted, tuple(reasons), checks.outputs, agreeing, noise, checks.suspicious)
+
+
+def _why_granted(best: Optimum, agreeing: int) -> str:
+    if best.is_exact:
+        return "the residuals are down to rounding"
+    if all(output.numerical for output in best.check.outputs):
+        return f"the residuals are down to the errors of a simulation and {agreeing} starts agree"
+    return f"the residuals look like noise and {agreeing} starts agree"
+
+
+def _reasons_against_tests(misfit: Misfit, checks: FitCheck) -> list[str]:
+    """Nothing was tested where as many unknowns as measurements explain anything."""
+    if misfit.points - checks.rank >= TESTED:
+        return []
+    left = "nothing is left" if misfit.points <= checks.rank else "only one degree of freedom is left"
+    return [f"{misfit.points} measurements determine {checks.rank} unknowns: {left} to test the fit by"]
 
 
 def _reasons_against_uniqueness(best: Optimum, evidence: Evidence, agreeing: int) -> list[str]:
@@ -144,8 +166,10 @@ def _doubt(misfit: Misfit, checks: FitCheck, evidence: Evidence) -> str:
         return "with so few points"
     if evidence.vague:
         return "where data leave values so vague"
-    if evidence.unknowable and evidence.roots > 1:
-        return "where the equations have several roots and some values cannot be known"
+    if evidence.unknowable and evidence.roots != 1:
+        return "where the equations may have several roots and some values cannot be known"
+    if any(o.numerical and o.level > floor for o, floor in zip(checks.outputs, misfit.floors, strict=True)):
+        return "where residuals are too small to be noise"
     if any(output.white_p < SUSPECT / len(checks.outputs) for output in checks.outputs):
         return "where residuals are a little autocorrelated"
     return ""
@@ -169,20 +193,46 @@ def is_vague(refined: Refined, frame: Coordinates, unknowable: int = 0) -> bool:
 def reasons_against_noise(misfit: Misfit, checks: FitCheck, smoothed: np.ndarray) -> list[str]:
     """What speaks against the residuals being noise."""
     reasons = []
-    for number, output in enumerate(checks.outputs):
-        if output.white_p < WHITE / len(checks.outputs):
-            reasons.append(f"the residuals of {output.output} are autocorrelated (p = {output.white_p:.1g})")
-        witness = max(float(smoothed[number]), 4 * float(misfit.floors[number]))
-        known = misfit.known[number]
+    limit = WHITE / len(checks.outputs)
+    for output, known, floor, level in zip(checks.outputs, misfit.known, misfit.floors, smoothed, strict=True):
+        if output.numerical:
+            continue
+        name, witness = output.output, max(float(level), CLEAR_OF_ROUNDING * float(floor))
+        reasons += _reasons_against_normality(misfit, checks, output)
+        if output.white_p < limit:
+            reasons.append(f"the residuals of {name} are autocorrelated (p = {output.white_p:.1g})")
         if not math.isnan(known):
-            if output.size_p < WHITE / len(checks.outputs):
-                reasons.append(f"the residuals of {output.output} are larger than its known noise")
+            if output.size_p < limit:
+                reasons.append(f"the residuals of {name} are larger than its known noise")
         elif output.level > witness * (1.2 + 5 / math.sqrt(output.points)):
             reasons.append(
-                f"the residuals of {output.output} are larger than the noise that smoothing finds "
+                f"the residuals of {name} are larger than the noise that smoothing finds "
                 f"({output.level:.2g} against {witness:.2g})"
             )
     return reasons
+
+
+def _reasons_against_normality(misfit: Misfit, checks: FitCheck, output: OutputCheck) -> list[str]:
+    """Outliers or heavy tails, with the measurements to look at."""
+    limit, name = WHITE / len(checks.outputs), output.output
+    named = sorted((one for one in checks.suspicious if one.output == name), key=lambda one: -abs(one.deviation))
+    several = len(misfit.simulator.conditions) > 1
+    places = [f"t = {one.time:g}" + (f" in {one.experiment}" if several else "") for one in named]
+    if named and output.outlier_p < limit:
+        away = abs(named[0].deviation)
+        more = f" (and {len(named) - 1} more)" if len(named) > 1 else ""
+        return [
+            f"the measurement {name} = {named[0].value:g} at {places[0]}{more} is "
+            f"{f'{away:.0f} sds' if away < 1e6 else 'very far'} away from what the others say: "
+            "correct it or leave it out, or give its sd"
+        ]
+    if output.tails_p < limit and output.white_p >= limit:
+        where = f", most of all at {_listed(places)}" if places else ""
+        return [
+            f"the residuals of {name} have heavier tails than normal noise (p = {output.tails_p:.1g}){where}: "
+            "leave out what is wrong, give the sds of the measurements, or noise = 'relative'"
+        ]
+    return []
 
 
 def _listed(names: Sequence[str], most: int = 5) -> str:

@@ -8,6 +8,7 @@ is *sharp*, and goes before all others.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -22,6 +23,10 @@ from odejet.search.refine import Ending, Refined
 
 EQUAL = 0.05
 """Solutions whose negative log-likelihoods differ by less are as good as each other."""
+
+LIKELY = 3.32
+"""Half the 0.99 quantile of chi-square with one degree of freedom: values of an optimum that is less likely by no more
+than this belong into intervals of up to 99 %."""
 
 FLAT = 0.1
 """A move that changes the residuals by less, in units of the noise, goes along a flat valley."""
@@ -108,17 +113,26 @@ class Optima:
         own = (one for one in self.found if rung is None or one.provenance.rung == rung)
         return sum(one.cost - best.cost <= SAME and one.is_settled for one in own)
 
-    def others(self, frame: Coordinates, known: int | None) -> list[Refined]:
-        """Optima as good as the best but elsewhere, inside the bounds first; as many as are `known` to exist."""
+    def others(self, frame: Coordinates, known: int | None, determined: np.ndarray | None = None) -> list[Refined]:
+        """Optima as good as the best but elsewhere, inside the bounds first; as many as are `known` to exist.
+
+        `determined` tells which unknowns have values that data can tell; by default all.
+        """
         best = self.best
-        kept: list[Refined] = []
         if best is None:
-            return kept
-        for one in [*self.refined, *self.elsewhere]:
-            if _as_good(one, best) and all(_apart(one, other) for other in (best.refined, *kept)):
-                kept.append(one)
+            return []
+        as_good = [one for one in (*self.refined, *self.elsewhere) if _as_good(one, best)]
+        kept = _distinct(as_good, [best.refined], determined)
         inside = sorted(kept, key=lambda one: bool(np.any(frame.inside(one.z) != one.z)))
         return inside[: known - 1] if known is not None else inside
+
+    def rivals(self, others: Sequence[Refined], determined: np.ndarray | None = None) -> list[Refined]:
+        """Optima nearly as likely as the best that are neither this nor one of the `others`, the most likely first."""
+        best = self.best
+        if best is None or not math.isfinite(best.cost) or best.is_exact:
+            return []
+        likely = [one for one in self.refined if one.ending.settled and one.cost - best.cost <= LIKELY]
+        return _distinct(sorted(likely, key=lambda one: one.cost), [best.refined, *others], determined)
 
 
 def _as_good(one: Refined, best: Optimum) -> bool:
@@ -129,7 +143,20 @@ def _as_good(one: Refined, best: Optimum) -> bool:
     return settled and abs(one.cost - best.cost) <= EQUAL
 
 
-def _apart(one: Refined, other: Refined) -> bool:
-    """Whether two optima are different solutions, and not two ends of a valley that the data leave flat."""
+def _distinct(optima: Sequence[Refined], known: Sequence[Refined], determined: np.ndarray | None) -> list[Refined]:
+    """Those that differ from what is known and from each other."""
+    kept: list[Refined] = []
+    for one in optima:
+        if all(_apart(one, other, determined) for other in (*known, *kept)):
+            kept.append(one)
+    return kept
+
+
+def _apart(one: Refined, other: Refined, determined: np.ndarray | None) -> bool:
+    """Whether two optima are different solutions: not two ends of a valley that the data leave flat, nor apart only in
+    what no data determine."""
+    told = np.ones(len(one.z), dtype=bool) if determined is None else determined
+    if not told.any() or distance(one.z[told], other.z[told]) <= ALIKE:
+        return False
     move = one.jacobian @ (other.z - one.z)
-    return distance(one.z, other.z) > ALIKE and float(np.sqrt(move @ move)) > FLAT
+    return float(np.sqrt(move @ move)) > FLAT

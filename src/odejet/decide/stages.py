@@ -3,8 +3,9 @@ that an interruption loses little."""
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
 from dataclasses import replace
 from functools import partial
 
@@ -37,6 +38,10 @@ TYPICAL = 5
 """Candidates whose medians are the scale of the unknowns, where nothing else tells it."""
 ALTERNATIVES, SPARE = 4, 3
 """Other roots that are refined in search of a better optimum, and for each solution that is still to be found."""
+ATTEMPTS = 3
+"""Seeds with which other roots are looked for, while solutions are missing."""
+ALL_SIGNS = 10
+"""Unknowns whose sign patterns are all tried, in search of solutions that are still missing."""
 SHARPENED, SHARP_STARTS = 4, 384
 """Optima from which a sharp one is looked for, and starts that are drawn if none leads there."""
 SHARP = 8.0
@@ -153,7 +158,7 @@ def challenge(state: State) -> Steps:
     if best is None or best is state.challenged or not state.explains_data:
         return state
     with state.task.record.stage("alternatives"):
-        for start in other_roots(state, MANY_ROOTS).inside[:ALTERNATIVES]:
+        for start in other_roots(state, MANY_ROOTS, state.task.options.seed).inside[:ALTERNATIVES]:
             if (image := image_of(best, start, state.frame)) is not None:
                 state = replace(state, optima=state.optima.adding_elsewhere(image))
             elif state.task.left:
@@ -168,24 +173,51 @@ def find_others(state: State) -> Steps:
     if best is None or state.counted < 2:
         return state
     with task.record.stage("alternatives"):
-        found = other_roots(state)
         free = coordinates.choose(task.misfit.unknowns, best.refined.z, None, task.problem.positive)
-        for starts, frame in ((found.inside, state.frame), (found.outside, free)):
-            for start in starts[: SPARE * (state.counted - 1)]:
-                if len(state.optima.others(state.frame, None)) >= state.counted - 1 or not task.left:
-                    return state
-                one = image_of(best, start, frame)
-                if one is None:
-                    one = refine(task.misfit, start, levels=state.levels, time_limit=task.left, frame=frame)
-                if frame is state.frame and one.cost < best.cost - SAME:
-                    state = state.adding(one, Provenance("other roots", start="algebra"))
-                else:  # not an independent start, so no witness of the optimum
-                    state = replace(state, optima=state.optima.adding_elsewhere(one))
-                yield state
+        for start, frame in _other_starts(state, best, free):
+            if state.missing <= 0 or not task.left:
+                break
+            one = image_of(best, start, frame)
+            if one is None:
+                one = refine(task.misfit, start, levels=state.levels, time_limit=task.left, frame=frame)
+            if frame is state.frame and one.cost < best.cost - SAME:
+                state = state.adding(one, Provenance("other roots", start="algebra"))
+            else:  # not an independent start, so no witness of the optimum
+                state = replace(state, optima=state.optima.adding_elsewhere(one))
+            yield state
     return state
 
 
-def other_roots(state: State, most: int | None = None) -> Alternatives:
+def _other_starts(state: State, best: Optimum, free: Coordinates) -> Iterator[tuple[np.ndarray, Coordinates]]:
+    """Where other solutions may be, and in which coordinates: other roots, then other signs."""
+    spare = SPARE * (state.counted - 1)
+    for attempt in range(ATTEMPTS):
+        found = other_roots(state, seed=state.task.options.seed + attempt)
+        for starts, frame in ((found.inside, state.frame), (found.outside, free)):
+            yield from ((start, frame) for start in starts[:spare])
+    for start in sign_twins(best, free):
+        yield start, state.frame if np.all(state.frame.inside(start) == start) else free
+
+
+def sign_twins(best: Optimum, frame: Coordinates) -> list[np.ndarray]:
+    """Points that differ from the optimum in signs only and have its trajectory.
+
+    All sign patterns are tried where unknowns are few, otherwise those of up to three changes.
+    """
+    z = best.refined.z
+    places = np.flatnonzero((frame.signs == 0) & (z != 0)).tolist()
+    most = len(places) if len(places) <= ALL_SIGNS else 3
+    patterns = (pattern for size in range(1, most + 1) for pattern in itertools.combinations(places, size))
+    twins = []
+    for pattern in itertools.islice(patterns, 2**ALL_SIGNS):
+        twin = z.copy()
+        twin[list(pattern)] *= -1
+        twins.append(twin)
+    costs = best.misfit.screen([z, *twins], best.refined.levels)
+    return [twin for twin, cost in zip(twins, costs[1:], strict=True) if abs(cost - costs[0]) <= SAME]
+
+
+def other_roots(state: State, most: int | None = None, seed: int = 0) -> Alternatives:
     """Other roots at the best optimum's own derivatives, unless the system has more than `most`."""
     task, best = state.task, state.best
     if best is None or not state.libraries or len(task.problem.experiments) > 1:
@@ -193,7 +225,7 @@ def other_roots(state: State, most: int | None = None) -> Alternatives:
     fibre, z = state.libraries[0].fibre(1), best.refined.z
     if fibre is None or len(fibre) < 2 or (most is not None and len(fibre) > most):
         return Alternatives([], [])
-    return alternatives(task.problem, fibre, z, state.frame, state.levels, task.options.seed)
+    return alternatives(task.problem, fibre, z, state.frame, state.levels, seed)
 
 
 def image_of(best: Optimum, z: np.ndarray, frame: Coordinates) -> Refined | None:

@@ -65,6 +65,23 @@ class State:
         """How many solutions the model has, as far as that is known."""
         return (self.verdict.solutions or 1) if self.verdict is not None else 1
 
+    @cached_property
+    def determined(self) -> np.ndarray:
+        """Which unknowns have values that data can tell."""
+        unknowable = self.verdict.unknowable if self.verdict is not None else ()
+        return np.array([label not in unknowable for label in self.task.misfit.labels])
+
+    @cached_property
+    def others(self) -> list[Refined]:
+        """Optima as good as the best, as many as the model can have."""
+        known = None if self.verdict is None else self.verdict.solutions
+        return self.optima.others(self.frame, known, self.determined)
+
+    @property
+    def missing(self) -> int:
+        """How many solutions were not found, of those that the model has."""
+        return self.counted - 1 - len(self.others)
+
     @property
     def is_exact(self) -> bool:
         """Whether residuals are down to rounding."""
@@ -101,7 +118,7 @@ class State:
             vague=self.is_vague,
             blunt=self.blunt,
             unknowable=verdict.unknowable if verdict else (),
-            roots=(verdict.roots or 1) if verdict else 1,
+            roots=verdict.roots if verdict else None,
         )
         return certify(self.best, evidence)
 

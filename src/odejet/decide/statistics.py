@@ -8,10 +8,13 @@ leverages of the Jacobian (Durbin and Watson 1950 for the moments of quadratic f
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
+from odejet.decide import outliers
+from odejet.decide.outliers import Measurement
 from odejet.problem.misfit import Misfit
 from odejet.search.refine import Refined
 
@@ -21,7 +24,12 @@ LAGS = 8
 _WEIGHTS = 0.5 * (1 - np.arange(LAGS) / LAGS)
 
 WHITE = 1e-4
-"""Residuals with more autocorrelation than noise has with this probability are those of a wrong model or optimum."""
+"""Residuals less like noise than noise is with this probability are those of a wrong model or optimum, or no normal
+noise: more autocorrelation, more outliers, heavier tails."""
+
+NUMERICAL = 1e-10
+"""Residuals that are this small beside the spread of their output are the errors of a simulation: no instrument has ten
+digits, and such errors are autocorrelated."""
 
 _RANK = 1e-12  # singular values of the scaled Jacobian below this fraction of the largest fit nothing
 
@@ -36,9 +44,12 @@ class OutputCheck:
     level: float  # the noise level, corrected for the degrees of freedom
     chi_square: float  # of the residuals in units of the reference level
     size_p: float  # the probability of residuals so large or larger, if the reference level is right
-    autocorrelation_z: float  # the standardised sum of positive lag products; large where neighbours are alike
-    autocorrelation_p: float  # the probability of so much autocorrelation or more in noise
-    runs_p: float  # the probability of so few changes of sign or fewer
+    autocorrelation_z: float = 0.0  # the standardised sum of positive lag products; large where neighbours are alike
+    autocorrelation_p: float = 1.0  # the probability of so much autocorrelation or more in noise
+    runs_p: float = 1.0  # the probability of so few changes of sign or fewer
+    outlier_p: float = 1.0  # the probability of so large a largest residual or larger
+    tails_p: float = 1.0  # the probability of so heavy tails or heavier
+    numerical: bool = False  # whether residuals are so small that they are errors of computing
 
     @property
     def white_p(self) -> float:
@@ -54,6 +65,7 @@ class FitCheck:
     rank: int  # directions among the unknowns that the data determine
     aic: float
     bic: float
+    suspicious: tuple[Measurement, ...] = ()  # measurements that are no normal noise
 
     @property
     def chi_square(self) -> float:
@@ -70,43 +82,127 @@ def check(misfit: Misfit, refined: Refined, reference: np.ndarray | None = None)
     Where neither is known the reference is the level that the fit itself estimates, and chi-square says nothing.
     """
     basis = _basis(misfit, refined)
-    taken = (basis**2).sum(axis=1)
-    checks = []
-    for number, (name, rows) in enumerate(zip(misfit.outputs, misfit.groups, strict=True)):
-        count = rows.stop - rows.start
-        freedom = max(count - float(taken[rows].sum()), 1e-3)
-        residuals = refined.residuals[rows] * refined.levels[number]
-        squares = float(residuals @ residuals)
-        level = max(math.sqrt(squares / freedom), float(misfit.floors[number]))
-        known = misfit.known[number] if reference is None else reference[number]
-        unit = level if math.isnan(known) else float(known)
-        chi_square = squares / unit**2
-        courses = _ordered(misfit, rows)
-        autocorrelation = _autocorrelation(residuals / level, basis[rows], courses)
-        checks.append(
-            OutputCheck(
-                name,
-                count,
-                freedom,
-                level,
-                chi_square,
-                chi_square_tail(chi_square, freedom),
-                autocorrelation,
-                _autocorrelation_tail(autocorrelation, [len(course) for course in courses]),
-                _runs_tail(residuals, courses),
-            )
-        )
+    known = misfit.known if reference is None else reference
+    checks, suspicious = [], list[Measurement]()
+    for number, level in enumerate(known.tolist()):
+        residuals = _Residuals.of(misfit, refined, basis, number, level)
+        checks.append(told := residuals.check())
+        suspicious += residuals.suspicious(told, WHITE / len(known))
     free, cost = basis.shape[1] + int(misfit.estimated.sum()), refined.cost
     if not misfit.weighted:  # half the squares are no likelihood; one noise level for all outputs makes them one
         variance = max(2 * cost / misfit.points, float(misfit.floors.max()) ** 2)
         free, cost = free + 1, 0.5 * misfit.points * math.log(2 * math.pi * variance) + cost / variance
-    return FitCheck(tuple(checks), basis.shape[1], 2 * free + 2 * cost, free * math.log(misfit.points) + 2 * cost)
+    aic, bic = 2 * free + 2 * cost, free * math.log(misfit.points) + 2 * cost
+    return FitCheck(tuple(checks), basis.shape[1], aic, bic, tuple(suspicious))
+
+
+@dataclass(frozen=True)
+class _Residuals:
+    """The residuals of one output, with what is needed to judge them."""
+
+    misfit: Misfit
+    number: int  # of the output
+    values: np.ndarray
+    basis: np.ndarray  # its rows of what the unknowns can fit
+    unit: float  # the noise level they are judged by
+    known: bool  # whether it was known beforehand
+
+    @classmethod
+    def of(cls, misfit: Misfit, refined: Refined, basis: np.ndarray, number: int, known: float) -> _Residuals:
+        rows = misfit.groups[number]
+        own = cls(misfit, number, refined.residuals[rows] * refined.levels[number], basis[rows], known, True)
+        return replace(own, unit=own.level, known=False) if math.isnan(known) else own
+
+    @cached_property
+    def leverages(self) -> np.ndarray:
+        return np.asarray((self.basis**2).sum(axis=1))
+
+    @cached_property
+    def degrees_of_freedom(self) -> float:
+        return max(len(self.values) - float(self.leverages.sum()), 1e-3)
+
+    @cached_property
+    def level(self) -> float:
+        """The noise level that they tell, never below rounding."""
+        squares = float(self.values @ self.values)
+        return max(math.sqrt(squares / self.degrees_of_freedom), float(self.misfit.floors[self.number]))
+
+    @cached_property
+    def courses(self) -> list[tuple[str, slice]]:
+        """Where the residuals of each experiment are, in the order of time; replicates stand side by side."""
+        first = self.misfit.groups[self.number].start
+        names = experiments(self.misfit, self.misfit.outputs[self.number])
+        found = self.misfit.measurements.series(self.misfit.outputs[self.number])
+        return [(name, slice(rows.start - first, rows.stop - first)) for name, rows in zip(names, found, strict=True)]
+
+    @cached_property
+    def deviations(self) -> np.ndarray:
+        return outliers.deviations(self.values / self.unit, self.leverages, self.degrees_of_freedom, self.known)
+
+    @cached_property
+    def deviations_p(self) -> np.ndarray:
+        return outliers.largest_p(self.deviations, self.degrees_of_freedom, self.known)
+
+    def check(self) -> OutputCheck:
+        number, squares = self.number, float(self.values @ self.values)
+        floor, count = float(self.misfit.floors[number]), len(self.values)
+        told = OutputCheck(
+            output=self.misfit.outputs[number],
+            points=count,
+            degrees_of_freedom=self.degrees_of_freedom,
+            level=self.level,
+            chi_square=squares / self.unit**2,
+            size_p=chi_square_tail(squares / self.unit**2, self.degrees_of_freedom),
+            numerical=self.level <= max(floor, NUMERICAL * float(self.misfit.scales[number])),
+        )
+        if math.sqrt(squares / max(count, 1)) <= floor:  # rounding is no random process
+            return told
+        courses = [rows for _, rows in self.courses]
+        z = _autocorrelation(self.values / self.level, self.basis, courses)
+        return replace(
+            told,
+            autocorrelation_z=z,
+            autocorrelation_p=_autocorrelation_tail(z, [rows.stop - rows.start for rows in courses]),
+            runs_p=_runs_tail(self.values, courses),
+            outlier_p=float(self.deviations_p.min(initial=1.0)),
+            tails_p=outliers.tails_p(self.values),
+        )
+
+    def suspicious(self, told: OutputCheck, limit: float) -> list[Measurement]:
+        """Measurements that normal noise explains with less than this probability."""
+        if told.numerical:
+            return []
+        unlikely = self.deviations_p < limit
+        if told.white_p < limit:
+            unlikely &= np.abs(self.deviations) > outliers.GROSS
+        elif told.tails_p < limit and not unlikely.any():
+            unlikely = outliers.far(self.values)
+        misfit, first = self.misfit, self.misfit.groups[self.number].start
+        return [
+            Measurement(
+                told.output,
+                experiment,
+                float(misfit.times[first + at]),
+                float(misfit.values[first + at]),
+                float(self.deviations[at]),
+            )
+            for experiment, rows in self.courses
+            for at in (np.flatnonzero(unlikely[rows]) + rows.start).tolist()
+        ]
+
+
+def experiments(misfit: Misfit, output: str) -> list[str]:
+    """The names of the experiments that measured an output."""
+    conditions = misfit.simulator.conditions
+    return [
+        conditions[block.experiment].experiment.name for block in misfit.measurements.blocks if block.output == output
+    ]
 
 
 def is_plausible(misfit: Misfit, refined: Refined) -> bool:
     """Whether what is left may be noise: several starts may agree on a wrong optimum."""
     outputs = check(misfit, refined).outputs
-    return min(output.white_p for output in outputs) > WHITE / len(outputs)
+    return all(output.numerical or output.white_p > WHITE / len(outputs) for output in outputs)
 
 
 def _basis(misfit: Misfit, refined: Refined) -> np.ndarray:
@@ -120,14 +216,7 @@ def _basis(misfit: Misfit, refined: Refined) -> np.ndarray:
     return u[:, s > _RANK * s[0]]
 
 
-def _ordered(misfit: Misfit, rows: slice) -> list[np.ndarray]:
-    """Positions of an output's residuals along time, for each experiment; replicates stand side by side."""
-    times = misfit.times[rows]
-    ends = np.flatnonzero(np.diff(times) < 0) + 1  # a new experiment begins where time goes back
-    return [part for part in np.split(np.arange(len(times)), ends) if len(part) > 1]
-
-
-def _autocorrelation(residuals: np.ndarray, basis: np.ndarray, courses: list[np.ndarray]) -> float:
+def _autocorrelation(residuals: np.ndarray, basis: np.ndarray, courses: list[slice]) -> float:
     """The weighted sum of products of neighbours, standardised by its mean and variance in a fit of pure noise.
 
     The sum is e'Ae with a banded A of triangular weights; with M = I - QQ' its mean is tr(MA) and its variance
@@ -138,8 +227,8 @@ def _autocorrelation(residuals: np.ndarray, basis: np.ndarray, courses: list[np.
     moved = np.zeros_like(basis)
     squares = 0.0
     for course in courses:
-        begin, end = int(course[0]), int(course[-1]) + 1  # without a gap, so that slices do
-        for lag in range(1, min(LAGS, len(course) - 1) + 1):
+        begin, end = course.start, course.stop
+        for lag in range(1, min(LAGS, end - begin - 1) + 1):
             weight = _WEIGHTS[lag - 1]
             first, second = slice(begin, end - lag), slice(begin + lag, end)
             for target, source in ((neighbours, residuals), (moved, basis)):
@@ -170,7 +259,7 @@ def _autocorrelation_tail(z: float, lengths: list[int]) -> float:
     return float(gammaincc(shape, max(shape + z * math.sqrt(shape), 0.0)))
 
 
-def _runs_tail(residuals: np.ndarray, courses: list[np.ndarray]) -> float:
+def _runs_tail(residuals: np.ndarray, courses: list[slice]) -> float:
     """The probability of so few runs of one sign (Wald and Wolfowitz 1940), by its normal approximation."""
     excess, variance = 0.0, 0.0
     for course in courses:

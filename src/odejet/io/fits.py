@@ -20,6 +20,7 @@ import numpy as np
 from odejet import __version__
 from odejet.attach import attach
 from odejet.data import Data, Experiment
+from odejet.decide.outliers import Measurement
 from odejet.decide.statistics import OutputCheck
 from odejet.errors import DataError, ModelError, clipped
 from odejet.io import files
@@ -404,7 +405,14 @@ def _certificate(told: Mapping[str, Any]) -> Certificate:
         tuple(_output_check(one) for one in told["outputs"]),
         _count(told["agreeing"]),
         _reals(told["noise"], math.nan),
+        tuple(_measurement(one) for one in told.get("suspicious", ())),
     )
+
+
+def _measurement(told: Mapping[str, Any]) -> Measurement:
+    numbers = {name: _real(told[name]) for name in ("time", "value")}
+    deviation = _real(told["deviation"], math.inf)
+    return Measurement(_text(told["output"]), _text(told["experiment"]), deviation=deviation, **numbers)
 
 
 def _output_check(told: Mapping[str, Any]) -> OutputCheck:
@@ -412,7 +420,9 @@ def _output_check(told: Mapping[str, Any]) -> OutputCheck:
     numbers = {name: _real(told[name], math.inf) for name in ("degrees_of_freedom", "level", "chi_square")}
     probabilities = ("size_p", "autocorrelation_z", "autocorrelation_p", "runs_p")
     numbers |= {name: _real(told[name], math.nan) for name in probabilities}
-    return OutputCheck(output=_text(told["output"]), points=_count(told["points"]), **numbers)
+    numbers |= {name: _real(told.get(name, 1.0), math.nan) for name in ("outlier_p", "tails_p")}
+    numerical = _truth(told.get("numerical", False))
+    return OutputCheck(output=_text(told["output"]), points=_count(told["points"]), numerical=numerical, **numbers)
 
 
 def _provenance(told: Mapping[str, Any]) -> Provenance:

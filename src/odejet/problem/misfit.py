@@ -218,6 +218,8 @@ class Misfit:
         if not self.weighted:
             return 0.5 * float(squares.sum())
         levels = self.levels(residuals) if levels is None else levels
+        # Below rounding all residuals are as good.
+        squares = np.where(self.estimated, np.maximum(squares, self.counts * self.floors**2), squares)
         constant = 0.5 * self.points * math.log(2 * math.pi) + float(np.log(self.shapes).sum())
         with np.errstate(over="ignore"):
             return float(self.counts @ np.log(levels) + 0.5 * (squares / levels**2).sum()) + constant

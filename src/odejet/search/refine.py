@@ -367,8 +367,13 @@ class _Descent:
         return reduced if not self.misfit.weighted else max(1.0, reduced)
 
     def rounding(self) -> float:
-        """What rounding of the residuals does to half their weighted squares."""
-        errors = np.sqrt((self.misfit.floors / self.levels) ** 2 @ self.misfit.counts)
+        """What rounding of the residuals does to half their weighted squares.
+
+        An output that is down to rounding already has no more to gain or to lose, unless all are.
+        """
+        above = self.levels > self.misfit.floors
+        counts = self.misfit.counts * above if above.any() else self.misfit.counts
+        errors = np.sqrt((self.misfit.floors / self.levels) ** 2 @ counts)
         size = math.sqrt(2 * self.weighted_squares(self.levels))
         return 0.05 * float(errors) * max(size, float(errors)) / math.sqrt(max(self.misfit.points, 1))
 
