@@ -189,6 +189,8 @@ def check_files(arguments: argparse.Namespace) -> None:
     reads = {"model": "the model file", "data": "the file of the data", "inputs": "the file of the inputs"}
     writes = {"plot": "--plot", "output": "-o", "json": "--json", "report": "--report"}
     taken = {what: given.get(key) for key, what in reads.items()}
+    if [given.get("json"), given.get("report")] == ["-", "-"]:
+        raise ModelError("--json and --report cannot both be stdout; name a file for one of them")
     for what, path in ((f"what {option} writes too", given.get(key)) for key, option in writes.items()):
         if path and path != "-":
             for use, other in taken.items():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from odejet.cli.arguments import (
@@ -16,10 +17,11 @@ from odejet.cli.arguments import (
     read_values_by_experiment,
 )
 from odejet.cli.console import Status, complain, put
-from odejet.errors import DataError
+from odejet.errors import DataError, ModelError
 
 if TYPE_CHECKING:
-    from odejet.io.files import Writer
+    from odejet.problem import Problem
+    from odejet.result import Fit
 
 
 def describe(commands: Any) -> None:
@@ -88,15 +90,32 @@ def describe(commands: Any) -> None:
         default="fisher",
         help="intervals of all unknowns by curvature, or by the likelihood too (default %(default)s)",
     )
-    add("--json", metavar="FILE", help="write the whole fit into a file")
-    add("--report", metavar="FILE", help="write a page with all plots (HTML)")
+    add("--json", metavar="FILE", help="write the whole fit into a file; - is stdout, and words then go to stderr")
+    add("--report", metavar="FILE", help="write a page with all plots (HTML); - is stdout")
     add("-q", "--quiet", action="store_true", help="no table on stdout")
 
 
 def run(arguments: argparse.Namespace) -> int:
+    from odejet.fitting import fit
+
+    problem = _posed(arguments)
+    found = fit(
+        problem,
+        seed=arguments.seed,
+        jobs=arguments.jobs,
+        effort=arguments.effort,
+        progress=not arguments.quiet,
+        time_limit=arguments.time_limit,
+    )
+    if not found.found:
+        return complain(f"{arguments.data}: {found.message}", Status.UNSOLVED)
+    return _delivered(found, arguments)
+
+
+def _posed(arguments: argparse.Namespace) -> Problem:
+    """The problem, with everything checked that can be before the fit."""
     from odejet.data import Data
     from odejet.io import csv
-    from odejet.io.files import write_all
     from odejet.model import Model
 
     model = Model.from_toml(arguments.model)
@@ -107,10 +126,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.inputs:
         data = data.driven(csv.read_inputs(arguments.inputs))
 
-    from odejet.fitting import fit
-    from odejet.io.fits import dumps
     from odejet.problem import Problem
-    from odejet.report.html import page
     from odejet.uncertainty.derived import derived
 
     fixed, local = read_known(arguments.fix, "--fix"), arguments.local
@@ -123,26 +139,45 @@ def run(arguments: argparse.Namespace) -> int:
         raise DataError(f"{arguments.data}: {error}") from None
     for name in arguments.profile:
         derived(name, model, problem.layout)
-    found = fit(
-        problem,
-        seed=arguments.seed,
-        jobs=arguments.jobs,
-        effort=arguments.effort,
-        progress=not arguments.quiet,
-        time_limit=arguments.time_limit,
-    )
-    if not found.found:
-        return complain(f"{arguments.data}: {found.message}", Status.UNSOLVED)
-    contents: dict[str, Writer] = {}
+    return problem
+
+
+def _delivered(found: Fit, arguments: argparse.Namespace) -> int:
+    """The file, the table and the page; what cannot be written costs nothing of the rest."""
+    from odejet.io.fits import dumps
+    from odejet.report.html import page
+
+    complaints = []
     if arguments.json:
-        contents[arguments.json] = lambda file: file.write(dumps(found).encode())
-    if arguments.report:
-        contents[arguments.report] = lambda file: file.write(page(found).encode())
-    write_all(contents)
+        complaints += _written(arguments.json, lambda: dumps(found), arguments.quiet)
     if not arguments.quiet:
         asked = [*(found.labels if arguments.intervals == "profile" else ()), *arguments.profile]
         told = [f"  {found.profile(name).sentence}" for name in dict.fromkeys(asked)]
-        put("\n".join([str(found), *(["", "  by the likelihood:", *told] if told else []), ""]).encode())
-        for file in contents:
-            print(f"written: {file}", file=sys.stderr)
-    return Status.DONE if found.certificate.granted else Status.UNCERTIFIED
+        words = "\n".join([found.summary(), *(["", "  by the likelihood:", *told] if told else [])])
+        if "-" in (arguments.json, arguments.report):
+            print(words, file=sys.stderr)
+        else:
+            put(f"{words}\n".encode())
+    if arguments.report:
+        complaints += _written(arguments.report, lambda: page(found), arguments.quiet)
+    for complaint in complaints:
+        complain(complaint, Status.BAD_INPUT)
+    if complaints:
+        return Status.BAD_INPUT
+    return Status.DONE if found.certified else Status.UNCERTIFIED
+
+
+def _written(path: str, text: Callable[[], str], quiet: bool) -> list[str]:
+    """Write a text to a file, or to stdout if that is called -; what went wrong, if anything."""
+    from odejet.io.files import write_all
+
+    if path == "-":
+        put(text().encode())
+        return []
+    try:
+        write_all({path: lambda file: file.write(text().encode())})
+    except ModelError as error:
+        return [str(error)]
+    if not quiet:
+        print(f"written: {path}", file=sys.stderr)
+    return []
