@@ -29,7 +29,7 @@ def test_there_are_no_more_terms_than_estimated(name):
 def test_equations_that_are_too_large_are_refused_before_they_are_formed():
     problem = local.problem(MODELS["product"])
     at = problem.at_random(2**31 - 69, 0, 40)
-    with pytest.raises(OutOfBudget, match="equations up to order .* terms"):
+    with pytest.raises(OutOfBudget, match=r"equations up to order .* terms"):
         prolong.prolong(problem, at, [(0, j) for j in range(41)], budget=Budget(memory=1e6))
     with pytest.raises(OutOfBudget, match="terms"):
         prolong.prolong(problem, at, [(0, j) for j in range(41)], budget=Budget(work=1e6))
