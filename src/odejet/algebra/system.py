@@ -26,8 +26,9 @@ Row = tuple[int, int]
 """An equation: (output of the joined model, order of its derivative)."""
 PRODUCT = 4.0
 """Operations of one product of complex numbers in a Taylor series."""
-DECOMPOSITION = 30.0
-"""Operations of the singular values of a complex matrix, by the cube of its size."""
+DECOMPOSITION = 200.0
+"""Operations of the singular values of a complex matrix, by the square of its size: up to some hundred unknowns the
+time grows no faster."""
 NUMBER = 16.0
 """Bytes of a complex number."""
 
@@ -183,7 +184,7 @@ class SquareSystem:
     @cached_property
     def condition_work(self) -> float:
         """Operations of the singular values of the Jacobian at one point, its evaluation included."""
-        return self.jet_work + DECOMPOSITION * len(self.unknowns) ** 3
+        return self.jet_work + DECOMPOSITION * len(self.unknowns) ** 2
 
     @cached_property
     def lifted(self) -> int:
