@@ -117,8 +117,13 @@ def solve(system: Prolonged, fixed: Sequence[int], engine: Engine) -> Fibre:
     return Fibre(algebra, elements)
 
 
-def directions(system: Prolonged) -> np.ndarray:
+def directions(system: Prolonged, budget: Budget) -> np.ndarray:
     """Tangents of the solutions at the point, one per row; there are none when the point is isolated."""
+    rows, columns = len(system.equations), len(system.values)
+    work = ENTRY * rows * columns * min(rows, columns)
+    if not budget.affords(work):
+        raise OutOfBudget(f"{rows} equations in {columns} variables are too many for the time that is left")
+    budget.spend(work)
     return kernel(*system.jacobian().rref())
 
 
@@ -169,9 +174,9 @@ def _count(local: Local, highest: int, engine: Engine, seed: int) -> Count:
     rows = [(i, j) for j in range(highest + 1) for i in outputs]
     known: frozenset[int] = frozenset()
     while True:
-        system = prolong(problem, at, rows, known)
+        system = prolong(problem, at, rows, known, engine.budget)
         extra = [next(iter(e.variables)) for e in system.functions.values()]
-        tangents = directions(system)
+        tangents = directions(system, engine.budget)
         fibre = solve(system, to_fix(system, tangents, [*extra, *preference(local)]), engine)
         fibre = stabilise(local, at, system, fibre, highest + 1, last, engine.budget)
         learnt = {
@@ -232,8 +237,8 @@ def roots(local: Local, orders: Orders, engine: Engine, seed: int = 0) -> int | 
     """The number of solutions of the square system; None where functions of unknowns leave it open."""
     problem = local.problem
     at = problem.at_random(PRIME, seed, orders.highest)
-    system = prolong(problem, at, orders.rows)
+    system = prolong(problem, at, orders.rows, budget=engine.budget)
     if system.functions:
         return None
-    fixed = to_fix(system, directions(system), preference(local))
+    fixed = to_fix(system, directions(system, engine.budget), preference(local))
     return solve(system, fixed, engine).algebra.dimension
