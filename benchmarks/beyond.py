@@ -9,6 +9,7 @@ relative to the spread of each output.  Every fit is one line of a file: stoppin
 from __future__ import annotations
 
 import argparse
+import functools
 import json
 import math
 import time
@@ -53,11 +54,15 @@ class Case:
 
     def drawn(self, rng: np.random.Generator, noise: float) -> tuple[dict[str, float], oj.Data]:
         """True values and data."""
-        parameters, initial = (
-            {name: value * math.exp(SPREAD * rng.normal()) for name, value in table.items()}
-            for table in (self.parameters, self.initial)
-        )
-        exact = oj.simulate(self.model, parameters, initial, self.times).outputs
+        while True:  # a draw whose trajectory ends early gives no data
+            parameters, initial = (
+                {name: value * math.exp(SPREAD * rng.normal()) for name, value in table.items()}
+                for table in (self.parameters, self.initial)
+            )
+            found = oj.simulate(self.model, parameters, initial, self.times)
+            if found.success:
+                break
+        exact = found.outputs
         noisy = {name: y + noise * y.std() * rng.normal(size=len(y)) for name, y in exact.items()}
         return {**initial, **parameters}, oj.Data(self.times, noisy)
 
@@ -67,11 +72,19 @@ def _around(value: float) -> tuple[float, float]:
     return (decade / ROOM, decade * ROOM) if value > 0 else (-decade * ROOM, decade * ROOM)
 
 
+@functools.cache
 def cases() -> dict[str, Case]:
     read = tomllib.loads(FILE.read_text(encoding="utf-8"))
     return {
         name: Case(
-            oj.Model(table["states"], table["outputs"], parameters=tuple(table["parameters"]), name=name),
+            oj.Model(
+                table["states"],
+                table["outputs"],
+                table.get("inputs"),
+                parameters=tuple(table["parameters"]),
+                initial=table.get("known"),
+                name=name,
+            ),
             table["parameters"],
             table["initial"],
             np.linspace(0, table["duration"], table.get("points", POINTS)),
