@@ -15,7 +15,6 @@ from odejet.model.symbolic import to_sympy
 from odejet.problem.misfit import Misfit
 from odejet.search.refine import Ending, refine
 
-
 SHARP = pytest.mark.xfail(reason="steps of the integrator go over the quick change of dry friction")
 NAMES = [pytest.param(name, marks=SHARP) if name == "friction" else name for name in beyond.cases()]
 
