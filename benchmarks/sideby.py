@@ -1,11 +1,12 @@
 """Side by side: two states of the code on identical draws of the accuracy, beyond and coverage benchmarks.
 
-python -m benchmarks sideby --before DIR [--seed 1] [--cells 90] [--kinds ...] [--output FILE]
+python -m benchmarks sideby --before DIR [--seed 1] [--cells 90] [--kinds ...] [--time-limit 600] [--output FILE]
 
 DIR is a checkout of the code to compare with; the other is the one that this runs from, which makes the data.  Each
 code base fits in a long-lived process of its own, cell by cell in turns, and is judged by its own likelihood: a fit is
 as good if its cost is that of the fit started from the truth by the same code.  CPU seconds are those of the processes,
-with kernels compiled before.  Every cell is one line of a file: stopping and starting again repeats nothing.
+with kernels compiled before; on a machine that is busy otherwise, a generous time limit keeps the clock from deciding.
+Every cell is one line of a file: stopping and starting again repeats nothing.
 """
 
 from __future__ import annotations
@@ -71,6 +72,7 @@ class Cell:
             "skipped": list(skipped),
             "warm": self.kind == "accuracy",
             "intervals": self.kind == "coverage",
+            "time_limit": None,
         }
 
 
@@ -201,14 +203,14 @@ def differences(lines: list[dict[str, Any]]) -> str:
     return "\n".join(["Cells that differ:", "", *(rows or ["- none"])]) + "\n"
 
 
-def measure(before: Path, seed: int, wanted: list[Cell], path: Path) -> list[dict[str, Any]]:
+def measure(before: Path, seed: int, wanted: list[Cell], path: Path, limit: float | None) -> list[dict[str, Any]]:
     """Fits of all cells that are not in the file yet, by both codes in turns."""
     lines = [json.loads(text) for text in path.read_text().splitlines()] if path.exists() else []
     done = {Cell.of(line) for line in lines}
     workers = {"before": Worker(before), "after": Worker(ROOT)}
     try:
         for count, cell in enumerate(cell for cell in wanted if cell not in done):
-            job = cell.job(seed)
+            job = cell.job(seed) | {"time_limit": limit}
             if not count:
                 for worker in workers.values():
                     worker.ask(job)  # kernels are compiled, or read from their cache
@@ -232,6 +234,7 @@ def main(argv: list[str]) -> int:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--cells", type=int, default=90)
     parser.add_argument("--kinds", nargs="+", default=["accuracy", "beyond", "coverage"], choices=KINDS)
+    parser.add_argument("--time-limit", type=float, help="seconds that a fit may take, if not its own")
     parser.add_argument("--output", type=Path)
     given = parser.parse_args(argv)
     if not (given.before / "src" / "odejet").is_dir():
@@ -239,7 +242,7 @@ def main(argv: list[str]) -> int:
     path = given.output or RESULTS / f"seed{given.seed}.jsonl"
     path.parent.mkdir(parents=True, exist_ok=True)
     wanted = list(itertools.islice(cells(given.seed, tuple(given.kinds)), given.cells))
-    lines = measure(given.before.resolve(), given.seed, wanted, path)
+    lines = measure(given.before.resolve(), given.seed, wanted, path, given.time_limit)
     text = f"{table(lines)}\n{differences(lines)}"
     write_whole(path.with_suffix(".md"), text)
     print(text)

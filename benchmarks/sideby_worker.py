@@ -17,6 +17,7 @@ import numpy as np
 import odejet as oj
 
 PLACES = {
+    "Problem": ("odejet.problem",),
     "Misfit": ("odejet.problem.misfit", "odejet.misfit"),
     "refine": ("odejet.search.refine", "odejet.refine"),
     "one_thread": ("odejet.smooth.threads",),
@@ -48,9 +49,18 @@ def timed(work: Any) -> tuple[Any, float]:
             return result, seconds
 
 
+def misfit_of(model: oj.Model, data: oj.Data) -> Any:
+    """The misfit, which older code makes of model and data without a problem between."""
+    try:
+        problem = part("Problem")
+    except ImportError:
+        return part("Misfit")(model, data)
+    return problem(model, data).misfit
+
+
 def from_truth(model: oj.Model, data: oj.Data, truth: dict[str, float], bounds: Any) -> tuple[float, bool]:
     """The cost that the true values lead to, and whether it is one of rounding."""
-    misfit = part("Misfit")(model, data)
+    misfit = misfit_of(model, data)
     start = np.array([truth[unknown.name] for unknown in misfit.unknowns])
     found = part("refine")(misfit, start, bounds=bounds, time_limit=60.0)
     return float(found.cost), found.ending.name == "EXACT"
@@ -71,7 +81,7 @@ def answer(job: dict[str, Any]) -> dict[str, Any]:
     data = oj.Data(job["time"], job["outputs"])
     if job["warm"]:
         oj.fit(model, data, bounds=job["bounds"], effort="quick")
-    fit, seconds = timed(lambda: oj.fit(model, data, bounds=job["bounds"]))
+    fit, seconds = timed(lambda: oj.fit(model, data, bounds=job["bounds"], time_limit=job["time_limit"]))
     reference, exact = from_truth(model, data, job["truth"], job["bounds"])
     values = {**fit.initial_state, **fit.parameters}
     errors = [abs(values[name] / true - 1) for name, true in job["truth"].items() if name not in job["skipped"]]
