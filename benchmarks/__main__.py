@@ -8,6 +8,7 @@ import sys
 SECTIONS = (
     "flow", "identify", "smooth", "explicit", "algebra", "refine", "accuracy", "beyond", "solutions", "coverage",
     "generate", "run", "pack", "ceiling", "report", "cstr", "summary",
+    "sideby", "limits", "experiments",
 )  # fmt: skip
 
 
