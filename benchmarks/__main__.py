@@ -6,8 +6,9 @@ import importlib
 import sys
 
 SECTIONS = (
-    "flow", "identify", "smooth", "explicit", "algebra", "refine", "accuracy", "beyond", "solutions", "coverage",
+    "flow", "sharp", "identify", "smooth", "explicit", "algebra", "refine", "accuracy", "beyond", "solutions", "coverage",
     "generate", "run", "pack", "ceiling", "report", "cstr", "summary",
+    "sideby", "limits", "experiments",
 )  # fmt: skip
 
 

@@ -27,9 +27,9 @@ from typing import Any
 import numpy as np
 
 from benchmarks import explicit, phcpack, systems
-from odejet.algebra.gauss_newton import beyond, measured
+from benchmarks.gauss_newton import beyond, measured
+from benchmarks.prolong import Variable
 from odejet.algebra.monodromy import Fibre, fibre
-from odejet.algebra.prolong import Variable
 from odejet.algebra.select import select
 from odejet.algebra.solve import solve
 from odejet.algebra.system import SquareSystem, Targets

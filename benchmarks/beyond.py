@@ -1,6 +1,6 @@
-"""Beyond: fits of models that are not in the benchmark, without bounds, beside fits started from the truth.
+"""Beyond: fits of models that are not in the benchmark, without bounds or with wide ones, beside fits from the truth.
 
-python -m benchmarks beyond [--seed 1] [--draws 10] [--noise 1e-4 0.02] [--models ...]
+python -m benchmarks beyond [--seed 1] [--draws 10] [--noise 1e-4 0.02] [--models ...] [--bounds]
 
 Values are drawn around those in `beyond.toml`, with a standard deviation of 0.15 of their logarithms, and the noise is
 relative to the spread of each output.  Every fit is one line of a file: stopping and starting again repeats nothing.
@@ -9,6 +9,7 @@ relative to the spread of each output.  Every fit is one line of a file: stoppin
 from __future__ import annotations
 
 import argparse
+import functools
 import json
 import math
 import time
@@ -31,6 +32,9 @@ FILE = Path(__file__).with_suffix(".toml")
 RESULTS = Path(__file__).parent / "results" / "beyond"
 SPREAD = 0.15
 POINTS = 100
+NOISES = (1e-4, 0.02)
+ROOM = 1000.0
+"""With bounds, how far from the decade of its value an unknown may lie, as a factor."""
 
 
 @dataclass(frozen=True)
@@ -41,39 +45,64 @@ class Case:
     parameters: Mapping[str, float]
     initial: Mapping[str, float]
     times: np.ndarray
+    unidentifiable: tuple[str, ...] = ()  # what no data can tell, by name
+
+    @property
+    def bounds(self) -> dict[str, tuple[float, float]]:
+        """What somebody who knows the order of magnitude might give; where values may be negative, to either side."""
+        return {name: _around(value) for name, value in {**self.initial, **self.parameters}.items()}
 
     def drawn(self, rng: np.random.Generator, noise: float) -> tuple[dict[str, float], oj.Data]:
         """True values and data."""
-        parameters, initial = (
-            {name: value * math.exp(SPREAD * rng.normal()) for name, value in table.items()}
-            for table in (self.parameters, self.initial)
-        )
-        exact = oj.simulate(self.model, parameters, initial, self.times).outputs
+        while True:  # a draw whose trajectory ends early gives no data
+            parameters, initial = (
+                {name: value * math.exp(SPREAD * rng.normal()) for name, value in table.items()}
+                for table in (self.parameters, self.initial)
+            )
+            found = oj.simulate(self.model, parameters, initial, self.times)
+            if found.success:
+                break
+        exact = found.outputs
         noisy = {name: y + noise * y.std() * rng.normal(size=len(y)) for name, y in exact.items()}
         return {**initial, **parameters}, oj.Data(self.times, noisy)
 
 
+def _around(value: float) -> tuple[float, float]:
+    decade = 10.0 ** round(math.log10(abs(value)))
+    return (decade / ROOM, decade * ROOM) if value > 0 else (-decade * ROOM, decade * ROOM)
+
+
+@functools.cache
 def cases() -> dict[str, Case]:
     read = tomllib.loads(FILE.read_text(encoding="utf-8"))
     return {
         name: Case(
-            oj.Model(table["states"], table["outputs"], parameters=tuple(table["parameters"]), name=name),
+            oj.Model(
+                table["states"],
+                table["outputs"],
+                table.get("inputs"),
+                parameters=tuple(table["parameters"]),
+                initial=table.get("known"),
+                name=name,
+            ),
             table["parameters"],
             table["initial"],
             np.linspace(0, table["duration"], table.get("points", POINTS)),
+            tuple(table.get("unidentifiable", ())),
         )
         for name, table in read.items()
     }
 
 
-def measured(name: str, case: Case, noise: float, draw: int, seed: int) -> dict[str, Any]:
+def measured(name: str, case: Case, noise: float, draw: int, seed: int, bounded: bool) -> dict[str, Any]:
     """One fit beside the one from the truth."""
+    bounds = case.bounds if bounded else None
     truth, data = case.drawn(np.random.default_rng([seed, draw, *name.encode()]), noise)
     begin = time.thread_time()
-    fit = oj.fit(case.model, data)
+    fit = oj.fit(case.model, data, bounds=bounds)
     seconds = time.thread_time() - begin
     misfit = Problem(case.model, data).misfit
-    reference = refine(misfit, np.array([truth[unknown.name] for unknown in misfit.unknowns]))
+    reference = refine(misfit, np.array([truth[unknown.name] for unknown in misfit.unknowns]), bounds)
     return {
         "model": name,
         "noise": noise,
@@ -111,18 +140,19 @@ def main(argv: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks beyond", description=(__doc__ or "").split("\n")[0])
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--draws", type=int, default=10)
-    parser.add_argument("--noise", type=float, nargs="+", default=[1e-4, 0.02])
+    parser.add_argument("--noise", type=float, nargs="+", default=list(NOISES))
     parser.add_argument("--models", nargs="+", default=list(known), choices=list(known))
+    parser.add_argument("--bounds", action="store_true", help="give each unknown wide bounds")
     parser.add_argument("--output", type=Path)
     given = parser.parse_args(argv)
-    path = given.output or RESULTS / f"seed{given.seed}.jsonl"
+    path = given.output or RESULTS / f"seed{given.seed}{'-bounds' if given.bounds else ''}.jsonl"
     path.parent.mkdir(parents=True, exist_ok=True)
     lines = [json.loads(text) for text in path.read_text().splitlines()] if path.exists() else []
     done = {(line["model"], line["noise"], line["draw"]) for line in lines}
     wanted = [(name, noise, draw) for draw in range(given.draws) for name in given.models for noise in given.noise]
     with one_thread():
         for name, noise, draw in (key for key in wanted if key not in done):
-            line = measured(name, known[name], noise, draw, given.seed)
+            line = measured(name, known[name], noise, draw, given.seed, given.bounds)
             lines.append(line)
             with path.open("a") as file:
                 file.write(json.dumps(line) + "\n")

@@ -23,7 +23,7 @@ import numpy as np
 import odejet as oj
 from benchmarks import ceiling, cells, explicit, paper, systems
 from benchmarks.cells import Cell, Draw, Protocol
-from odejet.algebra.prolong import Explicit, Numeric, Terms, Variable
+from benchmarks.prolong import Explicit, Numeric, Terms, Variable
 
 SYSTEM = "cstr"
 LATENT = {"dH_rhoCP": "H", "C": "C0", "r_eff": "r0"}

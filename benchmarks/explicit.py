@@ -18,7 +18,7 @@ import numpy as np
 
 import odejet as oj
 from benchmarks import gfan, phcpack, systems
-from odejet.algebra.prolong import Explicit, Variable, prolong
+from benchmarks.prolong import Explicit, Variable, prolong
 
 RESULTS = Path(__file__).parent / "results" / "explicit"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import subprocess
 
-from odejet.algebra.prolong import Numeric
+from benchmarks.prolong import Numeric
 
 
 def executable() -> str | None:

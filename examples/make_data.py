@@ -48,6 +48,19 @@ def main():
     write("cstr", measured("cstr", tank, {"C": 0.6, "T": 0.5, "rate": 0.4}, np.linspace(0, 10, 401), 1e-5, 6))
     epidemic = {"a": 0.1, "b": 0.9, "d": 0.3, "g": 0.3, "nu": 0.2}
     start = {"In": 0.05, "N": 1.0, "S": 0.9, "Tr": 0.02}
+    progress = [
+        measured(
+            "michaelis_menten",
+            {"Vmax": 0.8, "Km": 1.5, "s0": s0},
+            {},
+            np.linspace(0, 8, 21),
+            0.02,
+            8 + i,
+            f"from{s0:g}",
+        ).assign(s0=s0)
+        for i, s0 in enumerate((0.5, 1.0, 2.5, 6.0))
+    ]
+    write("michaelis_menten", *progress)
     write("sirt", measured("sirt", epidemic, start, np.linspace(0, 20, 201), 1e-3, 7))
 
 

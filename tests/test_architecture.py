@@ -13,7 +13,7 @@ import pytest
 
 ROOT = Path(__file__).parents[1] / "src" / "odejet"
 ORDER = (
-    ("errors", "progress", "attach"),
+    ("startup", "errors", "progress", "attach"),
     ("model",),
     ("jets",),
     ("simulate",),

@@ -41,6 +41,7 @@ def test_the_clock_ends_a_budget_whatever_work_is_left(clock):
     clock[0] = 104.9
     assert whole.left == 1e6
     assert whole.affords(1e6)
+    assert not Budget.within(0.1).affords(1e9)
     clock[0] = 105.0
     assert (whole.reason, whole.left, whole.seconds) == ("the time is over", 0.0, 0.0)
     assert not whole.affords(1.0)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import math
 import os
 import random
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -439,7 +441,7 @@ def test_memory_that_does_not_suffice(decay, capsys, monkeypatch):
     def fail(*_, **__):
         raise MemoryError
 
-    monkeypatch.setattr("odejet.simulate.simulation.simulate", fail)
+    monkeypatch.setattr(sys.modules["odejet.simulate"], "simulate", fail)
     message = refused(capsys, ["simulate", decay, *VALUES, *TIMES])
     assert message == "the memory is not large enough for this; ask for fewer times"
 
@@ -482,6 +484,21 @@ def test_as_a_program(decay):
     failed = run("simulate", decay, *TIMES, capture_output=True)
     assert (failed.returncode, failed.stdout) == (2, b"")
     assert failed.stderr == b"odejet: no value is given for x, k; add --set x=VALUE\n"
+
+
+def test_an_interruption_while_importing_is_one_line(decay):
+    """A process that is interrupted as soon as our handler stands, which is before anything slow is imported."""
+    waits = "import sys, time\nclass Slow:\n    def find_spec(self, name, *_):\n"
+    waits += "        if name == 'numpy':\n            print('importing', flush=True)\n            time.sleep(60)\n"
+    Path("sitecustomize.py").write_text(f"{waits}sys.meta_path.insert(0, Slow())\n")
+    path = os.pathsep.join([str(Path.cwd()), *sys.path])
+    command = [sys.executable, "-m", "odejet", "show", decay]
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with subprocess.Popen(command, env=os.environ | {"PYTHONPATH": path}, text=True, **pipes) as program:
+        assert program.stdout.readline() == "importing\n"
+        program.send_signal(signal.SIGINT)
+        assert program.communicate() == ("", "odejet: interrupted\n")
+    assert program.returncode == 130
 
 
 def test_a_reader_that_leaves(decay):
@@ -671,9 +688,45 @@ def test_a_design_is_refused(decay, capsys, options, said):
     assert said in refused(capsys, ["design", decay, "--times", "0:1:10", *options])
 
 
-def test_nothing_is_written_if_one_file_cannot_be(measured, capsys):
-    said = refused(capsys, [*measured, "--json", "fit.json", "--report", "nowhere/fit.html"])
-    assert said == "nowhere/fit.html: there is no such directory to write to"
+def test_a_page_that_cannot_be_written_does_not_lose_the_fit(measured, capsys):
+    assert main([*measured, "--json", "fit.json", "--report", "nowhere/fit.html"]) == 2
+    out, err = capsys.readouterr()
+    assert out.startswith("decay: certified")
+    assert err.endswith("written: fit.json\nodejet: nowhere/fit.html: there is no such directory to write to\n")
+    assert odejet.Fit.load("fit.json").certified
+
+
+def test_a_file_that_cannot_be_written_does_not_lose_the_page(measured, capsys):
+    assert main([*measured, "-q", "--json", "nowhere/fit.json", "--report", "fit.html"]) == 2
+    assert capsys.readouterr().err == "odejet: nowhere/fit.json: there is no such directory to write to\n"
+    assert Path("fit.html").read_text().startswith("<!")
+
+
+def test_json_on_stdout(measured, capsys):
+    assert main([*measured, "--json", "-"]) == 0
+    out, err = capsys.readouterr()
+    fit = odejet.Fit.from_dict(json.loads(out))
+    assert fit.parameters["k"] == pytest.approx(0.5, abs=5 * fit.stderr["k"])
+    assert "decay: certified" in err and not Path("-").exists()
+    Path("fit.json").write_text(out)
+    assert main(["report", "fit.json", "-"]) == 0
+    assert capsys.readouterr().out.startswith("<!")
+    assert "cannot both be stdout" in refused(capsys, [*measured, "--json", "-", "--report", "-"])
+
+
+def test_all_solutions_are_printed(decay, capsys):
+    """Two decays whose sum is measured can be exchanged."""
+    Path(decay).write_text('[states]\nx = "-a*x"\nz = "-b*z"\n[outputs]\ny = "x + z"\n')
+    times = np.linspace(0, 5, 101)
+    exact = 2 * np.exp(-2 * times) + np.exp(-0.3 * times)
+    np.savetxt("data.csv", np.column_stack([times, exact]), delimiter=",", header="time,y", comments="")
+    main(["fit", decay, "data.csv"])
+    lines = capsys.readouterr().out.splitlines()
+    assert any("2 sets of values explain the data equally well" in line for line in lines)
+    place = next(i for i, line in enumerate(lines) if line.split()[:3] == ["quantity", "solution", "1"])
+    shown = {row[0]: [float(cell) for cell in row[1:3]] for row in map(str.split, lines[place + 2 : place + 6])}
+    assert sorted(shown["a"]) == pytest.approx([0.3, 2.0], rel=1e-5)
+    assert shown["b"] == pytest.approx(shown["a"][::-1], rel=1e-5)
 
 
 def test_data_that_do_not_belong_to_the_model(measured, capsys):

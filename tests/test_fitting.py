@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from odejet import Data, DataError, Failure, Fit, Model, ModelError, fit, fit_many, simulate
+from odejet.budget import Budget
 from odejet.decide import ladder, stages
 from odejet.decide.state import State
 from odejet.fitting import is_failure
@@ -138,7 +139,7 @@ def test_another_solution_is_no_witness_of_the_first(monkeypatch):
     answer = fit(exchangeable, Data(TIMES, {"y": 2 * np.exp(-2 * TIMES) + np.exp(-0.3 * TIMES) + noise}))
     assert len(answer.solutions) == 2
     (before,) = states
-    others = len(stages.other_roots(before).inside)
+    others = len(stages.other_roots(before, Budget()).inside)
     *_, after = stages.challenge(replace(before, challenged=None))
     assert len(after.optima.found) - len(before.optima.found) == others - 1
     assert len(after.optima.elsewhere) - len(before.optima.elsewhere) == 1

@@ -3,6 +3,12 @@
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from odejet import startup  # noqa: F401 - before what takes time
+
+# isort: split
+from odejet.jets import compilation  # noqa: F401 - before any kernel, which needs a folder
+
+# isort: split
 from odejet.attach import provided
 from odejet.errors import DataError, ExpressionError, ModelError
 from odejet.identify import Verdict, identify

@@ -20,6 +20,8 @@ from math import inf
 
 from odejet.jets.compilation import now
 
+PER_SECOND = 1e9
+"""Operations per second."""
 MEMORY = 5e8
 """Bytes that one stage may ask for at once: with what stands already, a process stays well below two gigabytes."""
 
@@ -82,8 +84,8 @@ class Budget:
         return size <= self.memory
 
     def affords(self, work: float) -> bool:
-        """Whether so much work is left, to be asked before a step that cannot be interrupted."""
-        return work <= self.left
+        """Whether so much work is left, and about the time for it: asked before a step that cannot be interrupted."""
+        return work <= min(self.left, PER_SECOND * self.seconds)
 
     def share(self, fraction: float) -> Budget:
         """A part of what is left, both of the work and of the time."""

@@ -11,10 +11,13 @@ from hypothesis import strategies as st
 from benchmarks import algebra as bench
 from benchmarks import explicit, phcpack, systems
 from odejet import Model
-from odejet.algebra.homotopy import Outcome, track
-from odejet.algebra.monodromy import Fibre, distance, fibre, merge
+from odejet.algebra import homotopy
+from odejet.algebra.homotopy import track
+from odejet.algebra.monodromy import Fibre, distance, fibre, merge, turned
 from odejet.algebra.solve import Solution, solve
 from odejet.algebra.system import SquareSystem, Targets, join
+from odejet.algebra.tracker import PathEnd
+from odejet.budget import Budget, OutOfBudget
 
 needs_phc = pytest.mark.skipif(phcpack.executable() is None, reason="phc is not installed (Debian: phcpack)")
 
@@ -56,8 +59,20 @@ def test_fibres_of_benchmark_systems(name):
     assert np.max(known.system.residuals(known.roots, known.at.repeated(len(known)))) < 1e-8
 
 
-def test_a_fibre_is_found_once():
-    assert fibre(SQUARE, seed=77).roots is fibre(SQUARE, seed=77).roots
+def test_the_same_seed_gives_the_same_fibre():
+    np.testing.assert_array_equal(fibre(CUBE, seed=77).roots, fibre(CUBE, seed=77).roots)
+
+
+def test_a_fibre_that_the_budget_ends_is_not_complete():
+    system, whole = found("sirt_treatment").system, Budget(work=1e12)
+    assert fibre(system, budget=whole).complete
+    needed = 1e12 - whole.left
+    for share in (0.3, 0.7):
+        part = fibre(system, budget=Budget(work=share * needed))
+        assert not part.complete
+        assert len(part) < system.roots
+    with pytest.raises(OutOfBudget, match="out of reach"):
+        fibre(system, budget=Budget(work=1e3))
 
 
 def test_merge_keeps_what_differs():
@@ -84,7 +99,35 @@ def test_a_path_into_a_double_root_does_not_pretend():
     assert sum(paths.census().values()) == 1
     if paths.converged[0]:
         assert abs(paths.roots[0, 0] - 1) < 1e-4
-    assert set(paths.census()) == {outcome.name.lower() for outcome in Outcome}
+    assert set(paths.census()) == {outcome.name.lower() for outcome in PathEnd}
+
+
+def test_paths_are_the_same_in_whatever_slices_they_are_followed(monkeypatch):
+    known = found("repressilator")
+    begin = known.at.repeated(len(known))
+    rng = np.random.default_rng(3)
+    end = Targets(np.repeat(turned(known.at.data, rng), len(known), 0), begin.inputs, begin.fixed)
+    whole = track(known.system, known.roots, begin, end)
+    assert whole.converged.any()
+    monkeypatch.setattr(homotopy, "SLICE", 1.0)
+    sliced = track(known.system, known.roots, begin, end)
+    np.testing.assert_array_equal(whole.roots, sliced.roots)
+    np.testing.assert_array_equal(whole.evaluations, sliced.evaluations)
+    np.testing.assert_array_equal(whole.steps, sliced.steps)
+
+
+def test_paths_that_the_budget_leaves_are_unfinished(monkeypatch):
+    monkeypatch.setattr(homotopy, "SLICE", 1.0)
+    starts = np.array([[2.0 + 0j], [-2.0 + 0j]])
+    every = Budget(work=1e9)
+    both = track(SQUARE, starts, target(4.0, 4.0), target(9j, 9j), budget=every)
+    assert both.converged.all()
+    spent = 1e9 - every.left - homotopy.SETUP
+    half = track(SQUARE, starts, target(4.0, 4.0), target(9j, 9j), budget=Budget(homotopy.SETUP + 0.6 * spent))
+    assert half.census()["unfinished"] == half.census()["converged"] == 1
+    assert half.roots[0, 0] == both.roots[0, 0]
+    none = track(SQUARE, starts, target(4.0, 4.0), target(9j, 9j), budget=Budget.within(0.0))
+    assert none.census()["unfinished"] == 2
 
 
 # --- targets ----------------------------------------------------------------------------------------------------------
@@ -97,6 +140,16 @@ def test_all_roots_of_a_cubic(values):
     for value, solution in zip(values, solutions, strict=True):
         expected = np.sort(np.roots([1, 0, -3, -value]).real)
         np.testing.assert_allclose(np.sort(solution.real()[:, 0]), expected, rtol=1e-8, atol=1e-8)
+
+
+def test_targets_are_solved_as_far_as_the_budget_lasts():
+    known, targets = fibre(CUBE), target(*np.linspace(-1.5, 1.5, 7))
+    everything = solve(known, targets)
+    assert everything.census["unfinished"] == 0
+    # Enough to reach a hub, and no more.
+    part = solve(known, targets, budget=Budget(work=1.5 * homotopy.SETUP))
+    assert part.census["unfinished"] > 0
+    assert not any(len(each.roots) for each in part)
 
 
 def test_roots_at_zero_are_real():

@@ -64,12 +64,12 @@ def test_solutions_that_roots_do_not_tell_are_found_by_their_signs(monkeypatch):
 
 
 def test_roots_are_looked_for_again_while_solutions_are_missing(monkeypatch):
-    seeds = []
-    monkeypatch.setattr(stages, "other_roots", lambda *_, seed: seeds.append(seed) or Alternatives([], []))
+    attempts = []
+    monkeypatch.setattr(stages, "other_roots", lambda *_, attempt: attempts.append(attempt) or Alternatives([], []))
     monkeypatch.setattr(stages, "sign_twins", lambda *_: [])
     state = found(WAVE, SINE, [1.3, 2.0])
     assert list(stages.find_others(state)) == []
-    assert seeds == list(range(stages.ATTEMPTS))
+    assert attempts == list(range(stages.ATTEMPTS))
 
 
 def test_what_is_missing_is_told(monkeypatch):

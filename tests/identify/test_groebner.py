@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from odejet.budget import Budget, OutOfBudget
 from odejet.identify import groebner, msolve, quotient
 from odejet.identify.polynomials import Polynomial, System, constant, variable
 
@@ -16,8 +17,8 @@ ENGINES = ["builtin", pytest.param("msolve", marks=pytest.mark.skipif(not msolve
 
 def basis(engine: str, equations, variables):
     if engine == "msolve":
-        return msolve.groebner(msolve.executable(), equations, variables, 60)
-    return groebner.groebner(equations, variables, 60)
+        return msolve.groebner(msolve.executable(), equations, variables, Budget.within(60))
+    return groebner.groebner(equations, variables, Budget.within(60))
 
 
 def count(engine: str, equations, n: int) -> int:
@@ -96,17 +97,30 @@ def test_both_programs_find_the_same_reduced_basis(seed):
     assert ours == theirs
 
 
-def test_out_of_time_is_told(monkeypatch):
-    assert groebner.groebner(cyclic(5), range(5), 0.0) is None
-    if msolve.executable():
-        assert msolve.groebner(msolve.executable(), cyclic(8), range(8), 0.02) is None
+def test_out_of_budget_is_told():
+    with pytest.raises(OutOfBudget):
+        groebner.groebner(cyclic(5), range(5), Budget.within(0.0))
+    with pytest.raises(OutOfBudget):
+        groebner.groebner(cyclic(5), range(5), Budget(work=1e5))
+
+
+@pytest.mark.skipif(not msolve.executable(), reason="no msolve")
+def test_msolve_is_ended_with_the_budget():
+    with pytest.raises(OutOfBudget):
+        msolve.groebner(msolve.executable(), cyclic(8), range(8), Budget.within(0.02))
+
+
+def test_too_many_solutions_are_told_before_memory_is_taken():
+    squares = [variable(i, PRIME) * variable(i, PRIME) + constant(-i - 2, PRIME) for i in range(14)]
+    with pytest.raises(OutOfBudget, match="more than"):
+        quotient.from_rules(squares, range(14), PRIME)
 
 
 def test_a_program_that_is_not_msolve_is_told(tmp_path):
     with pytest.raises(msolve.Failed):
-        msolve.groebner("/bin/false", cyclic(3), range(3), 5)
+        msolve.groebner("/bin/false", cyclic(3), range(3), Budget.within(5))
     with pytest.raises(msolve.Failed, match="cannot be run"):
-        msolve.groebner(str(tmp_path / "nothing"), cyclic(3), range(3), 5)
+        msolve.groebner(str(tmp_path / "nothing"), cyclic(3), range(3), Budget.within(5))
 
 
 def test_the_environment_names_msolve_or_forbids_it(monkeypatch):
@@ -141,7 +155,7 @@ def test_values_of_elements_and_restriction_to_some_solutions():
     x, y = variable(0, PRIME), variable(1, PRIME)
     # x^2 = 1, y^2 = 4: four points.
     equations = [x * x + constant(-1, PRIME), y * y + constant(-4, PRIME)]
-    algebra = quotient.from_rules(groebner.groebner(equations, range(2), 5), range(2), PRIME)
+    algebra = quotient.from_rules(groebner.groebner(equations, range(2), Budget.within(5)), range(2), PRIME)
     assert algebra.dimension == 4
     elements = {"x": x, "x*y": x * y, "x + y": x + y, "x^2": x * x}
     assert {name: algebra.values(algebra.evaluate(e)) for name, e in elements.items()} == {

@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
 import pytest
 from numba import njit
 
+import odejet
 from odejet.jets import compilation
 
 
@@ -57,3 +64,30 @@ def test_the_clock_stands_still_meanwhile(monkeypatch):
         during = compilation.now()
     assert during - begin == pytest.approx(2.0)
     assert compilation.now() - begin == pytest.approx(2.5)
+
+
+def test_kernels_have_a_place_where_nothing_of_ours_can_be_written(tmp_path):
+    """A package in which no cache can be made, a home that is no folder: numba alone would refuse to import."""
+    package = tmp_path / "site" / "odejet"
+    shutil.copytree(Path(odejet.__file__).parent, package, ignore=shutil.ignore_patterns("__pycache__"))
+    for folder in [package, *(path for path in package.rglob("*") if path.is_dir())]:
+        (folder / "__pycache__").touch()
+    (tmp_path / "tmp").mkdir()
+    code = "import numba, odejet; print(odejet.__file__); print(numba.config.CACHE_DIR)"
+    kept = {name: value for name, value in os.environ.items() if name not in ("NUMBA_CACHE_DIR", "XDG_CACHE_HOME")}
+    paths = {"HOME": "/dev/null/none", "TMPDIR": str(tmp_path / "tmp"), "PYTHONPATH": str(package.parent)}
+    done = subprocess.run([sys.executable, "-c", code], env=kept | paths, capture_output=True, text=True, check=True)
+    file, folder = done.stdout.splitlines()
+    assert Path(file).parent == package
+    assert Path(folder).parent == tmp_path / "tmp" and Path(folder).stat().st_mode & 0o777 == 0o700
+    assert done.stderr.count("\n") == 1 and f"are kept in {folder}; set NUMBA_CACHE_DIR" in done.stderr
+
+
+def test_a_folder_that_others_can_write_to_is_not_trusted(tmp_path, monkeypatch):
+    monkeypatch.setattr(compilation.tempfile, "tempdir", str(tmp_path))
+    shared = tmp_path / f"odejet-kernels-{os.getuid()}"
+    shared.mkdir(mode=0o700)
+    shared.chmod(0o777)
+    assert Path(compilation._temporary_folder()).name not in ("", shared.name)
+    shared.chmod(0o700)
+    assert compilation._temporary_folder() == str(shared)

@@ -22,7 +22,7 @@ def decay_data():
 
 def test_residuals_and_jacobian_of_a_closed_form():
     misfit = Problem(DECAY, decay_data()).misfit
-    assert misfit.labels == ("x(0)", "k", "a")
+    assert misfit.labels == ("x(1)", "k", "a")
     x0, k, a = 1.1, 0.5, 1.7
     found = misfit.evaluate(np.array([x0, k, a]))
     t, s = np.array([0.0, 1, 3]), np.array([0.5, 1, 2, 4])
@@ -44,7 +44,7 @@ def test_jacobian_of_two_experiments_is_the_difference(values):
     times = np.linspace(0, 6, 9)
     data = Data.join([Data(times, {"y1": np.ones(9)}), Data(times + 2, {"y1": np.ones(9), "y2": np.ones(9)})])
     misfit = Problem(PREDATORS, data).misfit
-    labels = [f"{state}(0) in experiment{i}" for i in (1, 2) for state in ("r", "w")]
+    labels = [f"{state}({start}) in experiment{i}" for i, start in ((1, 0), (2, 2)) for state in ("r", "w")]
     assert list(misfit.labels) == [*labels, "k1", "k2", "k3"]
     z, step = np.array(values), 1e-6
     jacobian = misfit.evaluate(z).jacobian

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from scipy.interpolate import AAA
 
-from odejet.data import series
+from odejet.data.series import series
 from odejet.smooth.aaa import approximate, interpolate
 
 
@@ -66,3 +66,17 @@ def test_replicates_are_averaged_and_poles_are_found() -> None:
     spoiled = interpolate(series(np.linspace(-1, 1, 40), 1.0 / (np.linspace(-1, 1, 40) - 0.0123)), 1e-10)
     assert spoiled.has_real_pole()
     assert np.abs(spoiled.poles() - 0.0123).min() < 1e-8
+
+
+@pytest.mark.parametrize("function", [np.sin, np.cos, lambda t: np.exp(-0.3 * t), lambda t: 1.0 / (1.0 + t)])
+@pytest.mark.parametrize("seed", range(6))
+def test_rounding_brings_no_pole_between_the_data(function, seed: int) -> None:
+    """Other machines round differently: here the last bits are drawn at random."""
+    rng = np.random.default_rng(seed)
+    times = np.linspace(0, 10, 300 + 20 * seed)
+    values = function(times) * (1.0 + np.finfo(float).eps * rng.integers(-1, 2, len(times)))
+    fit = interpolate(series(times, values), 1e-15)
+    assert not fit.has_real_pole()
+    assert fit.error < 1e-13
+    places = rng.uniform(0, 10, 50)
+    assert np.abs(fit(places) - function(places)).max() < 1e-12

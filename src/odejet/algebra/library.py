@@ -1,27 +1,37 @@
 """Library: what algebra knows of a model before any data: its verdict, its square systems and their fibres.
 
-All of it depends on the model alone, so it is found once per process and model.
+All of it depends on the model alone, so it is found once per process and model, and kept here and nowhere else.  What
+ended because the caller's budget was small is tried again when more is given.
 """
 
 from __future__ import annotations
 
-from functools import cached_property, lru_cache
+from collections import OrderedDict
+from functools import cached_property
 
 import numpy as np
 
 from odejet.algebra.monodromy import Fibre, fibre
 from odejet.algebra.select import select
 from odejet.algebra.system import SquareSystem
+from odejet.budget import Budget, OutOfBudget
 from odejet.errors import ModelError
 from odejet.identify import Verdict, identify
 from odejet.model import Model
 
 IDENTIFY_SECONDS = 10.0
-COUNT_SECONDS = {1: 10.0, 2: 0.5}
+FIBRE_WORK = {1: 1e10, 2: 1e9}
+"""Operations to find the fibre of a system, by its number of points: a pair is a second opinion only."""
 FIBRE_SECONDS = {1: 20.0, 2: 2.0}
-"""What counting the roots of a system, and then finding its fibre, may take: a pair is a second opinion only."""
+"""The same by the clock."""
 MOST_PAIR_ROOTS = 8
 """Two-point systems with more roots cost more than they tell."""
+MOST_WORK, MOST_SECONDS = 3e10, 40.0
+"""More than this is never used for a fibre, its system included."""
+MORE = 2.0
+"""What a small budget has ended is tried again with so many times its work or seconds."""
+KEPT = 32
+"""Models whose libraries are kept."""
 
 
 class Library:
@@ -31,6 +41,8 @@ class Library:
         self.model = model
         self._reasons: dict[int, str] = {}
         self._fibres: dict[int, Fibre | None] = {}
+        self._systems: dict[int, SquareSystem] = {}
+        self._given: dict[int, np.ndarray] = {}  # work and seconds with which a fibre was looked for
 
     @cached_property
     def verdict(self) -> Verdict:
@@ -45,29 +57,41 @@ class Library:
             self.__dict__["verdict"] = found
         return found
 
-    def fibre(self, points: int) -> Fibre | None:
+    def system(self, points: int = 1, budget: Budget | None = None) -> SquareSystem:
+        """The square system of one point or two; `ModelError` or `OutOfBudget` say why there is none."""
+        if points not in self._systems:
+            self._systems[points] = select(self.model, points, budget=budget)
+        return self._systems[points]
+
+    def fibre(self, points: int, budget: Budget | None = None) -> Fibre | None:
         """The fibre of the square system of one point or two; None for a reason."""
-        if points not in self._fibres:
-            self._fibres[points] = self._attempt(points)
+        budget = Budget() if budget is None else budget
+        given = np.array([min(budget.left, MOST_WORK), min(budget.seconds, MOST_SECONDS)])
+        known = self._fibres.get(points)
+        complete = known is not None and known.complete
+        if points not in self._fibres or (not complete and np.any(given > MORE * self._given[points])):
+            self._reasons.pop(points, None)
+            self._fibres[points], self._given[points] = self._attempt(points, budget), given
         return self._fibres[points]
 
     def reason(self, points: int) -> str:
+        """Why there is no fibre."""
         return self._reasons.get(points, "")
 
-    def _attempt(self, points: int) -> Fibre | None:
+    def _attempt(self, points: int, budget: Budget) -> Fibre | None:
         try:
-            system = select(self.model, points, budget=COUNT_SECONDS[points])
-            if points == 2 and not self._worthwhile(system):
+            system = self.system(points, budget)
+            if points == 2 and not self._worthwhile(system, budget):
                 return None
-            found = fibre(system, fixed=np.ones(len(system.fixed)), seconds=FIBRE_SECONDS[points])
-        except ModelError as error:
+            limited = budget.at_most(work=FIBRE_WORK[points], seconds=FIBRE_SECONDS[points])
+            return fibre(system, fixed=np.ones(len(system.fixed)), budget=limited)
+        except (ModelError, OutOfBudget) as error:
             self._reasons[points] = str(error)
             return None
-        return found
 
-    def _worthwhile(self, pair: SquareSystem) -> bool:
+    def _worthwhile(self, pair: SquareSystem, budget: Budget) -> bool:
         """Whether two points need lower derivatives than one, at a bearable number of roots."""
-        one = self.fibre(1)
+        one = self.fibre(1, budget)
         if one is not None and pair.highest >= one.system.highest:
             self._reasons[2] = "two points need no lower derivatives than one"
         elif pair.roots is None or pair.roots > MOST_PAIR_ROOTS:
@@ -75,11 +99,15 @@ class Library:
         return 2 not in self._reasons
 
 
-@lru_cache(maxsize=32)
-def _library(text: str) -> Library:
-    return Library(Model.from_toml_text(text))
+_LIBRARIES: OrderedDict[tuple, Library] = OrderedDict()
 
 
 def library(model: Model) -> Library:
-    """The library of a model; models that read the same share one."""
-    return _library(model.to_toml())
+    """The library of a model; models that are equal share one."""
+    key = model.key
+    if key not in _LIBRARIES:
+        _LIBRARIES[key] = Library(model)
+        while len(_LIBRARIES) > KEPT:
+            _LIBRARIES.popitem(last=False)
+    _LIBRARIES.move_to_end(key)
+    return _LIBRARIES[key]

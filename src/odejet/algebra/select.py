@@ -13,7 +13,7 @@ The joined model has no known initial states: at a shooting time in the middle o
 that can be identified only with their help therefore has unknowns in `fixed`, which must be given values; a fit takes
 them from other stages, or does without the algebra.
 
-Everything depends on the model and the seed alone, except that a count which does not end within the budget is given
+Everything depends on the model and the seed alone, except that a count which does not end within its time is given
 up; the number of roots of the result is then None, and the fibre is found without it.
 """
 
@@ -21,26 +21,31 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from functools import lru_cache
+from functools import cached_property
 
 import numpy as np
 from flint import nmod_mat
 
 from odejet.algebra.system import Joined, Row, SquareSystem, join
+from odejet.budget import Budget, OutOfBudget
 from odejet.identify import globally, local, msolve, orders
 from odejet.identify.local import Local
 from odejet.identify.orders import Orders
 from odejet.identify.quotient import Infinite
-from odejet.jets.compilation import now
+from odejet.jets.kernel import MAX_ORDER
 from odejet.jets.modular import Unlucky
 from odejet.model import Model
 
-KEPT = 64
-"""Systems kept in memory."""
 COUNTS = 6
 """Root counts of other rows."""
 TOO_COSTLY = 0.1
-"""The part of the budget that the first count may take for others to be tried."""
+"""The part of the time for counts that the first one may take for others to be tried."""
+COUNT_SECONDS = {1: 10.0, 2: 0.5}
+"""What counting roots may take, by the number of points: a pair is a second opinion only."""
+COUNT_SHARE = 0.3
+"""The part of the whole time that it may take: roots are found without a count too."""
+RANKS_WORK, EXCHANGES_WORK = 1e10, 5e9
+"""Operations for exact ranks, and for predicting the errors of other rows."""
 PROBES = 15
 GROWTH = 3.0
 """By how much noise grows from one Taylor coefficient to the next, relative to the coefficients themselves."""
@@ -50,85 +55,94 @@ HOPELESS = 1e10
 """Predicted errors above this are rounding for the most part, and tell nothing about which rows are better."""
 
 
-def select(model: Model, points: int = 1, *, seed: int = 0, budget: float = 10.0) -> SquareSystem:
-    """The square system of a model at one point or two, with its number of roots where `budget` seconds tell it.
+def select(model: Model, points: int = 1, *, seed: int = 0, budget: Budget | None = None) -> SquareSystem:
+    """The square system of a model at one point or two, with its number of roots where the budget tells it.
 
-    Models are compared by their text, so that the second fit of a model finds the system of the first.
+    `OutOfBudget` where not even exact ranks come out in time, or equations would need derivatives of too high an order.
     """
-    return _selected(model.to_toml(), points, seed, budget)
-
-
-@lru_cache(maxsize=KEPT)
-def _selected(text: str, points: int, seed: int, budget: float) -> SquareSystem:
-    model = Model.from_toml_text(text)
+    budget = Budget() if budget is None else budget
     joined = join(model, points)
-    ranks = local.analyse(local.problem(joined.together), seed)
+    _refuse_high_orders(joined)
+    ranks = local.analyse(local.problem(joined.together), seed, budget=budget.at_most(work=RANKS_WORK))
     greedy = orders.choose(ranks)
-    counter = _Counter(ranks, seed, budget)
+    if greedy.highest > MAX_ORDER:
+        raise OutOfBudget(f"it needs derivatives of order {greedy.highest}; {MAX_ORDER} are served")
+    counter = _Counter(ranks, seed, budget.share(COUNT_SHARE).at_most(seconds=COUNT_SECONDS[points]))
     roots = counter.roots(greedy)
-    best = _Choice(joined, greedy, roots, seed)
-    if roots is None or counter.elapsed > TOO_COSTLY * budget:
+    best = _Choice(joined, greedy, roots, _Errors(joined, seed))
+    if roots is None or counter.used > TOO_COSTLY:
         return best.system
+    exchanges = budget.at_most(work=EXCHANGES_WORK)
     for _ in range(len(greedy.rows)):
-        better = _improved(best, ranks, counter)
+        better = _improved(best, ranks, counter, exchanges)
         if better is None:
             break
         best = better
     return best.system
 
 
+def _refuse_high_orders(joined: Joined) -> None:
+    """Every equation is one derivative of one output, so that few outputs need many orders."""
+    model = joined.together
+    least = -(-len(model.unknowns) // max(len(model.outputs), 1)) - 1
+    # What the outputs cannot tell needs no equation: only half of the unknowns are counted on.
+    if least // 2 > MAX_ORDER:
+        raise OutOfBudget(f"{len(model.unknowns)} unknowns from {len(model.outputs)} outputs need too many derivatives")
+
+
 class _Counter:
     """Exact root counts, a limited number of them."""
 
-    def __init__(self, ranks: Local, seed: int, budget: float) -> None:
-        self.ranks, self.seed, self.budget, self.start = ranks, seed, budget, now()
+    def __init__(self, ranks: Local, seed: int, budget: Budget) -> None:
+        self.ranks, self.seed, self.budget, self.whole = ranks, seed, budget, budget.seconds
         self.left = COUNTS + 1
 
     @property
-    def elapsed(self) -> float:
-        return now() - self.start
+    def used(self) -> float:
+        """The part of the time that was used."""
+        return 1.0 - self.budget.seconds / self.whole if self.whole else 1.0
 
     def roots(self, square: Orders) -> int | None:
         """The number of roots, or None where it does not come out in time or at all."""
         self.left -= 1
-        engine = globally.Engine(msolve.executable(), now() + self.budget)
         try:
-            return globally.roots(self.ranks, square, engine, self.seed)
-        except (globally.OutOfTime, Infinite, Unlucky, msolve.Failed):
+            return globally.roots(self.ranks, square, globally.Engine(msolve.executable(), self.budget), self.seed)
+        except (OutOfBudget, Infinite, Unlucky, msolve.Failed):
             return None
 
 
 class _Choice:
     """Rows, their number of roots, and the error that noise is predicted to make."""
 
-    def __init__(self, joined: Joined, square: Orders, roots: int | None, seed: int) -> None:
+    def __init__(self, joined: Joined, square: Orders, roots: int | None, errors: _Errors) -> None:
         names = joined.together.unknowns
         fixed = tuple(names[i] for i in square.fixed)
-        self.square, self.roots, self.seed = square, roots, seed
+        self.square, self.roots, self.errors = square, roots, errors
         self.system = SquareSystem(joined, tuple(sorted(square.rows, key=lambda row: row[::-1])), fixed, roots)
 
-    @property
+    @cached_property
     def error(self) -> float:
-        return predicted_error(self.system, self.seed)
+        return self.errors.predicted(self.system)
 
     def exchanged(self, square: Orders) -> _Choice:
-        return _Choice(self.system.joined, square, None, self.seed)
+        return _Choice(self.system.joined, square, None, self.errors)
 
 
-def _improved(best: _Choice, ranks: Local, counter: _Counter) -> _Choice | None:
+def _improved(best: _Choice, ranks: Local, counter: _Counter, budget: Budget) -> _Choice | None:
     """The first exchange, from the smallest predicted error, that has fewer roots, or as many and a smaller error."""
     assert best.roots is not None
+    others = [best.exchanged(square) for square in _exchanges(best, ranks)]
+    work = PROBES * best.system.condition_work * len(others)
+    if not budget.affords(work):
+        return None
+    budget.spend(work)
     limit = BETTER * best.error if best.error < HOPELESS else 0.0
-    others = sorted(
-        ((choice.error, number, choice) for number, choice in enumerate(map(best.exchanged, _exchanges(best, ranks)))),
-        key=lambda item: item[:2],
-    )
-    for error, _, choice in others:
-        useful = error < limit or best.roots > 1
-        if not useful or counter.left <= 0 or not np.isfinite(error):
+    for choice in sorted(others, key=lambda choice: choice.error):
+        useful = choice.error < limit or best.roots > 1
+        if not useful or counter.left <= 0 or not np.isfinite(choice.error):
             return None
         roots = counter.roots(choice.square)
-        if roots is not None and (roots < best.roots or (roots == best.roots and error < limit)):
+        if roots is not None and (roots < best.roots or (roots == best.roots and choice.error < limit)):
             choice.roots, choice.system = roots, replace(choice.system, roots=roots)
             return choice
     return None
@@ -160,24 +174,45 @@ def _shares(basis: list[np.ndarray], others: list[np.ndarray], free: list[int], 
 
 
 def predicted_error(system: SquareSystem, seed: int = 0) -> float:
-    """The root mean square relative error of the unknowns when outputs have a relative noise of one.
+    """The root mean square relative error of the unknowns when outputs have a relative noise of one."""
+    return _Errors(system.joined, seed).predicted(system)
+
+
+class _Errors:
+    """Predicted errors of systems of one joined model, which share their probe points and the jets there.
 
     Noise in a Taylor coefficient is measured by the size of the output times a power of its rate, both taken from
     the jet itself at the probe point, and grows with the order.
     """
-    rng = np.random.default_rng([seed, len(system.unknowns)])
-    inputs = rng.uniform(0.1, 1.0, (PROBES, system.points * system.joined.inputs, system.highest + 1))
-    roots = rng.uniform(0.1, 1.0, (PROBES, len(system.unknowns)))
-    jets = system.jets(roots, inputs, np.full(len(system.fixed), 0.5), system.highest)
-    powers = np.arange(system.highest + 1)
-    sizes = np.max(np.abs(jets[..., 0]), axis=2)
-    with np.errstate(all="ignore"):
-        rates = np.max((np.abs(jets[:, :, 1:, 0]) / sizes[:, :, None]) ** (1.0 / powers[1:]), axis=2, initial=1e-3)
-        noise = sizes[:, :, None] * (GROWTH * rates[:, :, None]) ** powers
+
+    def __init__(self, joined: Joined, seed: int) -> None:
+        self.joined, self.seed = joined, seed
+        self.probed: dict[tuple[int, tuple[str, ...]], tuple[np.ndarray, np.ndarray, np.ndarray]] = {}
+
+    def predicted(self, system: SquareSystem) -> float:
+        """The root mean square relative error of the unknowns when outputs have a relative noise of one."""
+        key = system.highest, system.fixed
+        if key not in self.probed:
+            self.probed[key] = self.probe(system)
+        roots, jets, noise = self.probed[key]
         output, order = system.row_array.T
-        jacobian = jets[:, output, order][..., 1 + system.columns] * roots[:, None, :]
-        scaled = jacobian / noise[:, output, order][..., None]
-        return float(np.median([_inverse_norm(matrix) for matrix in scaled]))
+        with np.errstate(all="ignore"):
+            jacobian = jets[:, output, order][..., 1 + system.columns] * roots[:, None, :]
+            scaled = jacobian / noise[:, output, order][..., None]
+            return float(np.median([_inverse_norm(matrix) for matrix in scaled]))
+
+    def probe(self, system: SquareSystem) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Random points, the jets of all outputs there, and the noise of each of their coefficients."""
+        rng = np.random.default_rng([self.seed, len(system.unknowns)])
+        inputs = rng.uniform(0.1, 1.0, (PROBES, system.points * self.joined.inputs, system.highest + 1))
+        roots = rng.uniform(0.1, 1.0, (PROBES, len(system.unknowns)))
+        jets = system.jets(roots, inputs, np.full(len(system.fixed), 0.5), system.highest)
+        powers = np.arange(system.highest + 1)
+        sizes = np.max(np.abs(jets[..., 0]), axis=2)
+        with np.errstate(all="ignore"):
+            rates = np.max((np.abs(jets[:, :, 1:, 0]) / sizes[:, :, None]) ** (1.0 / powers[1:]), axis=2, initial=1e-3)
+            noise = sizes[:, :, None] * (GROWTH * rates[:, :, None]) ** powers
+        return roots, jets, noise
 
 
 def _inverse_norm(matrix: np.ndarray) -> float:

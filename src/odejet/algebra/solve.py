@@ -20,9 +20,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from odejet.algebra.homotopy import CAREFUL, DEFAULT, NEAR, Outcome, Settings, track
+from odejet.algebra.homotopy import track
 from odejet.algebra.monodromy import Fibre, merge, turned
 from odejet.algebra.system import SquareSystem, Targets
+from odejet.algebra.tracker import CAREFUL, DEFAULT, NEAR, PathEnd, Settings
+from odejet.budget import Budget
 from odejet.simulate.flow import Flow
 
 TURNS = (0.25, 1.0)
@@ -39,6 +41,14 @@ DETOURS = (0.3, 1.0)
 """Sizes of the complex detour between estimates at the same time."""
 NEARBY, FAR = (2000, 50), (20_000, 2000)
 """Steps, and stiff ones, after which a solution through a root is no longer followed; far to targets without a root."""
+WORK = 3e10
+"""Operations for all targets together."""
+TRAJECTORY = 2e9
+"""Operations of one trajectory between targets at most."""
+STEP, STIFF_STEP = 1000.0, 2000.0
+"""Operations of a step for each register of the tape, and of a stiff one by the cube of the number of states."""
+PER_SECOND = 1e9
+"""Operations per second, for what cannot be interrupted near the end of the time."""
 SOLVED = 1e-9
 """Equations that hold to this, relative to their largest terms, are solved."""
 DOUBT = 1e-7
@@ -92,20 +102,26 @@ def solve(
     flow: Flow | None = None,
     seed: int = 0,
     hubs: int = HUBS,
+    budget: Budget | None = None,
 ) -> Solutions:
     """Every root of every target that the paths reach.
 
     `times` says that the targets are estimates of one trajectory at these times, several at each if there are several
-    estimators, the most trusted first; with its `flow`, roots of single points travel between times.
+    estimators, the most trusted first; with its `flow`, roots of single points travel between times.  When the budget
+    ends, what was found so far is all there is, and the census counts the paths that are unfinished.
     """
     rng = np.random.default_rng([seed, len(targets), len(fibre)])
-    search = _Search(fibre, targets, times, flow)
+    search = _Search(fibre, targets, times, flow, (budget or Budget()).at_most(work=WORK))
     for alike in _alike(targets, search.leaders):
         search.attempt(alike, rng, DEFAULT, TURNS[0])
     search.transport()
     for attempt in range(1, hubs):
         for i in search.missing(search.leaders):
-            if search.spent < max(PATIENCE * len(search.leaders), LEAST) and search.misses(i):
+            if (
+                search.spent < max(PATIENCE * len(search.leaders), LEAST)
+                and search.misses(i)
+                and not search.budget.over
+            ):
                 search.attempt([i], rng, CAREFUL, TURNS[attempt % len(TURNS)])
                 search.transport()
     search.transport(FAR)
@@ -117,19 +133,26 @@ def solve(
 class _Search:
     """Roots found so far, and what became of all paths."""
 
-    def __init__(self, fibre: Fibre, targets: Targets, times: np.ndarray | None, flow: Flow | None) -> None:
-        self.fibre, self.targets, self.system = fibre, targets, fibre.system
+    def __init__(
+        self, fibre: Fibre, targets: Targets, times: np.ndarray | None, flow: Flow | None, budget: Budget
+    ) -> None:
+        self.fibre, self.targets, self.system, self.budget = fibre, targets, fibre.system, budget
         self.times, self.flow = times, flow
         first = np.arange(len(targets)) if times is None else np.unique(times, return_index=True)[1]
         self.leaders = sorted(int(i) for i in first)
         self.found = [np.zeros((0, len(fibre.system.unknowns)), dtype=complex)] * len(targets)
         self.lost: list[dict[str, int]] = [{}] * len(targets)
-        self.census = {outcome.name.lower(): 0 for outcome in Outcome}
+        self.census = {outcome.name.lower(): 0 for outcome in PathEnd}
         self.evaluations = 0
         self.doubtful: set[int] = set()
         self.sent: set[tuple[int, int, tuple[int, int]]] = set()
         self.arrivals = np.zeros(len(targets), dtype=int)
         self.spent = 0
+
+    @property
+    def patient(self) -> bool:
+        """Whether roots that are still missing are worth another attempt."""
+        return self.spent < max(PATIENCE * len(self.leaders), LEAST) and not self.budget.over
 
     def misses(self, i: int) -> bool:
         return len(self.found[i]) < len(self.fibre)
@@ -141,7 +164,7 @@ class _Search:
     def attempt(self, chosen: list[int], rng: np.random.Generator, settings: Settings, turn: float) -> None:
         """All paths to some targets from a hub of their size."""
         before = self.evaluations
-        hub, starts, spent = _hub(self.fibre, self.targets[chosen], rng, turn)
+        hub, starts, spent = _hub(self.fibre, self.targets[chosen], rng, turn, self.budget)
         self.evaluations += spent
         if len(starts):
             begin = hub.repeated(len(chosen) * len(starts))
@@ -154,6 +177,7 @@ class _Search:
             return
         inputs = self.targets.inputs[owners]
         data, _ = self.system.evaluate(points, inputs, self.targets.fixed)
+        self.budget.spend(len(points) * self.system.jet_work)
         # A start that cannot be evaluated leads nowhere.
         good = np.all(np.isfinite(data), axis=1)
         points, inputs, data, owners = points[good], inputs[good], data[good], owners[good]
@@ -170,7 +194,16 @@ class _Search:
         rng: np.random.Generator | None = None,
     ) -> None:
         """Paths from known roots to the targets that own them."""
-        paths = track(self.system, starts, begin, self.targets[owners], settings=settings, bend=bend, rng=rng)
+        paths = track(
+            self.system,
+            starts,
+            begin,
+            self.targets[owners],
+            settings=settings,
+            bend=bend,
+            rng=rng,
+            budget=self.budget,
+        )
         self.evaluations += int(np.sum(paths.evaluations))
         for name, ended in paths.census().items():
             self.census[name] += ended
@@ -179,7 +212,7 @@ class _Search:
             if np.any(paths.errors[good] > DOUBT):
                 self.doubtful.add(int(i))
             self.found[i] = merge(np.concatenate([self.found[i], paths.roots[good]]))
-            outcomes = [Outcome(o).name.lower() for o in paths.outcomes[(owners == i) & ~good]]
+            outcomes = [PathEnd(o).name.lower() for o in paths.outcomes[(owners == i) & ~good]]
             self.lost[i] = {name: outcomes.count(name) for name in dict.fromkeys(outcomes)}
 
     def keep(self, carried: np.ndarray, owners: np.ndarray) -> None:
@@ -206,7 +239,7 @@ class _Search:
                 continue
             for k, root in enumerate(Solution(self.found[i], {}).real()):
                 wanted = np.array([j for j in self.leaders if j != i and self.wants(j, limits)], dtype=np.int64)
-                if not len(wanted) or (i, k, limits) in self.sent:
+                if not len(wanted) or (i, k, limits) in self.sent or self.budget.over:
                     continue
                 self.sent.add((i, k, limits))
                 reached, starts = self.carried(root, self.times[i], self.times[wanted], limits)
@@ -231,12 +264,18 @@ class _Search:
             start=start,
             sensitivities=False,
             free_states=True,
-            max_steps=limits[0],
-            stiff_steps=limits[1],
+            max_steps=self.affordable(limits[0], STEP * self.system.tape.registers),
+            stiff_steps=self.affordable(limits[1], STIFF_STEP * n**3),
         )
+        self.budget.spend(STEP * self.system.tape.registers * run.steps)
         states = run.states[:, :, 0]
         everything = np.concatenate([states, np.broadcast_to(full[n:], (len(states), len(full) - n))], axis=1)
         return run.reached, everything[:, self.system.columns]
+
+    def affordable(self, steps: int, work: float) -> int:
+        """So many steps of an integration, or fewer where each is so much work that they would take too long."""
+        allotted = min(TRAJECTORY, self.budget.left, self.budget.seconds * PER_SECOND)
+        return min(steps, int(allotted / work))
 
     def spread(self, rng: np.random.Generator) -> None:
         """Roots of each leader followed to the other estimates of its time, twice if the first way loses some."""
@@ -271,8 +310,8 @@ def _hub(
     targets: Targets,
     rng: np.random.Generator,
     turn: float,
+    budget: Budget,
     attempts: int = 2,
-    settings: Settings = CAREFUL,
 ) -> tuple[Targets, np.ndarray, int]:
     """Generic data of the targets' size with as many roots as can be brought there, and the evaluations spent."""
     best: tuple[Targets, np.ndarray] | None = None
@@ -280,12 +319,19 @@ def _hub(
     for _ in range(attempts):
         hub = Targets(_near(targets.data, rng, turn), _near(targets.inputs, rng, turn), targets.fixed)
         count = len(fibre)
-        paths = track(fibre.system, fibre.roots, fibre.at.repeated(count), hub.repeated(count), settings=settings)
+        paths = track(
+            fibre.system,
+            fibre.roots,
+            fibre.at.repeated(count),
+            hub.repeated(count),
+            settings=CAREFUL,
+            budget=budget,
+        )
         spent += int(np.sum(paths.evaluations))
         roots = merge(paths.roots[paths.converged])
         if best is None or len(roots) > len(best[1]):
             best = hub, roots
-        if len(roots) == count:
+        if len(roots) == count or budget.over:
             break
     assert best is not None
     return *best, spent

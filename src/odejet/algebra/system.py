@@ -24,6 +24,13 @@ from odejet.model.expressions import TIME, Expression, Function, Power, Product,
 
 Row = tuple[int, int]
 """An equation: (output of the joined model, order of its derivative)."""
+PRODUCT = 4.0
+"""Operations of one product of complex numbers in a Taylor series."""
+DECOMPOSITION = 200.0
+"""Operations of the singular values of a complex matrix, by the square of its size: up to some hundred unknowns the
+time grows no faster."""
+NUMBER = 16.0
+"""Bytes of a complex number."""
 
 
 @dataclass(frozen=True)
@@ -167,6 +174,33 @@ class SquareSystem:
     @cached_property
     def tape(self) -> tape.Tape:
         return tape.build(self.joined.together, free_inputs=True)
+
+    @cached_property
+    def jet_work(self) -> float:
+        """Operations of `evaluate` at one point, as a `Budget` counts them."""
+        series = self.tape.registers - self.tape.statics
+        return PRODUCT * series * (self.highest + 1) * (self.highest + 2) / 2 * (1 + len(self.names))
+
+    @cached_property
+    def condition_work(self) -> float:
+        """Operations of the singular values of the Jacobian at one point, its evaluation included."""
+        return self.jet_work + DECOMPOSITION * len(self.unknowns) ** 2
+
+    @cached_property
+    def lifted(self) -> int:
+        """How many unknowns there are with the Taylor coefficients of the states: the size of linear systems."""
+        return len(self.joined.together.states) * self.highest + len(self.unknowns)
+
+    @cached_property
+    def newton_work(self) -> float:
+        """Operations of one correction by Newton's method in the lifted unknowns."""
+        return self.jet_work + self.lifted**3 / 3
+
+    @cached_property
+    def memory(self) -> float:
+        """Bytes that a path takes: the lifted Jacobian and the registers of the tape."""
+        registers = self.tape.registers * (self.highest + 2) * (2 + len(self.names))
+        return NUMBER * (self.lifted**2 + registers)
 
     def everything(self, roots: np.ndarray, fixed: np.ndarray) -> np.ndarray:
         """Values of all `names` from those of the unknowns."""

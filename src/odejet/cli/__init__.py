@@ -2,7 +2,8 @@
 
 A command is a pair of functions: `describe` describes its arguments, `run` runs it and returns an exit status.  Results
 go to files or to stdout, words to stderr.  Bad input gets one sentence and exit status 2, a model that cannot be solved
-or fitted exit status 3, and then nothing is written.  A fit without a certificate is written, with exit status 1.
+or fitted exit status 3, and then nothing is written.  A fit without a certificate is written, with exit status 1.  Of a
+fit that was found, what can be written is written: a file that cannot be is told last, with exit status 2.
 
 What takes long to import is imported by the command that needs it.
 """
@@ -14,10 +15,12 @@ import functools
 import sys
 from collections.abc import Sequence
 
+from odejet import __version__
 from odejet.cli import design, fit, identify, report, show, simulate
 from odejet.cli.arguments import Parser, spelled_out
 from odejet.cli.console import Status, complain
 from odejet.errors import DataError, ModelError
+from odejet.startup import begun
 
 COMMANDS = fit, report, identify, simulate, design, show
 
@@ -25,6 +28,7 @@ COMMANDS = fit, report, identify, simulate, design, show
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit status."""
     try:
+        begun()
         arguments = _parser().parse_args(spelled_out(sys.argv[1:] if argv is None else argv))
         status: int = arguments.run(arguments)
         return status
@@ -46,14 +50,8 @@ def _parser() -> argparse.ArgumentParser:
         epilog="Exit status: 0 done, 1 fitted without a certificate, 2 bad input, 3 not solved or not fitted.",
         allow_abbrev=False,
     )
-    parser.add_argument("--version", action="version", version=f"odejet {_version()}")
+    parser.add_argument("--version", action="version", version=f"odejet {__version__}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     for command in COMMANDS:
         command.describe(commands)
     return parser
-
-
-def _version() -> str:
-    from odejet import __version__
-
-    return __version__

@@ -134,7 +134,7 @@ def read_box(ends: Sequence[str] | None) -> tuple[float, float] | None:
 def read_noise(given: Sequence[str], model: Model) -> Any:
     """What is known of the noise: of all outputs, or by output."""
     if len(given) == 1 and "=" not in given[0]:
-        return _noise_of(given[0])
+        return _number_or_text(given[0])
     table: dict[str, float | str] = {}
     for pair in given:
         name, equals, text = pair.partition("=")
@@ -144,15 +144,40 @@ def read_noise(given: Sequence[str], model: Model) -> Any:
             raise ModelError(f"--noise {clipped(pair)}: the model has no output '{name}'{nearest(name, model.outputs)}")
         if name in table:
             raise ModelError(f"--noise {clipped(pair)}: the noise of {name} is already given; give it once")
-        table[name] = _noise_of(text)
+        table[name] = _number_or_text(text)
     return table or None
 
 
-def _noise_of(text: str) -> float | str:
+def _number_or_text(text: str) -> float | str:
     try:
         return float(text)
     except ValueError:
         return text
+
+
+def read_known(pairs: Sequence[str], option: str) -> dict[str, float | str]:
+    """NAME=VALUE pairs, the values numbers or expressions in parameters."""
+    known: dict[str, float | str] = {}
+    for pair in pairs:
+        name, equals, text = pair.partition("=")
+        name = unicodedata.normalize("NFKC", name.strip())
+        if not name or not equals or not text.strip():
+            raise ModelError(f"{option} {clipped(pair)}: expected NAME=VALUE, such as k1=0.3 or k3=k1")
+        if name in known:
+            raise ModelError(f"{option} {clipped(pair)}: {name} is already given; give it once")
+        known[name] = _number_or_text(text)
+    return known
+
+
+def read_values_by_experiment(pairs: Sequence[str]) -> dict[str, dict[str, float | str]]:
+    """EXPERIMENT:NAME=VALUE pairs, by experiment."""
+    tables: dict[str, list[str]] = {}
+    for pair in pairs:
+        experiment, colon, rest = pair.partition(":")
+        if not colon or not experiment.strip():
+            raise ModelError(f"--values {clipped(pair)}: expected EXPERIMENT:NAME=VALUE, such as hot:T=310")
+        tables.setdefault(experiment.strip(), []).append(rest)
+    return {experiment: read_known(rest, "--values") for experiment, rest in tables.items()}
 
 
 # --- files ---
@@ -164,6 +189,8 @@ def check_files(arguments: argparse.Namespace) -> None:
     reads = {"model": "the model file", "data": "the file of the data", "inputs": "the file of the inputs"}
     writes = {"plot": "--plot", "output": "-o", "json": "--json", "report": "--report"}
     taken = {what: given.get(key) for key, what in reads.items()}
+    if [given.get("json"), given.get("report")] == ["-", "-"]:
+        raise ModelError("--json and --report cannot both be stdout; name a file for one of them")
     for what, path in ((f"what {option} writes too", given.get(key)) for key, option in writes.items()):
         if path and path != "-":
             for use, other in taken.items():

@@ -6,6 +6,7 @@ import os
 import sys
 from enum import IntEnum
 
+from odejet import startup
 from odejet.errors import ModelError
 
 
@@ -16,7 +17,7 @@ class Status(IntEnum):
     UNCERTIFIED = 1
     BAD_INPUT = 2
     UNSOLVED = 3
-    INTERRUPTED = 130
+    INTERRUPTED = startup.INTERRUPTED
     BROKEN_PIPE = 141
 
 

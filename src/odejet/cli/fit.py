@@ -4,14 +4,24 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from odejet.cli.arguments import check_files, described, read_box, read_noise
+from odejet.cli.arguments import (
+    check_files,
+    described,
+    read_box,
+    read_known,
+    read_noise,
+    read_number,
+    read_values_by_experiment,
+)
 from odejet.cli.console import Status, complain, put
-from odejet.errors import DataError
+from odejet.errors import DataError, ModelError
 
 if TYPE_CHECKING:
-    from odejet.io.files import Writer
+    from odejet.problem import Problem
+    from odejet.result import Fit
 
 
 def describe(commands: Any) -> None:
@@ -29,6 +39,31 @@ def describe(commands: Any) -> None:
         action="extend",
         default=[],
         help="a known sd such as 0.1, a relative one such as 2%%, or relative; for one output, such as y1=0.1",
+    )
+    add("--start", metavar="T", help="when the initial state holds (default: the first time in the data)")
+    add(
+        "--values",
+        metavar="EXPERIMENT:NAME=VALUE",
+        nargs="+",
+        action="extend",
+        default=[],
+        help="what a parameter or an initial state is in an experiment: a number, or an expression in parameters",
+    )
+    add(
+        "--fix",
+        metavar="NAME=VALUE",
+        nargs="+",
+        action="extend",
+        default=[],
+        help="what it is in all experiments, such as D=0.2 or k3=k1",
+    )
+    add(
+        "--local",
+        metavar="NAME",
+        nargs="+",
+        action="extend",
+        default=[],
+        help="parameters with a value of their own in each experiment",
     )
     add("--inputs", metavar="FILE", help="samples of inputs (CSV): a column time and one per input")
     add("--effort", choices=("quick", "auto", "full"), default="auto", help="how much to try (default %(default)s)")
@@ -55,37 +90,15 @@ def describe(commands: Any) -> None:
         default="fisher",
         help="intervals of all unknowns by curvature, or by the likelihood too (default %(default)s)",
     )
-    add("--json", metavar="FILE", help="write the whole fit into a file")
-    add("--report", metavar="FILE", help="write a page with all plots (HTML)")
+    add("--json", metavar="FILE", help="write the whole fit into a file; - is stdout, and words then go to stderr")
+    add("--report", metavar="FILE", help="write a page with all plots (HTML); - is stdout")
     add("-q", "--quiet", action="store_true", help="no table on stdout")
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from odejet.data import Data
-    from odejet.io import csv
-    from odejet.io.files import write_all
-    from odejet.model import Model
-
-    model = Model.from_toml(arguments.model)
-    check_files(arguments)
-    bounds = read_box(arguments.bounds)
-    noise = read_noise(arguments.noise, model)
-    data = Data.from_csv(arguments.data)
-    if arguments.inputs:
-        data = data.driven(csv.read_inputs(arguments.inputs))
-
     from odejet.fitting import fit
-    from odejet.io.fits import dumps
-    from odejet.problem import Problem
-    from odejet.report.html import page
-    from odejet.uncertainty.derived import derived
 
-    try:
-        problem = Problem(model, data, bounds, arguments.positive, noise)
-    except DataError as error:
-        raise DataError(f"{arguments.data}: {error}") from None
-    for name in arguments.profile:
-        derived(name, model, problem.layout)
+    problem = _posed(arguments)
     found = fit(
         problem,
         seed=arguments.seed,
@@ -96,16 +109,75 @@ def run(arguments: argparse.Namespace) -> int:
     )
     if not found.found:
         return complain(f"{arguments.data}: {found.message}", Status.UNSOLVED)
-    contents: dict[str, Writer] = {}
+    return _delivered(found, arguments)
+
+
+def _posed(arguments: argparse.Namespace) -> Problem:
+    """The problem, with everything checked that can be before the fit."""
+    from odejet.data import Data
+    from odejet.io import csv
+    from odejet.model import Model
+
+    model = Model.from_toml(arguments.model)
+    check_files(arguments)
+    bounds = read_box(arguments.bounds)
+    noise = read_noise(arguments.noise, model)
+    data = Data.from_csv(arguments.data)
+    if arguments.inputs:
+        data = data.driven(csv.read_inputs(arguments.inputs))
+
+    from odejet.problem import Problem
+    from odejet.uncertainty.derived import derived
+
+    fixed, local = read_known(arguments.fix, "--fix"), arguments.local
+    if arguments.start is not None:
+        data = data.starting(read_number(arguments.start, "--start"))
+    data = data.knowing(read_values_by_experiment(arguments.values), model.states)
+    try:
+        problem = Problem(model, data, bounds, arguments.positive, noise, fixed, local)
+    except DataError as error:
+        raise DataError(f"{arguments.data}: {error}") from None
+    for name in arguments.profile:
+        derived(name, model, problem.layout)
+    return problem
+
+
+def _delivered(found: Fit, arguments: argparse.Namespace) -> int:
+    """The file, the table and the page; what cannot be written costs nothing of the rest."""
+    from odejet.io.fits import dumps
+    from odejet.report.html import page
+
+    complaints = []
     if arguments.json:
-        contents[arguments.json] = lambda file: file.write(dumps(found).encode())
-    if arguments.report:
-        contents[arguments.report] = lambda file: file.write(page(found).encode())
-    write_all(contents)
+        complaints += _written(arguments.json, lambda: dumps(found), arguments.quiet)
     if not arguments.quiet:
         asked = [*(found.labels if arguments.intervals == "profile" else ()), *arguments.profile]
         told = [f"  {found.profile(name).sentence}" for name in dict.fromkeys(asked)]
-        put("\n".join([str(found), *(["", "  by the likelihood:", *told] if told else []), ""]).encode())
-        for file in contents:
-            print(f"written: {file}", file=sys.stderr)
-    return Status.DONE if found.certificate.granted else Status.UNCERTIFIED
+        words = "\n".join([found.summary(), *(["", "  by the likelihood:", *told] if told else [])])
+        if "-" in (arguments.json, arguments.report):
+            print(words, file=sys.stderr)
+        else:
+            put(f"{words}\n".encode())
+    if arguments.report:
+        complaints += _written(arguments.report, lambda: page(found), arguments.quiet)
+    for complaint in complaints:
+        complain(complaint, Status.BAD_INPUT)
+    if complaints:
+        return Status.BAD_INPUT
+    return Status.DONE if found.certified else Status.UNCERTIFIED
+
+
+def _written(path: str, text: Callable[[], str], quiet: bool) -> list[str]:
+    """Write a text to a file, or to stdout if that is called -; what went wrong, if anything."""
+    from odejet.io.files import write_all
+
+    if path == "-":
+        put(text().encode())
+        return []
+    try:
+        write_all({path: lambda file: file.write(text().encode())})
+    except ModelError as error:
+        return [str(error)]
+    if not quiet:
+        print(f"written: {path}", file=sys.stderr)
+    return []

@@ -6,7 +6,7 @@ import argparse
 from typing import Any
 
 from odejet.cli.arguments import is_same
-from odejet.cli.console import Status
+from odejet.cli.console import Status, put
 from odejet.errors import ModelError
 
 
@@ -18,7 +18,7 @@ def describe(commands: Any) -> None:
         allow_abbrev=False,
     )
     parser.add_argument("fit", metavar="FIT", help="fit file (JSON)")
-    parser.add_argument("output", metavar="OUT", help="file to write to (HTML)")
+    parser.add_argument("output", metavar="OUT", help="file to write to (HTML); - is stdout")
     parser.set_defaults(run=run)
 
 
@@ -26,7 +26,12 @@ def run(arguments: argparse.Namespace) -> int:
     if is_same(arguments.fit, arguments.output):
         raise ModelError(f"{arguments.output}: this is the fit file; name another file to write to")
 
-    from odejet.result import Fit
+    from odejet.io.fits import read
+    from odejet.report.html import page
 
-    Fit.load(arguments.fit).report(arguments.output)
+    found = read(arguments.fit)
+    if arguments.output == "-":
+        put(page(found).encode())
+    else:
+        found.report(arguments.output)
     return Status.DONE

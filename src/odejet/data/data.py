@@ -9,7 +9,7 @@ from __future__ import annotations
 import html
 import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +17,7 @@ import numpy as np
 
 from odejet.data import arrays, table
 from odejet.data.experiment import Experiment
-from odejet.errors import DataError, clipped
+from odejet.errors import DataError, clipped, nearest
 from odejet.io import csv
 
 if TYPE_CHECKING:
@@ -99,6 +99,24 @@ class Data:
         """The same measurements, with every experiment driven by these inputs too: samples, or expressions in `t`."""
         given = {name: arrays.driving(name, value, None) for name, value in arrays.named(inputs, "inputs").items()}
         return Data.of(replace(one, inputs={**one.inputs, **given}) for one in self.experiments)
+
+    def starting(self, start: float) -> Data:
+        """The same measurements, with the initial state of every experiment at this time."""
+        return Data.of(replace(one, start=arrays.finite(start, "start")) for one in self.experiments)
+
+    def knowing(self, known: Mapping[str, Mapping[str, float | str]], states: Collection[str] = ()) -> Data:
+        """The same measurements, with values by experiment and name: of parameters, or of these states at the start."""
+        names = [one.name for one in self.experiments]
+        for name in known:
+            if name not in names:
+                raise DataError(f"there is no experiment {clipped(name)}{nearest(name, names)}")
+        found = []
+        for one in self.experiments:
+            told = {key: arrays.known(key, value, one.name) for key, value in known.get(one.name, {}).items()}
+            values = {**one.values, **{key: value for key, value in told.items() if key not in states}}
+            initial = {**one.initial, **{key: value for key, value in told.items() if key in states}}
+            found.append(replace(one, values=values, initial=initial))
+        return Data.of(found)
 
     # --- tables ---
 

@@ -84,9 +84,9 @@ def smooth(state: State) -> State:
 def shoot(state: State, rung: Rung) -> Steps:
     """Candidates of the algebra at the shooting times of a rung, and refinements of the best."""
     task, record = state.task, state.task.record
-    with task.stage("algebra"):
+    with task.stage("algebra") as budget:
         asked = state.libraries, state.smoothed, task.options.estimators, task.options.seed
-        proposer = Proposer(task.problem, *asked, record.census)
+        proposer = Proposer(task.problem, *asked, record.census, budget)
         found = [proposer.propose(number, rung) for number in range(len(task.problem.experiments))]
     with task.stage("rank"):
         everything = combined(task.problem, found, state.levels)
@@ -159,7 +159,7 @@ def challenge(state: State) -> Steps:
     if best is None or best is state.challenged or not state.explains_data:
         return state
     with state.task.stage("alternatives") as budget:
-        for start in other_roots(state, MANY_ROOTS, state.task.options.seed).inside[:ALTERNATIVES]:
+        for start in other_roots(state, budget, MANY_ROOTS).inside[:ALTERNATIVES]:
             if (image := image_of(best, start, state.frame)) is not None:
                 state = replace(state, optima=state.optima.adding_elsewhere(image))
             elif not budget.over:
@@ -175,7 +175,7 @@ def find_others(state: State) -> Steps:
         return state
     with task.stage("alternatives") as budget:
         free = coordinates.choose(task.misfit.unknowns, best.refined.z, None, task.problem.positive)
-        for start, frame in _other_starts(state, best, free):
+        for start, frame in _other_starts(state, best, free, budget):
             if state.missing <= 0 or budget.over:
                 break
             one = image_of(best, start, frame)
@@ -189,11 +189,13 @@ def find_others(state: State) -> Steps:
     return state
 
 
-def _other_starts(state: State, best: Optimum, free: Coordinates) -> Iterator[tuple[np.ndarray, Coordinates]]:
+def _other_starts(
+    state: State, best: Optimum, free: Coordinates, budget: Budget
+) -> Iterator[tuple[np.ndarray, Coordinates]]:
     """Where other solutions may be, and in which coordinates: other roots, then other signs."""
     spare = SPARE * (state.counted - 1)
     for attempt in range(ATTEMPTS):
-        found = other_roots(state, seed=state.task.options.seed + attempt)
+        found = other_roots(state, budget, attempt=attempt)
         for starts, frame in ((found.inside, state.frame), (found.outside, free)):
             yield from ((start, frame) for start in starts[:spare])
     for start in sign_twins(best, free):
@@ -218,15 +220,15 @@ def sign_twins(best: Optimum, frame: Coordinates) -> list[np.ndarray]:
     return [twin for twin, cost in zip(twins, costs[1:], strict=True) if abs(cost - costs[0]) <= SAME]
 
 
-def other_roots(state: State, most: int | None = None, seed: int = 0) -> Alternatives:
+def other_roots(state: State, budget: Budget, most: int | None = None, attempt: int = 0) -> Alternatives:
     """Other roots at the best optimum's own derivatives, unless the system has more than `most`."""
     task, best = state.task, state.best
     if best is None or not state.libraries or len(task.problem.experiments) > 1:
         return Alternatives([], [])
-    fibre, z = state.libraries[0].fibre(1), best.refined.z
+    fibre, z = state.libraries[0].fibre(1, budget), best.refined.z
     if fibre is None or len(fibre) < 2 or (most is not None and len(fibre) > most):
         return Alternatives([], [])
-    return alternatives(task.problem, fibre, z, state.frame, state.levels, seed)
+    return alternatives(task.problem, fibre, z, state.frame, state.levels, task.options.seed + attempt, budget)
 
 
 def image_of(best: Optimum, z: np.ndarray, frame: Coordinates) -> Refined | None:

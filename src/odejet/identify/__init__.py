@@ -18,12 +18,13 @@ from typing import Literal
 
 from odejet.identify.verdict import Quantity, Verdict
 from odejet.model import Model
+from odejet.problem import Problem, joint
 
 __all__ = ["Quantity", "Verdict", "identify"]
 
 
 def identify(
-    model: Model,
+    model: Model | Problem,
     functions: Sequence[object] = (),
     inputs: Literal["generic", "actual"] = "generic",
     budget: float = 60.0,
@@ -32,6 +33,7 @@ def identify(
 ) -> Verdict:
     """What can be known of a model from its outputs, if these were measured without noise at all times.
 
+    Of a problem, what all its experiments together can tell: `x_hot` is the state x of the experiment hot.
     `functions` are expressions in parameters and states (at the initial time) to be judged too.  Known initial states
     and fixed parameters of the model count as known.  Inputs are taken to be known and generic: any signal that excites
     the model enough; `inputs="actual"` takes the model's own functions of time.  `budget` is in seconds and limits the
@@ -41,4 +43,6 @@ def identify(
     # Exact arithmetic is loaded when it is first asked for: most sessions only simulate.
     from odejet.identify.judge import judge
 
+    if isinstance(model, Problem):
+        model = joint(model).model
     return judge(model, functions, inputs, budget, seed, engine)

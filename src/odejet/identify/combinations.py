@@ -10,13 +10,14 @@ is tested again at fresh points and primes before it is returned.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from fractions import Fraction
 from math import gcd, isqrt, lcm
 
 import numpy as np
 from flint import fmpz_mat, nmod_mat
 
+from odejet.budget import Budget, OutOfBudget
 from odejet.identify.local import Jacobian, Local, Problem, analyse, kernel, problem
 from odejet.jets import modular
 from odejet.model.expressions import names
@@ -28,25 +29,50 @@ MAX_TERMS = 6
 """Longer expressions are nothing a person would write."""
 
 
-def find(local: Local, seed: int = 0) -> tuple[str, ...]:
-    """Independent identifiable combinations of the quantities that are lost one by one."""
+def find(local: Local, seed: int = 0, budget: Budget | None = None) -> tuple[str, ...]:
+    """Independent identifiable combinations of the quantities that are lost one by one; those found in the budget."""
     model = local.problem.model
     lost = [name for name in model.unknowns if not local.identifiable[name]]
     target = len(lost) - local.missing
     if target <= 0:
         return ()
     parameters = [name for name in lost if name in model.parameters]
-    candidates = [*_products(local, parameters, seed), *_products(local, lost, seed), *_sums(local, lost, 1, seed)]
-    found = _simplest(local, candidates, target, seed)
-    if len(found) < target:
-        found = _simplest(local, [*candidates, *_sums(local, lost, 2, seed)], target, seed)
+    points = _Points(local, seed, budget or Budget())
+    found: tuple[str, ...] = ()
+    try:
+        candidates = [*_products(points, parameters), *_products(points, lost), *_sums(points, lost, 1)]
+        found = _simplest(points, candidates, target)
+        if len(found) < target:
+            found = _simplest(points, [*candidates, *_sums(points, lost, 2)], target)
+    except OutOfBudget:
+        pass
     return found
 
 
-def _simplest(local: Local, candidates: Sequence[str], target: int, seed: int) -> tuple[str, ...]:
+class _Points:
+    """Random points modulo one prime, with the values of the unknowns, as many as are asked for."""
+
+    def __init__(self, local: Local, seed: int, budget: Budget) -> None:
+        self.local, self.seed, self.budget = local, seed, budget
+        self.question = Problem(local.problem.model, {}, local.problem.inputs)
+        self.found: list[tuple[Jacobian, np.ndarray]] = []
+
+    def enough(self, equations: int) -> list[tuple[Jacobian, np.ndarray]]:
+        """Points whose kernels give so many equations, and a few more."""
+        count = equations // self.local.missing + 3
+        while len(self.found) < count:
+            self.budget.check(self.question.work(self.local.order))
+            at = self.question.at_random(modular.PRIMES[-1], 1000 * self.seed + len(self.found) + 1, self.local.order)
+            everything = (*at.point.states, *at.point.parameters)
+            values = np.array([everything[column] for column in self.question.columns], dtype=object)
+            self.found.append((at, values))
+        return self.found[:count]
+
+
+def _simplest(points: _Points, candidates: Sequence[str], target: int) -> tuple[str, ...]:
     """Independent candidates, the simplest first, that pass the exact test at fresh points."""
-    question = problem(local.problem.model, candidates, local.problem.inputs)
-    tested = analyse(question, seed + 1, points=3)
+    question = problem(points.question.model, candidates, points.question.inputs)
+    tested = analyse(question, points.seed + 1, 3, points.budget)
     ordered = sorted(question.functions, key=lambda text: _complexity(text, question))
     return _independent(tested, [text for text in ordered if tested.identifiable[text]], target)
 
@@ -74,21 +100,12 @@ def _independent(tested: Local, candidates: Sequence[str], target: int) -> tuple
     return tuple(chosen)
 
 
-def _points(question: Problem, seed: int, equations: int, missing: int) -> Iterator[tuple[Jacobian, np.ndarray]]:
-    """Random points modulo one prime, enough for so many equations, with the values of the unknowns."""
-    for k in range(equations // missing + 3):
-        at = question.at_random(modular.PRIMES[-1], 1000 * seed + k + 1)
-        everything = (*at.point.states, *at.point.parameters)
-        yield at, np.array([everything[column] for column in question.columns], dtype=object)
-
-
-def _products(local: Local, lost: Sequence[str], seed: int) -> list[str]:
+def _products(points: _Points, lost: Sequence[str]) -> list[str]:
     if not lost:
         return []
-    question = Problem(local.problem.model, {}, local.problem.inputs)
-    index = [question.model.unknowns.index(name) for name in lost]
+    index = [points.question.model.unknowns.index(name) for name in lost]
     rows: list[list[int]] = []
-    for at, values in _points(question, seed, len(lost), local.missing):
+    for at, values in points.enough(len(lost)):
         inverse = [pow(int(values[i]), -1, at.prime) for i in index]
         rows += [[int(v[i]) * w % at.prime for i, w in zip(index, inverse, strict=True)] for v in at.kernel]
     vectors = [_whole(vector) for vector in _solutions(rows)]
@@ -113,10 +130,9 @@ def _power(name: str, exponent: int) -> str:
     return name if exponent == 1 else f"{name}**{exponent}"
 
 
-def _sums(local: Local, lost: Sequence[str], degree: int, seed: int) -> list[str]:
+def _sums(points: _Points, lost: Sequence[str], degree: int) -> list[str]:
     """Sums of unknowns, or of monomials of degree one and two, with constant coefficients."""
-    question = Problem(local.problem.model, {}, local.problem.inputs)
-    unknowns = question.model.unknowns
+    unknowns = points.question.model.unknowns
     at_loss = {unknowns.index(name) for name in lost}
     monomials: list[tuple[int, ...]] = [(i,) for i in sorted(at_loss)]
     if degree == 2:
@@ -126,7 +142,7 @@ def _sums(local: Local, lost: Sequence[str], degree: int, seed: int) -> list[str
             square = [(i, j) for i, j in square if i in at_loss and j in at_loss][:MAX_FEATURES]
         monomials = [*reversed(square), *reversed(monomials)]
     rows: list[list[int]] = []
-    for at, values in _points(question, seed, len(monomials), local.missing):
+    for at, values in points.enough(len(monomials)):
         rows += [[_along(m, values, v) % at.prime for m in monomials] for v in at.kernel]
     found = [_whole(vector) for vector in _solutions(rows)]
     return [text for vector in found if vector is not None and (text := _sum(vector, monomials, unknowns))]

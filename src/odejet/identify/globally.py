@@ -28,18 +28,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from flint import nmod_mat
 
+from odejet.budget import Budget, OutOfBudget
 from odejet.identify import groebner, msolve, quotient
 from odejet.identify.local import Jacobian, Local, kernel, pivot_columns
 from odejet.identify.orders import Orders, preference
-from odejet.identify.polynomials import Polynomial
+from odejet.identify.polynomials import ENTRY, Polynomial
 from odejet.identify.prolong import Prolonged, prolong
 from odejet.identify.quotient import Matrices, Quotient
 from odejet.identify.ring import Run
-from odejet.jets.compilation import now
 from odejet.jets.modular import Field
 
 PRIME = 2**31 - 69
@@ -54,28 +55,25 @@ MAX_EXTRA = 16
 """Further orders for which data are kept: each that is needed halves the number of solutions."""
 
 
-class OutOfTime(Exception):
-    """The budget ended before the count was known."""
+OutOfTime = OutOfBudget
 
 
 @dataclass(frozen=True)
 class Engine:
-    """What computes Groebner bases, and until when."""
+    """What computes Groebner bases, and what may be spent on that; a number is a time by `compilation.now`."""
 
     program: str | None
-    deadline: float
+    limit: Budget | float
+
+    @cached_property
+    def budget(self) -> Budget:
+        return self.limit if isinstance(self.limit, Budget) else Budget(deadline=self.limit)
 
     def basis(self, equations: Sequence[Polynomial], variables: Sequence[int]) -> list[Polynomial]:
-        left = self.deadline - now()
-        if left <= 0:
-            raise OutOfTime
+        self.budget.check()
         if self.program:
-            found = msolve.groebner(self.program, equations, variables, left)
-        else:
-            found = groebner.groebner(equations, variables, left)
-        if found is None:
-            raise OutOfTime
-        return found
+            return msolve.groebner(self.program, equations, variables, self.budget)
+        return groebner.groebner(equations, variables, self.budget)
 
 
 @dataclass(frozen=True)
@@ -99,23 +97,33 @@ class Fibre:
 def solve(system: Prolonged, fixed: Sequence[int], engine: Engine) -> Fibre:
     """The solutions with some variables fixed."""
     reduced = system.with_fixed(fixed)
+    reduced.budget = engine.budget
     reduced.eliminate()
     variables = reduced.variables
     if variables:
         rules = engine.basis(reduced.equations, variables)
         if any(rule.at(system.values) for rule in rules):
             raise msolve.Failed("the point that the data come from is not among the solutions")
-        algebra = quotient.from_rules(rules, variables, system.prime)
+        algebra = quotient.from_rules(rules, variables, system.prime, engine.budget)
     else:
         algebra = Quotient(system.prime, 1, {})
     elements = dict(algebra.matrices)
+    size = algebra.dimension
     for number, value in reversed(reduced.solved.items()):
+        engine.budget.check(size**2 * (100 + ENTRY * size) * sum(map(len, value.terms)))
+        if not engine.budget.fits(16.0 * size**2 * len(elements)):
+            raise OutOfBudget(f"the {size} solutions of the equations would not fit into memory")
         elements[number] = Quotient(system.prime, algebra.dimension, elements).evaluate(value)
     return Fibre(algebra, elements)
 
 
-def directions(system: Prolonged) -> np.ndarray:
+def directions(system: Prolonged, budget: Budget) -> np.ndarray:
     """Tangents of the solutions at the point, one per row; there are none when the point is isolated."""
+    rows, columns = len(system.equations), len(system.values)
+    work = ENTRY * rows * columns * min(rows, columns)
+    if not budget.affords(work):
+        raise OutOfBudget(f"{rows} equations in {columns} variables are too many for the time that is left")
+    budget.spend(work)
     return kernel(*system.jacobian().rref())
 
 
@@ -150,28 +158,27 @@ class Count:
 def count(local: Local, orders: Orders, engine: Engine, seed: int = 0) -> Count:
     """The solutions of the full system, and the values of each quantity among them."""
     for extra, share in ATTEMPTS:
-        limited = Engine(engine.program, now() + share * (engine.deadline - now()))
         try:
-            return _count(local, orders.highest + extra, limited, seed)
-        except OutOfTime:
-            continue
-    raise OutOfTime
+            return _count(local, orders.highest + extra, Engine(engine.program, engine.budget.share(share)), seed)
+        except OutOfBudget:
+            engine.budget.check()
+    raise OutOfBudget("none of the ways to count solutions came to an end")
 
 
 def _count(local: Local, highest: int, engine: Engine, seed: int) -> Count:
     """The same with equations up to a given order at first."""
     problem, model = local.problem, local.problem.model
     outputs = range(len(model.outputs))
-    last = max(problem.order if model.initial else 0, highest)
+    last = max(local.order if model.initial else 0, highest)
     at = problem.at_random(PRIME, seed, last + MAX_EXTRA)
     rows = [(i, j) for j in range(highest + 1) for i in outputs]
     known: frozenset[int] = frozenset()
     while True:
-        system = prolong(problem, at, rows, known)
+        system = prolong(problem, at, rows, known, engine.budget)
         extra = [next(iter(e.variables)) for e in system.functions.values()]
-        tangents = directions(system)
+        tangents = directions(system, engine.budget)
         fibre = solve(system, to_fix(system, tangents, [*extra, *preference(local)]), engine)
-        fibre = stabilise(local, at, system, fibre, highest + 1, last)
+        fibre = stabilise(local, at, system, fibre, highest + 1, last, engine.budget)
         learnt = {
             place
             for place, argument in system.arguments.items()
@@ -194,11 +201,15 @@ def _counted(local: Local, system: Prolonged, fibre: Fibre, tangents: np.ndarray
     return Count(fibre.values(mixed), {name: fibre.values(q) for name, q in finite.items()}, not system.functions)
 
 
-def stabilise(local: Local, at: Jacobian, system: Prolonged, fibre: Fibre, first: int, last: int) -> Fibre:
+def stabilise(
+    local: Local, at: Jacobian, system: Prolonged, fibre: Fibre, first: int, last: int, budget: Budget
+) -> Fibre:
     """Keep the solutions at which further derivatives agree with the data too, until an order removes none."""
     model = local.problem.model
     order = first
     while fibre.algebra.dimension > 1 and order < at.jets.shape[1]:
+        size = fibre.algebra.dimension
+        budget.check(size**2 * (100 + ENTRY * size) * (order + 1) * (local.problem.tape.products * order / 2 + 10))
         run = _evaluation(local, at, system, fibre)
         outputs = range(len(model.outputs))
         wrong = [run.output(i, order) + fibre.algebra.number(-int(at.jets[i, order, 0])) for i in outputs]
@@ -226,8 +237,8 @@ def roots(local: Local, orders: Orders, engine: Engine, seed: int = 0) -> int | 
     """The number of solutions of the square system; None where functions of unknowns leave it open."""
     problem = local.problem
     at = problem.at_random(PRIME, seed, orders.highest)
-    system = prolong(problem, at, orders.rows)
+    system = prolong(problem, at, orders.rows, budget=engine.budget)
     if system.functions:
         return None
-    fixed = to_fix(system, directions(system), preference(local))
+    fixed = to_fix(system, directions(system, engine.budget), preference(local))
     return solve(system, fixed, engine).algebra.dimension

@@ -15,8 +15,8 @@ import numba
 import numpy as np
 from flint import nmod_mat
 
-from odejet.identify.polynomials import Polynomial
-from odejet.jets.compilation import now
+from odejet.budget import Budget, OutOfBudget
+from odejet.identify.polynomials import ENTRY, TERM, Polynomial
 
 LANE = 16
 _DIGIT = (1 << LANE) - 1
@@ -37,10 +37,6 @@ def degree(packed: int) -> int:
     return packed % _DIGIT
 
 
-class OutOfTime(Exception):
-    """The budget of time or memory has ended."""
-
-
 @dataclass
 class _Element:
     lead: int
@@ -54,13 +50,9 @@ class _Basis:
 
     prime: int
     guard: int
-    deadline: float
+    budget: Budget
     elements: list[_Element] = field(default_factory=list)
     pairs: list[tuple[int, int, int, int]] = field(default_factory=list)
-
-    def check_time(self) -> None:
-        if now() > self.deadline:
-            raise OutOfTime
 
     def divides(self, a: int, b: int) -> bool:
         return ((b | self.guard) - a) & self.guard == self.guard
@@ -74,7 +66,7 @@ class _Basis:
 
     def insert(self, terms: Terms) -> None:
         """Add an element and update the pairs (Gebauer and Möller's procedure)."""
-        self.check_time()
+        self.budget.check(TERM * (len(self.pairs) + len(self.elements) + len(terms)))
         lead = max(terms, key=_key)
         new = len(self.elements)
         leads = [element.lead for element in self.elements]
@@ -116,7 +108,7 @@ class _Basis:
         active = [(e.lead, e.terms) for e in self.elements if e.active]
         while todo:
             if len(pivots) % BLOCK == 0:
-                self.check_time()
+                self.budget.check(BLOCK * TERM * len(active))
             monomial = todo.pop()
             for lead, terms in active:
                 if self.divides(lead, monomial):
@@ -133,7 +125,7 @@ class _Basis:
         monomials = {m for row in (*rows, *pivots.values()) for m in row}
         columns = sorted(monomials, key=_key, reverse=True)
         if len(columns) * len(rows) > MAX_CELLS:
-            raise OutOfTime
+            raise OutOfBudget("a Groebner basis would not fit into memory")
         place = {m: i for i, m in enumerate(columns)}
         dense = np.zeros((len(rows), len(columns)), dtype=np.uint64)
         for i, row in enumerate(rows):
@@ -145,15 +137,16 @@ class _Basis:
         indices = np.array([place[m] for row in pivots.values() for m in row], dtype=np.int64)
         values = np.array([c for row in pivots.values() for c in row.values()], dtype=np.uint64)
         for first in range(0, len(rows), BLOCK):
-            self.check_time()
+            self.budget.check(BLOCK * len(values))
             clear(dense[first : first + BLOCK], which, starts, indices, values, np.uint64(self.prime))
         free = np.flatnonzero((which < 0) & dense.any(axis=0))
         rest = dense[:, free]
         rest = rest[rest.any(axis=1)]
         if not rest.size:
             return []
-        if rest.size > MAX_DENSE:
-            raise OutOfTime
+        if rest.size > MAX_DENSE or not self.budget.affords(ENTRY * rest.size * min(rest.shape)):
+            raise OutOfBudget("a Groebner basis takes longer than the time that is left")
+        self.budget.check(ENTRY * rest.size * min(rest.shape))
         reduced, rank = nmod_mat(len(rest), len(free), [int(x) for x in rest.flat], self.prime).rref()
         entries = np.array([int(x) for x in reduced.entries()[: rank * len(free)]], dtype=np.uint64)
         return [
@@ -220,22 +213,19 @@ def _key(packed: int) -> tuple[int, int]:
     return degree(packed), -packed
 
 
-def groebner(equations: Iterable[Polynomial], variables: Sequence[int], seconds: float) -> list[Polynomial] | None:
-    """The reduced Groebner basis, degree reverse lexicographic with the first variable largest; None out of time."""
+def groebner(equations: Iterable[Polynomial], variables: Sequence[int], budget: Budget) -> list[Polynomial]:
+    """The reduced Groebner basis, degree reverse lexicographic with the first variable largest."""
     rows = list(equations)
     prime = rows[0].prime
     unit = {v: 1 << (LANE * i) for i, v in enumerate(variables)}
     guard = sum(1 << (LANE * i + LANE - 1) for i in range(len(variables)))
-    basis = _Basis(prime, guard, now() + seconds)
+    basis = _Basis(prime, guard, budget)
     packed = [{sum(unit[v] for v in m): c for m, c in row.terms.items()} for row in rows]
-    try:
-        for row in sorted(basis.echelon(packed, {}), key=lambda row: _key(max(row, key=_key))):
-            basis.insert(row)
-        while basis.pairs:
-            basis.step()
-        return [_unpacked(row, variables, prime) for row in basis.finish()]
-    except OutOfTime:
-        return None
+    for row in sorted(basis.echelon(packed, {}), key=lambda row: _key(max(row, key=_key))):
+        basis.insert(row)
+    while basis.pairs:
+        basis.step()
+    return [_unpacked(row, variables, prime) for row in basis.finish()]
 
 
 def _unpacked(row: Terms, variables: Sequence[int], prime: int) -> Polynomial:

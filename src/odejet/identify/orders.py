@@ -30,14 +30,7 @@ class Orders:
 def choose(local: Local) -> Orders:
     """The rows of least order, and which unknowns, fixed, leave the others locally identifiable."""
     jacobian = local.points[0]
-    rows = greedy_rows(jacobian)
-    return Orders(rows, to_fix(jacobian, preference(local)))
-
-
-def greedy_rows(jacobian: Jacobian) -> tuple[tuple[int, int], ...]:
-    """Each row that is independent of all before it; in order of derivatives, then of outputs."""
-    echelon, rank = jacobian.matrix.transpose().rref()
-    return tuple(jacobian.rows[i] for i in pivot_columns(echelon, rank))
+    return Orders(jacobian.independent, to_fix(jacobian, preference(local)))
 
 
 def preference(local: Local) -> list[int]:

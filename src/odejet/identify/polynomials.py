@@ -11,10 +11,21 @@ from dataclasses import dataclass, field
 
 from flint import nmod_mat
 
+from odejet.budget import Budget
+
 Monomial = tuple[int, ...]
 
 MAX_CELLS = 4_000_000
 """Echelon forms larger than this are not formed: a Groebner basis is the better tool there."""
+
+TERM = 200.0
+"""Operations, in nanoseconds, that a term of a polynomial costs in Python."""
+
+ENTRY = 3.0
+"""The same for one entry of a matrix that is reduced by one row."""
+
+SHARE = 0.1
+"""The part of what is left that one echelon form may take."""
 
 
 @dataclass(frozen=True)
@@ -113,6 +124,7 @@ class System:
 
     equations: list[Polynomial]
     solved: dict[int, Polynomial] = field(default_factory=dict)
+    budget: Budget = field(default_factory=Budget)
 
     @property
     def variables(self) -> list[int]:
@@ -129,6 +141,7 @@ class System:
 
     def _affine(self) -> bool:
         """Solve one affine equation; those that give a number come first."""
+        self.budget.check(TERM * sum(len(e.terms) for e in self.equations))
         affine = [e for e in self.equations if e.degree == 1]
         if not affine:
             return False
@@ -146,8 +159,11 @@ class System:
     def _consequences(self) -> bool:
         """Affine combinations of the equations, from their echelon form with monomials by falling degree."""
         monomials = sorted({m for e in self.equations for m in e.terms}, key=lambda m: (-len(m), m))
-        if not monomials or len(monomials) * len(self.equations) > MAX_CELLS:
+        cells = len(monomials) * len(self.equations)
+        work = cells * (TERM / 2 + ENTRY * len(self.equations))
+        if not monomials or cells > MAX_CELLS or not self.budget.share(SHARE).affords(work):
             return False
+        self.budget.check(work)
         first = next((i for i, m in enumerate(monomials) if len(m) <= 1), len(monomials))
         echelon, rank = matrix(self.equations, monomials).rref()
         found = []

@@ -18,11 +18,71 @@ from fractions import Fraction
 
 from flint import nmod_mat
 
+from odejet.budget import Budget, OutOfBudget
 from odejet.identify.local import Jacobian, Problem
 from odejet.identify.polynomials import Polynomial, System, constant, variable
 from odejet.identify.ring import Run
 from odejet.jets.modular import Field
 from odejet.model.tape import Elementary
+
+BYTES = 250.0
+"""Memory of a term of a polynomial."""
+PRODUCT = 1500.0
+"""Operations, in nanoseconds, of the product of two terms."""
+
+
+class Size:
+    """A polynomial known by its number of terms alone; `multiplied` counts the products of terms so far."""
+
+    multiplied = 0
+
+    def __init__(self, terms: int, named: bool = False) -> None:
+        self.terms, self.named = terms, named
+
+    def __add__(self, other: Size) -> Size:
+        return Size(self.terms + other.terms, self.named and other.named)
+
+    def __mul__(self, other: Size) -> Size:
+        product = Size(self.terms * other.terms)
+        Size.multiplied += product.terms
+        return product
+
+
+class Sizes:
+    """Arithmetic of numbers of terms: what `Explicit` would make, without making it."""
+
+    def number(self, residue: int) -> Size:
+        return Size(1 if residue else 0, named=True)
+
+    def scale(self, element: Size, residue: int) -> Size:
+        return element
+
+    def name(self, element: Size) -> Size:
+        return element if element.named else Size(1, named=True)
+
+    def quotient(self, above: Size, below: Size) -> Size:
+        return self.name(above * Size(1))
+
+    def root(self, place: int, element: Size, exponent: Fraction, value: int) -> Size:
+        return Size(1, named=True)
+
+    def function(self, place: int, kind: int, argument: Size, value: int) -> Size:
+        return Size(1, named=True)
+
+
+def refuse_too_large(problem: Problem, at: Jacobian, highest: int, budget: Budget) -> None:
+    """`OutOfBudget` where the equations up to an order have more terms than time and memory allow."""
+    n = len(problem.model.states)
+    one = [Size(1, named=True) for _ in (*at.point.states, *at.point.parameters)]
+    before = Size.multiplied
+    run = Run(problem.tape, Field(at.prime), at.point, Sizes(), one[:n], one[n:], bool(problem.model.initial))
+    for order in range(highest + 1):
+        budget.check()
+        run.extend(order)
+        terms = Size.multiplied - before
+        if not budget.fits(BYTES * terms) or not budget.affords(PRODUCT * terms):
+            raise OutOfBudget(f"its equations up to order {order} have some {terms:.0e} terms")
+    budget.spend(PRODUCT * (Size.multiplied - before))
 
 
 @dataclass
@@ -134,9 +194,17 @@ class Prolonged:
 
 
 def prolong(
-    problem: Problem, at: Jacobian, rows: Sequence[tuple[int, int]], known: AbstractSet[int] = frozenset()
+    problem: Problem,
+    at: Jacobian,
+    rows: Sequence[tuple[int, int]],
+    known: AbstractSet[int] = frozenset(),
+    budget: Budget | None = None,
 ) -> Prolonged:
-    """The equations `output i has the point's derivative of order j` for the rows (i, j)."""
+    """The equations `output i has the point's derivative of order j` for the rows (i, j).
+
+    `OutOfBudget` where they are too large.
+    """
+    refuse_too_large(problem, at, max(j for _, j in rows), budget or Budget())
     model, tape = problem.model, problem.tape
     ring = Explicit(Field(at.prime), known)
     values = (*at.point.states, *at.point.parameters)

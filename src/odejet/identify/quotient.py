@@ -17,9 +17,13 @@ from fractions import Fraction
 
 from flint import nmod_mat
 
+from odejet.budget import Budget, OutOfBudget
 from odejet.identify.local import pivot_columns
-from odejet.identify.polynomials import Monomial, Polynomial
+from odejet.identify.polynomials import TERM, Monomial, Polynomial
 from odejet.jets.modular import Unlucky
+
+MAX_DIMENSION = 3000
+"""Algebras of more solutions are not formed: each of their matrices takes 70 MB, and there is one for each variable."""
 
 
 class Infinite(ArithmeticError):
@@ -127,12 +131,15 @@ class Matrices:
         return self.functions.get(place, self.number(value))
 
 
-def from_rules(rules: Iterable[Polynomial], variables: Sequence[int], prime: int) -> Quotient:
+def from_rules(
+    rules: Iterable[Polynomial], variables: Sequence[int], prime: int, budget: Budget | None = None
+) -> Quotient:
     """The algebra of a reduced Groebner basis in degree reverse lexicographic order.
 
     Products of a variable with a standard monomial are standard, leading monomials of the basis, or products of a
     variable with such a one of lower order (Faugère, Gianni, Lazard and Mora 1993).
     """
+    budget = budget or Budget()
     key = order_key({v: i for i, v in enumerate(variables)})
     tails: dict[Monomial, Polynomial] = {}
     for rule in rules:
@@ -141,7 +148,9 @@ def from_rules(rules: Iterable[Polynomial], variables: Sequence[int], prime: int
         tails[lead] = Polynomial({m: c for m, c in rule.terms.items() if m != lead}, prime).scaled(scale)
     if () in tails:
         return Quotient(prime, 0, {v: nmod_mat(0, 0, prime) for v in variables})
-    standard = standard_monomials(list(tails), variables, key)
+    standard = standard_monomials(list(tails), variables, key, budget)
+    if not budget.fits(16.0 * len(variables) * len(standard) ** 2):
+        raise OutOfBudget(f"the {len(standard)} solutions of the equations would not fit into memory")
     index = {monomial: i for i, monomial in enumerate(standard)}
     columns: dict[Monomial, list[int]] = {}
     border = sorted({tuple(sorted((*m, v))) for m in standard for v in variables}, key=key)
@@ -154,6 +163,7 @@ def from_rules(rules: Iterable[Polynomial], variables: Sequence[int], prime: int
                 column[index[m]] = c
         else:
             column = _through_smaller(monomial, columns, standard, index, prime)
+            budget.check(0.5 * TERM * len(standard) ** 2)
         columns[monomial] = column
     matrices = {}
     for v in variables:
@@ -186,7 +196,7 @@ def _through_smaller(
 
 
 def standard_monomials(
-    leads: Sequence[Monomial], variables: Sequence[int], key: Callable[[Monomial], tuple]
+    leads: Sequence[Monomial], variables: Sequence[int], key: Callable[[Monomial], tuple], budget: Budget
 ) -> list[Monomial]:
     """The monomials that no leading monomial divides, smallest first."""
     pure = {m[0] for m in leads if len(set(m)) == 1}
@@ -199,6 +209,7 @@ def standard_monomials(
     while frontier:
         fresh: list[Monomial] = []
         for m in frontier:
+            budget.check(2 * TERM * len(variables) * len(leads))
             for v in variables:
                 candidate = tuple(sorted((*m, v)))
                 if candidate in seen:
@@ -207,5 +218,7 @@ def standard_monomials(
                 if not any(all(candidate.count(u) >= n for u, n in lead.items()) for lead in counted):
                     fresh.append(candidate)
         found += fresh
+        if len(found) > MAX_DIMENSION:
+            raise OutOfBudget(f"the equations have more than {MAX_DIMENSION} solutions")
         frontier = fresh
     return sorted(found, key=key)

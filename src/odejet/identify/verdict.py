@@ -88,7 +88,7 @@ class Verdict(Mapping[str, Quantity]):
         count = "an unknown number of" if self.roots is None else self.roots
         equations = f"{len(self.rows)} equation{'s' * (len(self.rows) > 1)}"
         roots = f"{count} root{'s' * (self.roots != 1)}"
-        notes = [f"derivatives needed: {derivatives} ({equations} at one time, {roots})"]
+        notes = [f"derivatives needed: {derivatives} ({equations} at one time, {roots})"] if self.rows else []
         if self.combinations:
             notes.append(f"known in combination: {', '.join(self.combinations)}")
         if self.fix:

@@ -1,16 +1,22 @@
-"""Compilation: says that kernels are being compiled, and keeps a clock that stands still meanwhile.
+"""Compilation: says that kernels are being compiled, keeps a clock that stands still meanwhile, and a place for them.
 
 Kernels are kept on disk, so this happens once per installation.  Whoever limits time does so by `now`: the first fit on
-a machine is to give the same answer as the second.
+a machine is to give the same answer as the second.  They stand beside their sources or, where these cannot be written,
+in the user's own cache; where that cannot be written either, in a temporary folder.
 """
 
 from __future__ import annotations
 
+import os
+import stat
 import sys
+import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from pathlib import Path
 
+import numba
 from numba.core import event
 
 
@@ -68,3 +74,42 @@ def counted() -> Iterator[None]:
         yield
     finally:
         _CLOCK.stop()
+
+
+def _probe() -> None:
+    """Never called: whether it can be kept tells whether kernels can."""
+
+
+def find_place() -> None:
+    """Let numba keep kernels in a temporary folder if it has no other."""
+    try:
+        numba.njit(_probe, cache=True)
+    except RuntimeError:
+        numba.config.CACHE_DIR = folder = _temporary_folder()
+        print(
+            f"odejet: neither its own folder nor the user's cache can be written, so its compiled kernels are kept in "
+            f"{folder}; set NUMBA_CACHE_DIR to choose another",
+            file=sys.stderr,
+        )
+
+
+def _temporary_folder() -> str:
+    """The same one for every process of this user, and closed to others: what is kept there is executed."""
+    try:
+        parent = tempfile.gettempdir()
+        if hasattr(os, "getuid"):
+            folder = Path(parent) / f"odejet-kernels-{os.getuid()}"
+            with suppress(OSError):
+                folder.mkdir(mode=0o700, exist_ok=True)
+                found = folder.lstat()
+                closed = stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid() and not found.st_mode & 0o022
+                if closed and os.access(folder, os.W_OK):
+                    return str(folder)
+        return tempfile.mkdtemp(prefix="odejet-kernels-")
+    except OSError:
+        raise ImportError(
+            "odejet keeps compiled kernels on disk and finds no folder that can be written; set NUMBA_CACHE_DIR to one"
+        ) from None
+
+
+find_place()

@@ -14,12 +14,14 @@ A product of two jets has the tangent  da b + a db.  Computed in every lane alik
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy as np
 from numba.core import types
 from numba.extending import overload
 
+from odejet.jets.features import LARGEST, watched
 from odejet.jets.lanes import (
     add,
     half,
@@ -49,6 +51,7 @@ _TAN, _SINH, _COSH = int(Elementary.TAN), int(Elementary.SINH), int(Elementary.C
 _TANH, _SQRT, _POWER = int(Elementary.TANH), int(Elementary.SQRT), int(Elementary.POWER)
 
 
+_ENDS = math.exp(LARGEST)
 MAX_ORDER = 32
 TABLES = np.arange(MAX_ORDER + 3.0), np.r_[0.0, 1 / np.arange(1.0, MAX_ORDER + 3)]
 """The integers and their reciprocals, for real arithmetic."""
@@ -72,6 +75,7 @@ class Layout(NamedTuple):
     outputs: np.ndarray
     inputs: np.ndarray
     guards: np.ndarray
+    watched: np.ndarray
     quadratures: np.ndarray
     time: int
 
@@ -95,6 +99,7 @@ def _lay_out(tape: Tape, lanes: int, orders: int) -> Layout:
     code = tape.code.copy()
     for column in (_OUT, _A, _B, _C):
         code[:, column] = place(code[:, column])
+    kinds, registers, exponents = watched(tape).T
     coefficients = place(tape.terms[:, 0])
     tangents = np.where(tape.terms[:, 2] > 0, coefficients + lanes, 0)
     return Layout(
@@ -113,6 +118,7 @@ def _lay_out(tape: Tape, lanes: int, orders: int) -> Layout:
         outputs=place(tape.outputs),
         inputs=place(tape.inputs),
         guards=place(tape.guards),
+        watched=np.column_stack([kinds, place(registers), place(exponents)]),
         quadratures=place(tape.quadratures[:, _OUT]),
         time=int(place(np.array(tape.time))),
     )
@@ -256,7 +262,30 @@ def _begin(c, o, a, b, e, function, lanes, modulus):
     return _begin_residue if c.dtype == types.uint64 else _begin_number
 
 
+def overflows(function, number):
+    """Whether a function of its argument, or the argument of its value, is too large for its number type.
+
+    Doubles end where exp(x) does: from there on exponentials stand still, so that 1/(1 + exp(x)) is zero and not
+    undefined.  Other numbers are never so large.
+    """
+
+
+@overload(overflows)
+def _overflows(function, number):
+    if number == types.float64:
+        return lambda function, number: (
+            (number > LARGEST and function == _EXP)
+            or (abs(number) > LARGEST and (function == _SINH or function == _COSH))
+        )
+    return lambda function, number: False
+
+
 def _begin_number(c, o, a, b, e, function, lanes, modulus):
+    if overflows(function, peek(c, a)):
+        for lane in range(0, lanes, width(c)):
+            store(c, o + lane, zero(c))
+        poke(c, o, _ENDS * (1 if function != _SINH or peek(c, a).real > 0 else -1))
+        return
     value, slope, growth = elementary(function, peek(c, a), peek(c, e))
     for lane in range(0, lanes, width(c)):
         total = madd(zero(c), slope, load(c, a + lane), modulus)
@@ -280,6 +309,9 @@ def quadrature(c, out, a, b, e, function, reach, k, lanes, tables, modulus):
     o = out + k * lanes
     if k == 0:
         begin(c, o, a, b, e, function, lanes, modulus)
+    elif overflows(function, peek(c, a)):
+        for lane in range(0, lanes, width(c)):
+            store(c, o + lane, zero(c))
     else:
         convolve_rate(c, o, a, b, min(k, reach), k, lanes, tables[0], modulus)
         poke(c, o, half(peek(c, o), modulus))
@@ -373,11 +405,11 @@ def prepare(c, layout, constants, parameters, states, tables, modulus):
 
 
 @kernel
-def expand(c, layout, t, order, last, tables, modulus):
-    """Orders below `order` of the series instructions before `last`, at time t; the states come to `order`."""
+def expand(c, layout, t, low, high, last, tables, modulus):
+    """Orders low..high-1 of the series instructions before `last`, at time t; the states come to order `high`."""
     poke(c, layout.time, t)
     if layout.orders > 1:
         poke(c, layout.time + layout.lanes, peek(tables[2], 1))
     code, terms = pointer(layout.code), pointer(layout.terms)
-    for k in range(order):
+    for k in range(low, high):
         run(c, code, terms, layout.split[0], last, k, layout.dynamic, layout.lanes, tables, modulus)

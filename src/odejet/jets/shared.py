@@ -23,12 +23,14 @@ from numba.np.numpy_support import from_dtype
 
 from odejet.jets import compilation
 
+_ELSEWHERE = ("model/tape.py", "algebra/newton.py", "algebra/tracker.py")
+
 SOURCES = tuple(
     (path.name, path.stat().st_mtime_ns, path.stat().st_size)
     for path in sorted(
         [
             *Path(__file__).parent.glob("*.py"),
-            *(Path(__file__).parents[1] / name for name in ("model/tape.py", "algebra/homotopy.py")),
+            *(Path(__file__).parents[1] / name for name in _ELSEWHERE),
         ]
     )
 )

@@ -13,8 +13,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from odejet.jets.features import Checks, attentive_step, continues, is_plain, keep, take_back, verified_step
 from odejet.jets.kernel import MAX_ORDER, TABLES, Layout, expand, prepare
-from odejet.jets.lanes import WIDTH, entry, kernel, load, madd, peek, pointer, poke, store
+from odejet.jets.lanes import WIDTH, entry, kernel, load, peek, pointer, poke, store
+from odejet.jets.series import evaluate, lowest, sample
 from odejet.jets.shared import run
 
 REACHED, STIFF, SLOW, COLLAPSED, NONFINITE, EXHAUSTED = range(6)
@@ -31,6 +33,9 @@ _SMOOTH = 1e-4  # third terms below this, relative to the states, are no reason 
 _STEADY = 0.3  # a step that shrinks by more, while patience lasts, is on its way to a pole
 _LONGEST = 1e6  # a step in units of the one before: powers of it must not overflow
 _ROUNDING = 1e-15  # a step that is shorter than what is left by no more than this reaches the end
+_HOLDS = 1e-12  # how well the equations are to hold inside a step, relative to each state
+_LOSS = 1e4  # where the tolerance is loose: the terms of the order that are left out, times that order, and their sum
+_CAUTION = 2.0  # the growth of a step after one that was shortened by what it met
 _VANISHED = 1e-200  # below this the high orders of a series underflow; no quantity of a model is so small
 
 
@@ -73,14 +78,6 @@ def steer(c, layout, drive, piece, t, unit):
         poke(c, place + layout.lanes, (a[1] + d * (2 * a[2] + d * 3 * a[3])) * unit)
         poke(c, place + 2 * layout.lanes, (a[2] + d * 3 * a[3]) * unit * unit)
         poke(c, place + 3 * layout.lanes, a[3] * unit * unit * unit)
-
-
-@kernel
-def lowest(c, place, lanes, h):
-    """The size of a series by its first terms at step h."""
-    first, second = abs(peek(c, place)), abs(peek(c, place + lanes)) * h
-    third, fourth = abs(peek(c, place + 2 * lanes)) * h * h, abs(peek(c, place + 3 * lanes)) * h * h * h
-    return max(first, second, third, fourth)
 
 
 @kernel
@@ -172,57 +169,6 @@ def finite(c, layout, order):
 
 
 @kernel
-def evaluate(c, x, order, lanes, h, out, place):
-    """The series at x, summed at step h by Horner's rule, written to out[place]."""
-    for lane in range(0, lanes, WIDTH):
-        total = load(c, x + order * lanes + lane)
-        for k in range(order - 1, -1, -1):
-            total = madd(load(c, x + k * lanes + lane), h, total, 0)
-        store(out, place + lane, total)
-
-
-@kernel
-def evaluate_four(c, x, order, lanes, t, unit, times, out, place, stride):
-    """The same at four times at once, which keeps the arithmetic units busy."""
-    h0, h1 = (peek(times, 0) - t) / unit, (peek(times, 1) - t) / unit
-    h2, h3 = (peek(times, 2) - t) / unit, (peek(times, 3) - t) / unit
-    for lane in range(0, lanes, WIDTH):
-        row = x + order * lanes + lane
-        s0 = load(c, row)
-        s1, s2, s3 = s0, s0, s0
-        for _ in range(order):
-            row -= lanes
-            term = load(c, row)
-            s0, s1 = madd(term, h0, s0, 0), madd(term, h1, s1, 0)
-            s2, s3 = madd(term, h2, s2, 0), madd(term, h3, s3, 0)
-        store(out, place + lane, s0)
-        store(out, place + stride + lane, s1)
-        store(out, place + 2 * stride + lane, s2)
-        store(out, place + 3 * stride + lane, s3)
-
-
-@kernel
-def sample(c, layout, order, t, unit, times, first, last, trajectory):
-    """All states at times[first:last]."""
-    lanes, n = layout.lanes, len(layout.states)
-    out = pointer(trajectory)
-    for s in range(n):
-        x = layout.states[s]
-        i = first
-        if x < layout.dynamic:
-            while i < last:
-                for lane in range(0, lanes, WIDTH):
-                    store(out, (i * n + s) * lanes + lane, load(c, x + lane))
-                i += 1
-        while i + 4 <= last:
-            evaluate_four(c, x, order, lanes, t, unit, pointer(times[i:]), out, (i * n + s) * lanes, n * lanes)
-            i += 4
-        while i < last:
-            evaluate(c, x, order, lanes, (times[i] - t) / unit, out, (i * n + s) * lanes)
-            i += 1
-
-
-@kernel
 def observe(memory, layout, drive, times, first, last, trajectory, outputs, tables, modulus):
     """All outputs at times[first:last], from the states there."""
     c = pointer(memory)
@@ -244,16 +190,20 @@ def observe(memory, layout, drive, times, first, last, trajectory, outputs, tabl
 
 
 @kernel
-def is_smooth(c, layout, scales, radius):
-    """Whether the third terms at the radius of convergence are small.
+def is_smooth(c, layout, scales, h, radius):
+    """Whether the third terms of all values and tangents at the radius of convergence are small.
 
     Near a singularity the terms of a series are alike there, from the first on.  Where a stiff solution limits the
     radius, its low orders know nothing of it.
     """
+    lanes = layout.lanes
     for i in range(len(layout.states)):
         if scales[i] > 0:
-            if abs(peek(c, layout.states[i] + 3 * layout.lanes)) * radius**3 > _SMOOTH * scales[i]:
-                return False
+            for lane in range(lanes):
+                x = layout.states[i] + lane
+                size = scales[i] if lane == 0 else lowest(c, x, lanes, h)
+                if abs(peek(c, x + 3 * lanes)) * radius**3 > _SMOOTH * size:
+                    return False
     return True
 
 
@@ -288,6 +238,8 @@ class Arrays(NamedTuple):
     point_memory: np.ndarray
     advances: np.ndarray
     scales: np.ndarray
+    rates: np.ndarray  # where a step is checked
+    kept: np.ndarray  # of the step before, for when it is to be shortened
     trajectory: np.ndarray
     outputs: np.ndarray
 
@@ -299,9 +251,38 @@ class Arrays(NamedTuple):
             np.zeros(point.size),
             TABLES[1].copy(),
             np.zeros(states),
+            np.zeros((2 * states, layout.lanes)),
+            np.zeros((2 * states + states // layout.lanes + 1, layout.lanes)),
             np.empty((times, states, layout.lanes)),
             np.empty((times, outputs, layout.lanes)),
         )
+
+
+@kernel
+def checks(layout, point, memory, point_memory, drive, rates, tables):
+    """Where steps are checked."""
+    reciprocals = pointer(tables[1])
+    return Checks(
+        pointer(memory),
+        pointer(point_memory),
+        layout.lanes,
+        len(layout.states),
+        pointer(layout.states),
+        pointer(point.states),
+        point.dynamic,
+        pointer(point.code),
+        pointer(point.terms),
+        point.split[0],
+        point.split[1],
+        point.time,
+        pointer(point.inputs),
+        len(point.inputs),
+        pointer(drive.coefficients),
+        pointer(drive.knots),
+        drive.coefficients.shape[1],
+        pointer(rates),
+        (pointer(tables[0]), reciprocals, reciprocals),
+    )
 
 
 @entry
@@ -315,11 +296,14 @@ def integrate(layout, point, constants, parameters, states, drive, start, times,
     """
     tolerance, max_steps, many, patience = limits
     lanes, modulus, reciprocals = layout.lanes, 0, tables[1]
-    memory, point_memory, advances, scales, trajectory, outputs = arrays
+    memory, point_memory, advances, scales, rates, kept, trajectory, outputs = arrays
     c, pointers = pointer(memory), (pointer(tables[0]), pointer(reciprocals), pointer(advances))
     prepare(c, layout, constants, parameters, states, pointers, modulus)
     for i in range(layout.dynamic):
         point_memory[i] = memory[i]
+    at = checks(layout, point, memory, point_memory, drive, rates, tables)
+    watched, watches, goal = pointer(layout.watched), len(layout.watched), max(_HOLDS, _LOSS * tolerance)
+    sizes, slopes, rows = pointer(scales), pointer(kept[2 * len(states)]), pointer(kept)
 
     t, end = start, times[-1]
     direction, span = (1.0 if end >= start else -1.0), abs(end - start)
@@ -327,51 +311,70 @@ def integrate(layout, point, constants, parameters, states, drive, start, times,
     # Named integers: numba would compile the kernels below anew for every literal.
     none, first_order, highest = np.int64(0), np.int64(1), np.int64(MAX_ORDER)
     status, done, steps, probe, order = np.int64(EXHAUSTED), none, none, none, highest
-    calm, slow, steady = none, none, 0.0
+    calm, slow, steady, limit = none, none, 0.0, np.inf
     knots, driven = drive.knots, len(layout.inputs) > 0
     piece = first_piece(knots, t, direction)
     if driven:
         steer(c, layout, drive, piece, t, 1.0)
-    expand(c, layout, t, first_order, layout.split[1], pointers, modulus)
+    expand(c, layout, t, none, first_order, layout.split[1], pointers, modulus)
     unit = first_unit(c, layout, max(span, 1e-300))
+    # The step before, until the equations are seen to hold at its end: where it began and its unit and length.
+    open_end, before, unit_before, length, first, guarded = False, t, unit, 0.0, none, 0.0
     while steps < max_steps:
-        # The best order depends on the solution; it is looked for again after 8, 16, 32 ... steps.
-        probing = steps == probe
-        if probing:
-            order, probe = highest, max(8, 2 * steps)
         for k in range(len(advances)):
             advances[k] = unit * reciprocals[k]
         if driven:  # a call is not free: numba counts references to all arrays of a layout
             steer(c, layout, drive, piece, t, unit)
-        expand(c, layout, t, order, layout.split[1], pointers, modulus)
-        if not finite(c, layout, order):
-            # Perhaps only the powers of the unit are too large.
-            if finite(c, layout, first_order) and unit > _RESOLUTION * abs(t):
-                unit, probe, steps = 1e-3 * unit, steps + 1, steps + 1
-                continue
-            status = NONFINITE
-            break
+        expand(c, layout, t, none, first_order, layout.split[1], pointers, modulus)
+        repeated = open_end and not continues(at, slopes, sizes, unit_before, unit, length, goal)
+        if repeated:
+            take_back(at, rows)
+            t, unit, done = before, unit_before, first
+            h = verified_step(at, piece, t, unit, order, direction * length / unit, goal)
+            noticed = abs(h)
+        else:
+            # The best order depends on the solution; it is looked for again after 8, 16, 32 ... steps.
+            probing = steps == probe
+            if probing:
+                order, probe = highest, max(8, 2 * steps)
+            expand(c, layout, t, first_order, order, layout.split[1], pointers, modulus)
+            if not finite(c, layout, order):
+                # Perhaps only the powers of the unit are too large.
+                if finite(c, layout, first_order) and unit > _RESOLUTION * abs(t):
+                    unit, probe, steps, open_end = 1e-3 * unit, steps + 1, steps + 1, False
+                    continue
+                status = NONFINITE
+                break
         stop = next_stop(knots, piece, direction, end) if driven else end
         remaining, ahead = abs(end - t), abs(stop - t)
-        longest = min(ahead / unit, _LONGEST)
-        if probing:
-            order, longest = best_order(c, layout, tolerance, longest, density * unit, work)
-        h, seen = step_size(c, layout, scales, order, tolerance, longest)
-        if not seen and not probing:  # perhaps terms beyond this order do not vanish
-            probe = steps
-            continue
-        h = min(h, 0.125 * span / unit) if not seen else h
-        guarded = abs(guarded_step(c, layout, order, direction * h))
-        if guarded < h and guarded * unit < _RESOLUTION * span:
-            status = NONFINITE
-            break
-        h, steps = guarded * unit, steps + 1
+        if not repeated:
+            longest = min(ahead / unit, _LONGEST)
+            if probing:
+                order, longest = best_order(c, layout, tolerance, longest, density * unit, work)
+            h, seen = step_size(c, layout, scales, order, tolerance, longest)
+            if not seen and not probing:  # perhaps terms beyond this order do not vanish
+                probe, open_end = steps, False
+                continue
+            h = min(h, 0.125 * span / unit) if not seen else h
+            guarded = abs(guarded_step(c, layout, order, direction * h))
+            if guarded < h and guarded * unit < _RESOLUTION * span:
+                status = NONFINITE
+                break
+            noticed, steps = min(guarded, limit / unit), steps + 1
+            if not is_plain(c, watched, watches, lanes, order, noticed):
+                noticed = abs(attentive_step(at, watched, watches, piece, t, unit, order, direction * noticed, goal))
+            if noticed * unit * (1 + _ROUNDING) >= ahead:  # no further series will tell
+                noticed = abs(verified_step(at, piece, t, unit, order, direction * noticed, goal))
+        limit = np.inf if noticed == guarded else _CAUTION * noticed * unit
+        h = noticed * unit
         reached = stop if h * (1 + _ROUNDING) >= ahead else t + direction * h
         first = done
         while done < len(times) and direction * (times[done] - reached) <= 0:
             done += 1
-        smooth = is_smooth(c, layout, scales, guarded / tolerance ** (1 / order))
-        if done < len(times) and (h < _RESOLUTION * abs(t) or reached == t):
+        lost = done < len(times) and (h < _RESOLUTION * abs(t) or reached == t)
+        small = (remaining > many * h and noticed == guarded) or lost
+        smooth = small and is_smooth(c, layout, scales, guarded, guarded / tolerance ** (1 / order))
+        if lost:
             status, done = (STIFF if smooth else COLLAPSED), first
             break
         sample(c, layout, order, t, unit, times, first, done, trajectory)
@@ -379,14 +382,15 @@ def integrate(layout, point, constants, parameters, states, drive, start, times,
         if done == len(times):
             status, t = REACHED, end
             break
+        keep(at, order, (reached - t) / unit, rows, slopes)
         move(c, layout, order, (reached - t) / unit)
+        open_end, before, unit_before, length = not repeated and reached != stop, t, unit, h
         t = reached
         if reached == stop:  # the length of this step says nothing about the solution
             piece, unit = piece + np.int64(direction), max(unit, h)
             continue
         unit = h
-        small = remaining > many * h
-        calm, slow = (calm + 1 if small and smooth else 0), (slow + 1 if small else 0)
+        calm, slow = (calm + 1 if smooth else 0), (slow + 1 if small else 0)
         if slow == 1:
             steady = _STEADY * h
         if calm >= PATIENCE:

@@ -136,6 +136,11 @@ class Model:
     # Equality looks at every equation; a hash that did too would invite use as a key for no purpose.
     __hash__ = None  # type: ignore[assignment]
 
+    @property
+    def key(self) -> tuple[Any, ...]:
+        """All that the model is, to look up what is known of it: models with one key are equal."""
+        return (self.name, self.parameters, *(tuple(getattr(self, table).items()) for table in TABLES))
+
     # --- files ---
 
     @classmethod

@@ -16,6 +16,9 @@ from odejet.uncertainty.tables import table
 MAX_ROWS = 200
 """Unknowns that a table shows."""
 
+BESIDE = 6
+"""Solutions that a table shows side by side."""
+
 HEAD = ("quantity", "value", "± stderr", "95 % interval", "verdict")
 
 
@@ -32,7 +35,8 @@ def shown(fit: Fit) -> str:
     """The same with what is known already."""
     rows = [HEAD, *(row(fit, label) for label in fit.labels[:MAX_ROWS])]
     more = [f"... and {len(fit.labels) - MAX_ROWS} more"] if len(fit.labels) > MAX_ROWS else []
-    lines = [headline(fit), "", *table(rows, right=(1, 2)), *more, "", *(f"{k}: {v}" for k, v in notes(fit).items())]
+    told = [f"{subject}: {words}" for subject, words in notes(fit).items()]
+    lines = [headline(fit), "", *table(rows, right=(1, 2)), *more, "", *told, *solutions(fit)]
     return "\n".join(f"  {line}".rstrip() if i else line for i, line in enumerate(lines))
 
 
@@ -119,7 +123,7 @@ def notes(fit: Fit) -> dict[str, str]:
         told["ending"] = fit.message
     told["answered by"] = fit.provenance.sentence
     if len(fit.solutions) > 1:
-        told["solutions"] = f"{len(fit.solutions)} sets of values explain the data equally well; see fit.solutions"
+        told["solutions"] = f"{len(fit.solutions)} sets of values explain the data equally well"
     if fit.found and fit.undetermined:
         told["not determined"] = f"{', '.join(fit.undetermined)}; other values of them give the same outputs"
     if fit.verdict is not None and fit.verdict.combinations:
@@ -138,6 +142,22 @@ def notes(fit: Fit) -> dict[str, str]:
         told["census"] = census(fit)
     told["time"] = f"{duration(fit.seconds)}" + (f" ({stages(fit)})" if len(fit.stages) > 1 else "")
     return told
+
+
+def solutions(fit: Fit) -> list[str]:
+    """All solutions side by side, where there are several: a table for every few of them."""
+    if len(fit.solutions) < 2:
+        return []
+    lines = []
+    for first in range(0, len(fit.solutions), BESIDE):
+        beside = fit.solutions[first : first + BESIDE]
+        rows: list[tuple[str, ...]] = [("quantity", *(f"solution {first + i + 1}" for i in range(len(beside))))]
+        for unknown in fit.unknowns[:MAX_ROWS]:
+            rows.append((unknown.label, *(f"{one.value(unknown):.6g}" for one in beside)))
+        rows.append(("misfit", *(f"{one.cost:.6g}" for one in beside)))
+        rows.append(("bounds", *("inside" if one.inside_bounds else "outside" for one in beside)))
+        lines += ["", *table(rows, right=range(1, len(rows[0])))]
+    return lines
 
 
 def from_residuals(check: OutputCheck) -> bool:

@@ -24,8 +24,10 @@ import numpy as np
 from odejet.jets.compilation import now
 from odejet.problem import coordinates
 from odejet.problem.coordinates import Bounds, Coordinates
+from odejet.problem.courses import Blocks
 from odejet.problem.misfit import Evaluation, Misfit
-from odejet.search.trust import Solver, Step, secant, triangle
+from odejet.search.linear import Arrow, ArrowSolver, Dense
+from odejet.search.trust import Solver, Step, secant
 
 PRECISION = 1e-7
 """A predicted decrease of the negative log-likelihood that matters to nobody: steps of 1e-3 standard errors."""
@@ -140,13 +142,13 @@ class _Descent:
         self.evaluations, self.work, self.radius = 0, 0, _FIRST_RADIUS
         self.milestone = 0, math.inf  # how much was done when the cost was last looked at, and what it was
         self.low, self.high = frame.box
-        self.curvature = np.zeros((len(self.low), len(self.low)))  # second derivatives of the residuals, times these
+        size = 0 if misfit.in_blocks else len(self.low)
+        self.curvature = np.zeros((size, size))  # second derivatives of the residuals, times these
         self.curved = False  # whether they are used
         self.theta = np.empty(0)
         self.here: Evaluation | None = None
         self.failure: Evaluation | None = None
-        self.tall = np.empty((0, 0))  # derivatives by theta, and a right-hand side
-        self.blocks: list[np.ndarray] = []
+        self.linear: Dense | Arrow | None = None  # the residuals here, and their derivatives by theta
 
     @property
     def used(self) -> int:
@@ -204,7 +206,8 @@ class _Descent:
         if (over := self.over()) is not None:
             return over
         solver = self.solver()
-        step = (solver.curved(self.curvature) if self.curved else solver).step(self.radius)
+        bent = self.curved and isinstance(solver, Solver)
+        step = (solver.curved(self.curvature) if bent else solver).step(self.radius)  # type: ignore[union-attr]
         negligible = self.negligible(solver, step)
         if not self.adaptive and (negligible or step.decrease <= _ROUGH * self.weighted_squares(self.levels)):
             self.adaptive = True
@@ -225,7 +228,7 @@ class _Descent:
         self.milestone = self.evaluations, now
         return before - now <= _CREEP * self.unit()
 
-    def take(self, solver: Solver, step: Step) -> Ending | None:
+    def take(self, solver: Solver | ArrowSolver, step: Step) -> Ending | None:
         """Try a step and, where the residuals turn out to be curved, its correction; change the radius accordingly."""
         theta = np.clip(self.theta + step.move, self.low, self.high)
         found = self.evaluate(theta)
@@ -247,8 +250,10 @@ class _Descent:
             return self.end(stalled=True)
         return None
 
-    def choose(self, solver: Solver, step: Step, actual: float) -> None:
+    def choose(self, solver: Solver | ArrowSolver, step: Step, actual: float) -> None:
         """Between the linear model of the residuals and the one with their curvature: the one that knew better."""
+        if not self.curvature.size:
+            return
         linear = solver.predicted(step.move)
         curved = linear - 0.5 * float(step.move @ self.curvature @ step.move)
         errors = abs(actual - linear), abs(actual - curved)
@@ -256,17 +261,18 @@ class _Descent:
 
     def learn(self, theta: np.ndarray, found: Evaluation) -> None:
         """What a step tells of the residuals' curvature."""
-        assert found.residuals is not None and found.jacobian is not None
+        if not self.curvature.size:
+            return
+        assert found.residuals is not None and self.linear is not None
         assert self.here is not None and self.here.residuals is not None
         weights = self.misfit.row_levels(self.levels) ** -2
         after, before = found.residuals * weights, self.here.residuals * weights
         gradient = (after @ found.dense) * self.frame.slopes(self.frame.back(theta))
-        jacobian = self.tall[:, :-1]
-        structured, change = gradient - after @ jacobian, gradient - before @ jacobian
+        structured, change = gradient - self.linear.transposed(after), gradient - self.linear.transposed(before)
         self.curvature = secant(self.curvature, theta - self.theta, change, structured)
 
     def corrected(
-        self, solver: Solver, step: Step, theta: np.ndarray, found: Evaluation, ratio: float
+        self, solver: Solver | ArrowSolver, step: Step, theta: np.ndarray, found: Evaluation, ratio: float
     ) -> tuple[np.ndarray, Evaluation, float]:
         """The best of a trial point and of those that its residuals suggest.
 
@@ -276,12 +282,13 @@ class _Descent:
         comes down to the valley's floor as long as every correction brings it much closer to what was predicted.
         """
         assert found.residuals is not None and self.here is not None and self.here.residuals is not None
-        best, target = (theta, found, ratio), self.here.residuals + self.tall[:, :-1] @ step.move
+        assert self.linear is not None
+        best, target = (theta, found, ratio), self.here.residuals + self.linear.times(step.move)
         total, before = step.move, math.inf
         for _ in range(_CORRECTIONS):
             assert found.residuals is not None
-            reduced = self.reduced(self.triangles(self.columns(theta, found, found.residuals - target)))
-            move = solver.correction(step, total, reduced[:, :-1], reduced[:, -1])
+            there = self.linearised(theta, found, found.residuals - target).solver(self.levels, self.low, self.high)
+            move = solver.correction(step, total, there)  # type: ignore[arg-type]
             slow = 1 - ratio > _SETTLING * before
             if slow or float(np.sqrt(move @ move)) > _BEND * step.length or self.over() is not None:
                 break
@@ -297,7 +304,7 @@ class _Descent:
                 break
         return best
 
-    def negligible(self, solver: Solver, step: Step) -> bool:
+    def negligible(self, solver: Solver | ArrowSolver, step: Step) -> bool:
         """Whether nothing is left to be gained: not by this step, nor by one of the linear model that goes farther."""
         if step.decrease <= self.rounding():
             return True
@@ -330,35 +337,25 @@ class _Descent:
         return found
 
     def stand(self, theta: np.ndarray, found: Evaluation) -> None:
-        """Move to a point: each output's residuals and derivatives, reduced to a triangle."""
+        """Move to a point."""
         assert found.residuals is not None
         self.theta, self.here = theta, found
-        self.tall = self.columns(theta, found, found.residuals)
-        self.blocks = self.triangles(self.tall)
+        self.linear = self.linearised(theta, found, found.residuals)
 
-    def columns(self, theta: np.ndarray, found: Evaluation, right: np.ndarray) -> np.ndarray:
-        """Derivatives by theta, and a right-hand side."""
-        assert found.jacobian is not None
-        tall = np.empty((len(right), len(theta) + 1))
-        np.multiply(found.dense, self.frame.slopes(self.frame.back(theta)), out=tall[:, :-1])
-        tall[:, -1] = right
-        return tall
-
-    def triangles(self, tall: np.ndarray) -> list[np.ndarray]:
-        return [triangle(tall[rows]) for rows in self.misfit.groups]
+    def linearised(self, theta: np.ndarray, found: Evaluation, residuals: np.ndarray) -> Dense | Arrow:
+        """Residuals as a linear function of a move of theta."""
+        slopes, groups = self.frame.slopes(self.frame.back(theta)), self.misfit.groups
+        if isinstance(found.jacobian, Blocks):
+            return Arrow(found.jacobian, slopes, residuals, groups, self.misfit.simulator.unknowns.shared)
+        return Dense.of(found.dense, slopes, residuals, groups)
 
     def reweigh(self) -> None:
         assert self.here is not None and self.here.residuals is not None
         self.levels = self.misfit.levels(self.here.residuals)
 
-    def reduced(self, blocks: list[np.ndarray]) -> np.ndarray:
-        """One triangle of the triangles of all outputs, weighted."""
-        weighted = np.concatenate([block / level for block, level in zip(blocks, self.levels, strict=True)])
-        return triangle(weighted) if len(blocks) > 1 else weighted
-
-    def solver(self) -> Solver:
-        r = self.reduced(self.blocks)
-        return Solver(r[:, :-1], r[:, -1], self.low - self.theta, self.high - self.theta)
+    def solver(self) -> Solver | ArrowSolver:
+        assert self.linear is not None
+        return self.linear.solver(self.levels, self.low - self.theta, self.high - self.theta)
 
     def weighted_squares(self, levels: np.ndarray) -> float:
         assert self.here is not None and self.here.residuals is not None
@@ -411,4 +408,6 @@ class _Descent:
 def _usable(found: Evaluation) -> bool:
     """Whether squares of all numbers are finite."""
     assert found.residuals is not None and found.jacobian is not None
-    return bool(np.isfinite(found.residuals @ found.residuals) and np.isfinite(np.abs(found.dense).max(initial=0)))
+    parts = [part[2] for part in found.jacobian.parts] if isinstance(found.jacobian, Blocks) else [found.jacobian]
+    largest = max(float(np.abs(part).max(initial=0)) for part in parts)
+    return bool(np.isfinite(found.residuals @ found.residuals) and np.isfinite(largest))

@@ -85,12 +85,12 @@ class Solver:
         share = float(shares.min())
         return (1.0, np.zeros(len(part), dtype=bool)) if share >= 1 else (share, shares <= share)
 
-    def correction(self, step: Step, so_far: np.ndarray, matrix: np.ndarray, excess: np.ndarray) -> np.ndarray:
-        """A further move that undoes an excess of the residual where `matrix` is the derivative, as far as the damping
-        of the step allows."""
-        move = np.zeros(len(step.move))
+    def correction(self, step: Step, so_far: np.ndarray, there: Solver) -> np.ndarray:
+        """A further move that undoes the residual of the linear model at another point, as far as the damping of the
+        step allows."""
+        move, excess = np.zeros(len(step.move)), there.residual
         if step.free.any():
-            u, s, vt = np.linalg.svd(matrix[:, step.free], full_matrices=False)
+            u, s, vt = np.linalg.svd(there.triangle[:, step.free], full_matrices=False)
             kept = s > _RANK * s[0]
             move[step.free] = (-(excess @ u) * np.where(kept, s, 0.0) / (s * s + step.damping + ~kept)) @ vt
         return np.clip(so_far + move, self.low, self.high) - so_far

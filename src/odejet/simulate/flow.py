@@ -98,7 +98,7 @@ class Flow:
         if not self.driven:
             return steps.NO_DRIVE
         values = np.ascontiguousarray(self.pieces.series(times, 0)[:, :, 0])
-        return steps.Drive(self.pieces.knots, self.pieces.coefficients, values)
+        return steps.Drive(self.pieces.knots, np.ascontiguousarray(self.pieces.coefficients), values)
 
     def unknowns(self, free_states: bool = False) -> tuple[str, ...]:
         """The names behind the sensitivities: unknown initial states (all of them with `free_states`), parameters."""
@@ -234,7 +234,7 @@ class _Problem:
         """Taylor steps as far as they go: how they ended, the order and the length of the last."""
         tape, resumed = self.flow.tape, bool(leg.parts)
         free = self.free_states or resumed  # the known initial states of a model are those at its start
-        series, point = (lay_out(tape, self.lanes, orders, free) for orders in (MAX_ORDER + 1, 1))
+        series, point = (lay_out(tape, self.lanes, orders, free) for orders in (MAX_ORDER + 1, 2))
         arrays = steps.Arrays.allot(series, point, len(times))
         status, done, time, count, order, step = steps.integrate(
             series,

@@ -32,6 +32,11 @@ TINY = 1e-30
 ITERATIONS = 2
 TRIED, PATIENCE = 20, 2.0
 """After so many terms an approximation that converges too slowly is given up; see `_pointless`."""
+ROUNDED = 16.0
+"""Roundings in a barycentric sum of a dozen terms: no error can be told from zero below."""
+PAID = 100.0
+"""A pole in the interval is believed only where it makes the error smaller by this factor.  Terms beyond what rounding
+or noise lets one see come as poles with a zero beside them, Froissart doublets, and gain next to nothing."""
 MARGIN = 1.02
 """Poles on the real line within this many halves of the time span spoil the approximation."""
 
@@ -59,23 +64,33 @@ class Rational(Smoother):
         return out
 
     def poles(self) -> np.ndarray:
-        """The poles in x: zeros of the denominator, as generalised eigenvalues of an arrowhead pencil."""
-        size = len(self.support) + 1
-        pencil, mass = np.zeros((size, size)), np.eye(size)
-        mass[0, 0] = 0.0
-        pencil[0, 1:], pencil[1:, 0] = self.weights, 1.0
-        pencil[1:, 1:] = np.diag(self.support)
-        found = eigvals(pencil, mass)
-        return found[np.isfinite(found) & (np.abs(found) < 1e8)]
+        """The poles in x."""
+        return poles(self.support, self.weights)
 
     def has_real_pole(self) -> bool:
         """Whether a pole lies on the data's own interval (or so close to it that rounding cannot tell)."""
-        signs = np.sign(self.weights[np.argsort(self.support)])
-        if np.any(signs[1:] == signs[:-1]):
-            # The denominator has opposite signs at the ends of this gap between support points.
-            return True
-        poles = self.poles()
-        return bool(np.any((np.abs(poles.imag) < 1e-9) & (np.abs(poles.real) < MARGIN)))
+        return has_real_pole(self.support, self.weights)
+
+
+def poles(support: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """Zeros of the denominator, as generalised eigenvalues of an arrowhead pencil."""
+    size = len(support) + 1
+    pencil, mass = np.zeros((size, size)), np.eye(size)
+    mass[0, 0] = 0.0
+    pencil[0, 1:], pencil[1:, 0] = weights, 1.0
+    pencil[1:, 1:] = np.diag(support)
+    found = eigvals(pencil, mass)
+    return found[np.isfinite(found) & (np.abs(found) < 1e8)]
+
+
+def has_real_pole(support: np.ndarray, weights: np.ndarray) -> bool:
+    """Whether there is a pole in the interval, or so close to it that rounding cannot tell."""
+    signs = np.sign(weights[np.argsort(support)])
+    if np.any(signs[1:] == signs[:-1]):
+        # The denominator has opposite signs at the ends of this gap between support points.
+        return True
+    found = poles(support, weights)
+    return bool(np.any((np.abs(found.imag) < 1e-9) & (np.abs(found.real) < MARGIN)))
 
 
 def interpolate(data: Series, tolerance: float, points: int = MOST_POINTS) -> Rational:
@@ -97,7 +112,7 @@ def of_smoother(data: Series, smoother: Smoother, terms: int, tolerance: float) 
 
 def _rational(data: Series, name: str, x: np.ndarray, values: np.ndarray, tolerance: float) -> Rational:
     standard = (values - data.center) / data.scale
-    floor = 4.0 * EPSILON * max(np.abs(standard).max(), abs(data.center) / data.scale)
+    floor = ROUNDED * EPSILON * max(np.abs(standard).max(), abs(data.center) / data.scale)
     support, heights, weights, error = approximate(x, standard, max(tolerance / data.scale, floor))
     described = f"{len(support)} support points"
     return Rational(name, data, support, heights, weights, error * data.scale, described)
@@ -110,7 +125,7 @@ def approximate(
     most = min(most, (len(x) + 1) // 2)
     scale = float(np.abs(values).max())
     chosen: list[int] = []
-    best: tuple[float, int, np.ndarray] | None = None
+    tried: list[tuple[float, int, np.ndarray]] = []
     cauchy, loewner = np.empty((len(x), most), order="F"), np.empty((len(x), most), order="F")
     left = np.abs(values - values.mean())
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -127,15 +142,31 @@ def approximate(
             left = np.abs(values - current)
             left[chosen] = 0.0
             largest = float(left.max())
-            if np.isfinite(largest) and (best is None or largest < best[0]):
-                best = (largest, terms, weights)
+            if np.isfinite(largest):
+                tried.append((largest, terms, weights))
             if largest <= tolerance:
                 break
-            if best is not None and _pointless(best[0] / scale, best[1], terms, most, tolerance / scale):
+            if tried and _pointless(*_smallest(tried, scale), terms, most, tolerance / scale):
                 break
-    assert best is not None
-    error, kept, weights = best
+    error, kept, weights = _calmest(tried, x[chosen])
     return x[chosen[:kept]], values[chosen[:kept]], weights, error
+
+
+def _smallest(tried: list[tuple[float, int, np.ndarray]], scale: float) -> tuple[float, int]:
+    """The smallest relative error, and the terms that first reached it."""
+    error, terms, _ = min(tried, key=lambda one: one[:2])
+    return error / scale, terms
+
+
+def _calmest(tried: list[tuple[float, int, np.ndarray]], support: np.ndarray) -> tuple[float, int, np.ndarray]:
+    """The approximation of least error, or the next best without a pole in the interval if that is nearly as good."""
+    by_error = sorted(tried, key=lambda one: one[:2])
+    for error, terms, weights in by_error:
+        if error > PAID * by_error[0][0]:
+            break
+        if not has_real_pole(support[:terms], weights):
+            return error, terms, weights
+    return by_error[0]
 
 
 def _pointless(error: float, reached: int, terms: int, most: int, tolerance: float) -> bool:

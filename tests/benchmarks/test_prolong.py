@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from benchmarks import explicit as bench
 from benchmarks import gfan, phcpack, systems
+from benchmarks.prolong import Sizes, Variable, prolong
 from odejet import Model, ModelError
-from odejet.algebra.prolong import Sizes, Variable, prolong
 from odejet.identify import msolve
 from odejet.jets import modular
 from odejet.model import algebraic

@@ -23,7 +23,7 @@ from typing import Any
 
 import numpy as np
 
-from odejet.algebra.rational import MAX_TERMS, Equations, Factors, Quotient, clear
+from benchmarks.rational import MAX_TERMS, Equations, Factors, Quotient, clear
 from odejet.errors import ModelError, nearest
 from odejet.jets import numeric
 from odejet.model import Model, tape

@@ -3,8 +3,8 @@
 import numpy as np
 
 from benchmarks import algebra as bench
+from benchmarks.gauss_newton import Measured, beyond
 from odejet import Model
-from odejet.algebra.gauss_newton import Measured, beyond
 from odejet.algebra.monodromy import fibre
 from odejet.algebra.system import SquareSystem, join
 

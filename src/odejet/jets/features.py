@@ -1,0 +1,324 @@
+"""Features: what the right-hand side does inside a step where its Taylor series cannot see it, and how that is noticed.
+
+The series of tanh((t - 6)/w) at t = 0 is constant to rounding, and knows nothing of the switch ahead.  Such flatness
+comes from few operations of the tape: exponentials and hyperbolic functions far from where they matter, high powers,
+and reciprocals of what is large.  Their arguments, however, are ordinary series.  Along a step each argument is
+*watched*: its own series must hold to the end of the step, and where it lets the function grow by more than the
+factor exp(_HIDDEN) the step's polynomials must satisfy the equations at the place of the largest growth.  So what a
+series misses has grown at most so much since it was below rounding.  In any case they must satisfy the equations where
+the step ends.  A step that fails is shortened; no series is computed again.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from odejet.jets.lanes import WIDTH, kernel, load, peek, poke, store
+from odejet.jets.series import evaluate, evaluate_rate, lowest, value
+from odejet.jets.shared import run
+from odejet.model.tape import Column, Elementary, Op, Tape
+
+RISES, GROWS, SETTLES, VANISHES, POWER, BENDS = range(6)
+"""How a watched argument a matters: by exp(a), exp|a|, exp(-2|a|), 1/a, a power of a; or only by its own series."""
+
+_KINDS = {
+    Elementary.EXP: RISES,
+    Elementary.SINH: GROWS,
+    Elementary.COSH: GROWS,
+    Elementary.TANH: SETTLES,
+    Elementary.LOG: VANISHES,
+    Elementary.SQRT: VANISHES,
+    Elementary.POWER: POWER,
+}
+LARGEST = 600.0
+"""Exponentials of doubles stand still beyond this argument: their series must not overflow before they do."""
+
+_HIGH = 8  # products of so many factors need not fit into the orders of a series
+_HIDDEN = 4.0  # the logarithm of the growth that a series may miss: from 1e-16 to below 1e-14
+_SETTLED = -40.0  # tanh differs from +-1 by the exponential of this: not at all
+_HELD = 1e-3  # the last terms of an argument, in units of what matters to its function
+_ROUNDED = 1e-12  # and relative to the argument itself, whose rounding is no reason for a short step
+_PLACES = 16  # in which a step is searched for the peaks of what a watched function does
+_NARROWINGS = 40  # of the place of a peak, by the golden ratio each: to 1e-9
+_GOLDEN = 0.5 * (math.sqrt(5) - 1)
+_LOOSE = 1e3  # times the tolerance of the values: that of the sensitivities
+_NOTHING = 1e-150  # a change of a state by less goes unnoticed: no quantity of a model is so small
+_SHAKEN, _NOISE = 2e-15, 4.0  # a relative change of all numbers by rounding, and how much more it may do than seen
+_HALVINGS = 60
+
+
+def watched(tape: Tape) -> np.ndarray:
+    """Rows (kind, register of the argument, register of the exponent or -1) of what the rates of a tape depend on."""
+    rows: list[tuple[int, int, int]] = []
+    factors: dict[int, int] = {}
+    for row in tape.code[tape.split[0] : tape.split[1]]:
+        op, out, a, b = (int(row[column]) for column in (Column.OP, Column.OUT, Column.A, Column.B))
+        if op == Op.QUADRATURE and a >= tape.statics and int(row[Column.FUNCTION]) in _KINDS:
+            rows.append((_KINDS[Elementary(int(row[Column.FUNCTION]))], a, int(row[Column.C])))
+        elif op == Op.DIVIDE and b >= tape.statics:
+            rows.append((VANISHES, b, -1))
+        elif op in (Op.SQUARE, Op.MULTIPLY):
+            factors[out] = factors.get(a, 1) + factors.get(a if op == Op.SQUARE else b, 1)
+            if factors[out] >= _HIGH:
+                rows.append((BENDS, out, -1))
+    return np.array(list(dict.fromkeys(rows)), dtype=np.int64).reshape(-1, 3)
+
+
+@kernel
+def stands_still(kind, a):
+    """Whether an exponential is too large to be followed, and constant instead."""
+    return (kind == RISES and a > LARGEST) or (kind == GROWS and abs(a) > LARGEST)
+
+
+@kernel
+def level(kind, a, exponent):
+    """The logarithm of what a function does at its argument."""
+    if kind == RISES:
+        return a
+    if kind == GROWS:
+        return abs(a)
+    if kind == SETTLES:
+        return -2 * abs(a)
+    if kind == VANISHES:
+        return -np.log(abs(a))
+    return exponent * np.log(abs(a))
+
+
+@kernel
+def may_hide(kind, a, change, exponent):
+    """Whether a function may grow unseen while its argument moves from a by no more than `change`."""
+    if kind == BENDS:
+        return False
+    if stands_still(kind, a):
+        return not abs(a) - change > LARGEST
+    if kind == SETTLES:
+        return 2 * change > _HIDDEN and 2 * (change - abs(a)) > _SETTLED
+    if kind == VANISHES or kind == POWER:
+        left = abs(a) - change
+        power = max(abs(exponent), 1.0) if kind == POWER else 1.0
+        return not power * change <= _HIDDEN * left
+    return not change <= _HIDDEN
+
+
+@kernel
+def peak(c, place, lanes, order, kind, exponent, low, high):
+    """Where between two places of a step a function does most, by golden sections."""
+    left, right = high - _GOLDEN * (high - low), low + _GOLDEN * (high - low)
+    at_left = level(kind, value(c, place, order, lanes, left), exponent)
+    at_right = level(kind, value(c, place, order, lanes, right), exponent)
+    for _ in range(_NARROWINGS):
+        if at_left > at_right:
+            high, right, at_right = right, left, at_left
+            left = high - _GOLDEN * (high - low)
+            at_left = level(kind, value(c, place, order, lanes, left), exponent)
+        else:
+            low, left, at_left = left, right, at_right
+            right = low + _GOLDEN * (high - low)
+            at_right = level(kind, value(c, place, order, lanes, right), exponent)
+    return 0.5 * (low + high)
+
+
+class Checks(NamedTuple):
+    """Where the equations are evaluated at single points of a step; all arrays as pointers, which numba need not count.
+
+    Registers of one point, of the `series` and of the point their lanes and the places of the states, the program of
+    the rates, places of time and inputs, the pieces of the inputs, and memory for rates and gaps.
+    """
+
+    c: Any
+    p: Any
+    lanes: int
+    states: int
+    series_places: Any
+    point_places: Any
+    dynamic: int
+    code: Any
+    terms: Any
+    first: int
+    last: int
+    time: int
+    inputs: Any
+    sampled: int
+    coefficients: Any
+    knots: Any
+    pieces: int
+    rates: Any
+    tables: Any
+
+
+@kernel
+def proceed(at, piece, t, unit, order, s, shaken):
+    """The states at s of a step, or those numbers shaken by rounding, and their rates, in the registers of the point."""
+    c, p, now = at.c, at.p, t + s * unit
+    for i in range(at.states):
+        place = peek(at.point_places, i)
+        if place >= at.dynamic:
+            evaluate(c, peek(at.series_places, i), order, at.lanes, s, p, place)
+            if shaken:
+                for lane in range(at.lanes):
+                    poke(p, place + lane, peek(p, place + lane) * (1 + (_SHAKEN if (i + lane) % 2 else -_SHAKEN)))
+    for i in range(at.sampled):
+        a, d = 4 * (i * at.pieces + piece), now - peek(at.knots, piece)
+        total = 0.0
+        for k in range(3, -1, -1):
+            total = total * d + peek(at.coefficients, a + k)
+        poke(p, peek(at.inputs, i), total)
+    poke(p, at.time, now * (1 + _SHAKEN) if shaken else now)
+    run(p, at.code, at.terms, at.first, at.last, 0, at.dynamic, at.lanes, at.tables, 0)
+
+
+@kernel
+def agrees(at, piece, t, unit, order, s, h, used, goal):
+    """Whether the polynomials satisfy the equations at s, relative to their size over a step of h, in `used` lanes.
+
+    What the smallest changes of all numbers would do to the right-hand sides is no disagreement.
+    """
+    c, lanes, n, span, rates = at.c, at.lanes, at.states, abs(h), at.rates
+    proceed(at, piece, t, unit, order, s, False)
+    good = True
+    for lane in range(used):
+        relative = 0.0  # the largest tangent in the lane, relative to its state
+        for i in range(n if lane > 0 else 0):
+            x = peek(at.series_places, i)
+            size = lowest(c, x, lanes, span) if peek(at.point_places, i) >= at.dynamic else 0.0
+            if size > 0:
+                relative = max(relative, lowest(c, x + lane, lanes, span) / size)
+        for i in range(n):
+            x, place = peek(at.series_places, i), peek(at.point_places, i)
+            if place >= at.dynamic:
+                if lane == 0:
+                    evaluate_rate(c, x, order, lanes, s, rates, i * lanes)
+                slope = peek(at.p, place + lanes + lane) * unit
+                gap = abs(peek(rates, i * lanes + lane) - slope) * span
+                allowed = goal * lowest(c, x + lane, lanes, span) + _NOTHING
+                if lane > 0:
+                    allowed = _LOOSE * (allowed + goal * relative * lowest(c, x, lanes, span))
+                poke(rates, i * lanes + lane, slope)
+                poke(rates, (n + i) * lanes + lane, 0.0 if gap <= allowed else gap)
+                if not gap <= allowed:
+                    good = False
+    if good:
+        return True
+    proceed(at, piece, t, unit, order, s, True)
+    for i in range(n):
+        if peek(at.point_places, i) >= at.dynamic:
+            for lane in range(used):
+                slope = peek(at.p, peek(at.point_places, i) + lanes + lane) * unit
+                moved = abs(slope - peek(rates, i * lanes + lane)) * span
+                if not peek(rates, (n + i) * lanes + lane) <= _NOISE * moved:
+                    return False
+    return True
+
+
+@kernel
+def is_plain(c, watched, count, lanes, order, h):
+    """Whether every watched argument holds over a step and moves so little that nothing can hide."""
+    known, size = order - 1, abs(h)  # all but the states are known to one order less
+    for i in range(0, 3 * count, 3):
+        kind, place, power = peek(watched, i), peek(watched, i + 1), peek(watched, i + 2)
+        change = 0.0
+        for k in range(known, 0, -1):
+            change = (change + abs(peek(c, place + k * lanes))) * size
+        exponent = peek(c, power) if power >= 0 else 0.0
+        last = abs(peek(c, place + known * lanes)) * size**known
+        if last > argument_slack(c, place, lanes, kind, size) or may_hide(kind, peek(c, place), change, exponent):
+            return False
+    return True
+
+
+@kernel
+def argument_slack(c, place, lanes, kind, h):
+    """How large the last term of a watched argument may be."""
+    return (_HELD if kind <= SETTLES else _HELD * lowest(c, place, lanes, h)) + _ROUNDED * abs(peek(c, place))
+
+
+@kernel
+def attentive_step(at, watched, count, piece, t, unit, order, h, goal):
+    """The step h, shortened until every watched argument holds and nothing hides inside it."""
+    c, lanes, known = at.c, at.lanes, order - 1
+    for i in range(0, 3 * count, 3):
+        kind, place, power = peek(watched, i), peek(watched, i + 1), peek(watched, i + 2)
+        exponent = peek(c, power) if power >= 0 else 0.0
+        last, slack = (
+            abs(peek(c, place + known * lanes)) * abs(h) ** known,
+            argument_slack(c, place, lanes, kind, abs(h)),
+        )
+        if last > slack:
+            h *= (slack / last) ** (1 / known)
+        if kind != BENDS:
+            h = open_step(at, piece, t, unit, order, h, goal, kind, place, exponent)
+    return h
+
+
+@kernel
+def open_step(at, piece, t, unit, order, h, goal, kind, place, exponent):
+    """The step h, cut at half of the way to the first peak of a watched function at which the equations do not hold."""
+    c, lanes, known = at.c, at.lanes, order - 1
+    if stands_still(kind, peek(c, place)):
+        # The function is followed from where it can be, a little before its end.
+        while not level(kind, value(c, place, known, lanes, h), exponent) > LARGEST - _HIDDEN:
+            h *= 0.5
+        return h
+    here, before = level(kind, peek(c, place), exponent), -np.inf
+    bottom = (max(here, _SETTLED) if kind == SETTLES else here) + _HIDDEN
+    for j in range(1, _PLACES + 1):
+        ahead = level(kind, value(c, place, known, lanes, h * j / _PLACES), exponent)
+        if (here >= before and here >= ahead) or (j == _PLACES and ahead >= here):
+            first = max(j - 2, 0) if here >= ahead else j - 1
+            s = peak(c, place, lanes, known, kind, exponent, h * first / _PLACES, h * j / _PLACES)
+            top = level(kind, value(c, place, known, lanes, s), exponent)
+            if not top <= bottom and not agrees(at, piece, t, unit, order, s, h, lanes, goal):
+                return 0.5 * s
+        before, here = here, ahead
+    return h
+
+
+@kernel
+def verified_step(at, piece, t, unit, order, h, goal):
+    """The step h, halved until the equations hold where it ends."""
+    for _ in range(_HALVINGS):
+        if agrees(at, piece, t, unit, order, h, h, np.int64(1), goal):
+            break
+        h *= 0.5
+    return h
+
+
+@kernel
+def keep(at, order, h, kept, slopes):
+    """Keep the first two orders of all states, which the next series overwrite, and their rates at the end of a step."""
+    c, lanes = at.c, at.lanes
+    for i in range(at.states):
+        if peek(at.point_places, i) >= at.dynamic:
+            x = peek(at.series_places, i)
+            for lane in range(0, 2 * lanes, WIDTH):
+                store(kept, 2 * i * lanes + lane, load(c, x + lane))
+            total = 0.0
+            for k in range(order, 0, -1):
+                total = total * h + k * peek(c, x + k * lanes)
+            poke(slopes, i, total)
+
+
+@kernel
+def take_back(at, kept):
+    """The first two orders of all states as they were kept."""
+    for i in range(at.states):
+        if peek(at.point_places, i) >= at.dynamic:
+            for lane in range(0, 2 * at.lanes, WIDTH):
+                store(at.c, peek(at.series_places, i) + lane, load(kept, 2 * i * at.lanes + lane))
+
+
+@kernel
+def continues(at, slopes, scales, before, unit, h, goal):
+    """Whether new series, to first order, go on with the rates with which the step before ended.
+
+    Rates are in units of time, those kept in the unit before; h is the length of that step.
+    """
+    for i in range(at.states):
+        if peek(at.point_places, i) >= at.dynamic:
+            rate = peek(at.c, peek(at.series_places, i) + at.lanes) / unit
+            if not abs(peek(slopes, i) / before - rate) * h <= goal * peek(scales, i) + _NOTHING:
+                return False
+    return True

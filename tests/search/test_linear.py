@@ -1,0 +1,64 @@
+"""Linear models: an arrow takes the steps that one dense matrix takes."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from odejet.problem.courses import Blocks
+from odejet.search.linear import Arrow, Dense
+
+EXPERIMENTS, POINTS, SHARED = 6, 9, 2
+
+
+def models(seed: int) -> tuple[Arrow, Dense, int]:
+    """The same random residuals and derivatives in both forms; experiments have one to three unknowns of their own."""
+    rng = np.random.default_rng(seed)
+    own = rng.integers(1, 4, EXPERIMENTS)
+    size = int(own.sum()) + SHARED
+    shared, parts, first = np.arange(size - SHARED, size), [], 0
+    for e, count in enumerate(own.tolist()):
+        columns = np.r_[np.arange(first, first + count), shared]
+        parts.append((np.arange(e * POINTS, (e + 1) * POINTS), columns, rng.normal(size=(POINTS, len(columns)))))
+        first += count
+    blocks = Blocks((EXPERIMENTS * POINTS, size), tuple(parts))
+    slopes, residuals = np.exp(rng.normal(size=size)), rng.normal(size=EXPERIMENTS * POINTS)
+    groups = (slice(0, EXPERIMENTS * POINTS),)
+    return (
+        Arrow(blocks, slopes, residuals, groups, shared),
+        Dense.of(blocks.dense(), slopes, residuals, groups),
+        size,
+    )
+
+
+@given(seed=st.integers(0, 10_000))
+@settings(max_examples=50, deadline=None)
+def test_products_are_equal(seed):
+    arrow, dense, size = models(seed)
+    rng = np.random.default_rng(seed + 1)
+    move, vector = rng.normal(size=size), rng.normal(size=EXPERIMENTS * POINTS)
+    np.testing.assert_allclose(arrow.times(move), dense.times(move), atol=1e-12)
+    np.testing.assert_allclose(arrow.transposed(vector), dense.transposed(vector), atol=1e-12)
+
+
+@given(seed=st.integers(0, 10_000), room=st.sampled_from([0.02, 0.3, 100.0]))
+@settings(max_examples=50, deadline=None)
+def test_whole_steps_are_equal(seed, room):
+    """Without a radius that matters both find the same point, bounds or not."""
+    arrow, dense, size = models(seed)
+    levels, low, high = np.array([0.5]), np.full(size, -room), np.full(size, room)
+    one, other = arrow.solver(levels, low, high).step(1e6), dense.solver(levels, low, high).step(1e6)
+    np.testing.assert_allclose(one.move, other.move, atol=1e-8)
+    assert one.decrease == pytest.approx(other.decrease, rel=1e-9)
+    np.testing.assert_array_equal(one.free, other.free)
+
+
+@given(seed=st.integers(0, 10_000), radius=st.floats(1e-3, 1.0))
+@settings(max_examples=50, deadline=None)
+def test_short_steps_keep_the_radius_and_are_as_good(seed, radius):
+    """A radius is met to a tenth, so that the decreases of both agree as far as their lengths do."""
+    arrow, dense, size = models(seed)
+    levels, wide = np.array([0.5]), np.full(size, 1e3)
+    one, other = arrow.solver(levels, -wide, wide).step(radius), dense.solver(levels, -wide, wide).step(radius)
+    assert one.length <= 1.11 * radius
+    assert one.decrease >= 0.75 * other.decrease
