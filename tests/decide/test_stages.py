@@ -38,8 +38,9 @@ def test_stages_have_shares_of_the_time():
     for name, share in SHARES.items():
         with asked.stage(name) as budget:
             assert share * 60 - 1 < budget.seconds <= share * 60
-    with asked.stage("multistart") as budget:
-        assert budget.seconds > 59
+    for name, last in (("multistart", False), ("alternatives", True)):
+        with asked.stage(name, last) as budget:
+            assert budget.seconds > 59
     assert set(asked.record.stages) >= {*SHARES, "multistart"}
 
 

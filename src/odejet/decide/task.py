@@ -75,11 +75,11 @@ class Task:
         return self.problem.misfit
 
     @contextmanager
-    def stage(self, name: str) -> Iterator[Budget]:
-        """Work that is recorded under a name, and what it may take."""
+    def stage(self, name: str, last: bool = False) -> Iterator[Budget]:
+        """Work that is recorded under a name, and what it may take: its share, or all that is left if it is the last."""
         with self.record.stage(name):
-            share = SHARES.get(name, 1.0) * self.options.time_limit
-            yield self.budget.at_most(seconds=share)
+            share = 1.0 if last else SHARES.get(name, 1.0)
+            yield self.budget.at_most(seconds=share * self.options.time_limit)
 
     @property
     def left(self) -> float:
