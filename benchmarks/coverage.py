@@ -320,7 +320,7 @@ def _propagated(
                 derivatives[:, k] = found[:, row_order]
     data = derivatives / budgets._factorials(system)
     inputs = np.repeat(input_series(system, own, np.array([budget.time])), trials, axis=0)
-    fixed = budgets._states(fit, own, np.array([budget.time]))[0, system.held]
+    fixed = budgets._states(fit, own, system, np.array([budget.time]))[0, system.held]
     roots = np.repeat(budget.values[None], trials, axis=0)
     for _ in range(30):
         values, jacobian = system.evaluate(roots, inputs, fixed)

@@ -47,6 +47,7 @@ __version__ = "0.1.0"
 
 provided(
     Model=("odejet.io.models",),
+    Data=("odejet.io.csv",),
     Profile=("odejet.report.plots",),
     Fit=("odejet.report.text", "odejet.report.plots", "odejet.report.html", "odejet.io.fits", "odejet.io.pages"),
 )

@@ -11,8 +11,8 @@ import pandas
 import pytest
 
 import odejet as oj
-from odejet.data.data import checked
 from odejet.jets.inputs import Sampled
+from odejet.problem import Problem
 
 NAN = np.nan
 MODEL = oj.Model({"x": "-k*x + u", "z": "x - z"}, {"y1": "x", "y2": "z"}, inputs={"u": None}, name="driven")
@@ -212,6 +212,11 @@ def test_looks():
 # --- data and model ---------------------------------------------------------------------------------------------------
 
 
+def checked(data: oj.Data, model: oj.Model) -> oj.Data:
+    """The data as a problem reads them."""
+    return Problem(model, data).data
+
+
 def test_columns_find_their_place_in_the_model():
     data = oj.Data([0, 1, 2], {"y2": [1, 2, 3], "u": [5, NAN, 7], "y1": [3, 2, 1]})
     experiment = only(checked(data, MODEL))
@@ -230,15 +235,16 @@ def test_an_output_that_was_never_measured_is_not_used():
 def test_each_experiment_has_its_own_model():
     one = oj.Data([0, 1, 2], {"y1": [1, 2, 3]}, inputs={"u": "2*t"}, name="ramp")
     two = oj.Data([0, 1, 2], {"y1": [1, 2, 3]}, inputs={"u": ([0, 2], [1, 1])}, initial={"x": 4}, name="held")
-    ramp, held = checked(oj.Data.join([one, two]), MODEL).experiments
-    assert str(ramp.applied(MODEL).inputs["u"]) == "2*t"
-    assert held.applied(MODEL).inputs["u"] is None
-    assert held.applied(MODEL).unknowns == ("z", "k")
+    problem = Problem(MODEL, oj.Data.join([one, two]))
+    ramp, held = problem.conditions
+    assert str(ramp.model.inputs["u"]) == "2*t"
+    assert held.model.inputs["u"] is None
+    assert held.model.unknowns == ("z", "k")
     # x' = -k x + 2 t from x = 1, and x' = -k x + 1 from x = 4, for k = 1
     times = np.array([0.0, 1.0, 2.0])
-    forced = ramp.flow(MODEL).run([1.0], [1.0, 0.0], times).outputs[:, 0, 0]
+    forced = problem.flows[0].run([1.0], [1.0, 0.0], times).outputs[:, 0, 0]
     np.testing.assert_allclose(forced, 2 * times - 2 + 3 * np.exp(-times), rtol=1e-13)
-    constant = held.flow(MODEL).run([1.0], [0.0, 0.0], times).outputs[:, 0, 0]
+    constant = problem.flows[1].run([1.0], [0.0, 0.0], times).outputs[:, 0, 0]
     np.testing.assert_allclose(constant, 1 + 3 * np.exp(-times), rtol=1e-13)
 
 
@@ -253,14 +259,18 @@ def test_inputs_may_come_later():
         (oj.Data([0, 1], {"y3": [1, 2]}), PLAIN, "experiment1: the model has no output 'y3'; did you mean 'y1'?"),
         (oj.Data([0, 1], {"quite_else": [1, 2]}), PLAIN, "no output 'quite_else'; it has y1, slow"),
         (oj.Data([0, 1], {"y1": [1, 2], "x": [1, 2]}), PLAIN, "'x' is a state, not an output"),
-        (oj.Data([0, 1], {"y1": [1, 2], "k": [1, 2]}), PLAIN, "'k' is a parameter of the model, not an output"),
+        (
+            oj.Data([0, 1], {"y1": [1, 2], "k": [1, 2]}),
+            PLAIN,
+            "'k' is named like a parameter but varies from 1 to 2",
+        ),
         (oj.Data([0, 1], {"u": [1, 2]}), MODEL, "none of the outputs y1, y2 was measured"),
         (oj.Data([0], {"y1": [1]}), PLAIN, "there are 1 measurements for 2 unknowns of decay"),
         (oj.Data([0, 1, 2], {"y1": [1, 2, 3]}), MODEL, "the model's input 'u' is sampled, but there are no samples"),
         (
             oj.Data([0, 1, 2], {"y1": [1, 2, 3], "u": [1, 2, NAN]}),
             MODEL,
-            "the input 'u' is sampled from t = 0 to 1, but outputs were measured from 0 to 2",
+            "the input 'u' is sampled from t = 0 to 1, but the experiment lasts from 0 to 2",
         ),
         (oj.Data([0, 1], {"y1": [1, 2]}, inputs={"v": "t"}), PLAIN, "the model has no input 'v'"),
         (oj.Data([0, 1], {"y1": [1, 2]}, initial={"w": 1}), PLAIN, "the model has no state 'w'"),
@@ -313,10 +323,13 @@ def test_what_simulate_writes_is_what_data_read(tmp_path, monkeypatch, capsys):
 
 
 def test_the_documentation_runs(tmp_path, capsys):
-    page = (Path(__file__).parents[1] / "docs" / "data.md").read_text(encoding="utf-8")
-    (code,) = re.findall(r"^```python\n(.*?)^```$", page, flags=re.MULTILINE | re.DOTALL)
-    exec(compile(code, "docs/data.md", "exec"), {})
-    assert capsys.readouterr().out.endswith("cold 0.0 4.0 11 9 True\nhot 0.0 4.0 9 9 False\n")
+    page = (Path(__file__).parents[2] / "docs" / "data.md").read_text(encoding="utf-8")
+    names: dict = {}
+    for code in re.findall(r"^```python\n(.*?)^```$", page, flags=re.MULTILINE | re.DOTALL):
+        exec(compile(code, "docs/data.md", "exec"), names)
+    told = capsys.readouterr().out
+    assert "cold 0.0 4.0 11 9 True\nhot 0.0 4.0 9 9 False\n('x0', 'k1_hot')\n" in told
+    assert names["fit"].values["k1_hot"] == pytest.approx(2 / 310, rel=1e-6)
     wide, tidy = re.findall(r"^```csv\n(.*?)^```$", page, flags=re.MULTILINE | re.DOTALL)
     (answer,) = re.findall(r"^```text\n(.*?)\n```$", page, flags=re.MULTILINE | re.DOTALL)
     for text, points in ((wide, 5), (tidy, 3)):

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from odejet.data import Data
+from odejet.data.table import experiments
 from odejet.errors import DataError
 from odejet.io import csv
 
@@ -194,10 +195,8 @@ def test_text_like_a_table_never_surprises(header, text):
 
 
 def read_or_refused(data: bytes) -> None:
-    from odejet.data.data import _from_table
-
     try:
-        result = _from_table(csv.parse(data, "data.csv"))
+        result = Data.of(experiments(csv.parse(data, "data.csv")))
     except DataError as error:
         assert "data.csv" in str(error)
         assert "\n" not in str(error)
@@ -238,9 +237,7 @@ def assert_equal(one: Data, other: Data) -> None:
 @given(data_sets())
 def test_csv_brings_back_the_same_numbers(data):
     assert_equal(data, Data.from_dataframe(data.to_dataframe()))
-    from odejet.data.data import _from_table
-
-    assert_equal(data, _from_table(csv.parse(b"".join(csv.lines(data.columns())), "data.csv")))
+    assert_equal(data, Data.of(experiments(csv.parse(b"".join(csv.lines(data.columns())), "data.csv"))))
 
 
 def test_files_there_and_back(tmp_path):

@@ -10,10 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import odejet as oj
 from odejet import DataError, Fit, ModelError
 from odejet.decide.statistics import OutputCheck
 from odejet.io import fits
 from odejet.result import Candidates, Certificate, Estimate, Identifiability, Provenance
+from odejet.search.refine import refine
 from odejet.uncertainty import Matrix, Uncertainty
 from tests.fits import driven, predators
 
@@ -110,7 +112,10 @@ def same(one, other):
 
 def parts(fit):
     """What a fit is made of, as plain values."""
-    return {name: getattr(fit, name) for name in fit.__dataclass_fields__ if name != "smoothed"}
+    named = {name: getattr(fit, name) for name in fit.__dataclass_fields__ if name not in ("smoothed", "problem")}
+    problem = fit.problem
+    posed = {name: getattr(problem, name) for name in ("model", "noise", "weights", "fixed", "local", "bounds")}
+    return {**named, **posed, "experiments": problem.experiments, "unknowns": problem.unknowns}
 
 
 def again(fit):
@@ -161,7 +166,11 @@ def test_names_are_those_of_the_object():
 
 @given(st.none() | st.sampled_from(["relative", "2%"]) | st.floats(1e-6, 1e6) | st.just({"y1": 0.1, "y2": "relative"}))
 def test_what_was_known_of_the_noise_comes_back(noise):
-    assert Fit.from_dict(json.loads(json.dumps(replace(ONE, noise_given=noise).to_dict()))).noise_given == noise
+    model = oj.Model({"x": "-k*x", "z": "-z"}, {"y1": "x", "y2": "x + z"})
+    times = np.linspace(0, 2, 9)
+    posed = oj.Problem(model, oj.Data(times, {"y1": np.exp(-times), "y2": 2 * np.exp(-times)}), noise=noise)
+    fit = Fit.of(posed, refine(posed.misfit, np.ones(3)))
+    assert Fit.from_dict(json.loads(json.dumps(fit.to_dict()))).problem.noise == noise
 
 
 def test_numbers_that_json_lacks():
@@ -202,7 +211,7 @@ def test_missing_entries_are_named(name):
 @pytest.mark.parametrize("junk", [[[[]]], {"a": {"b": []}}, 1e999, "junk"], ids=repr)
 def test_junk_is_refused_or_is_text(name, junk):
     document = ONE.to_dict() | {name: junk}
-    if isinstance(junk, str) and name in ("message", "weights", "effort"):
+    if isinstance(junk, str) and name in ("message", "effort"):
         assert getattr(fits.decode(document, "x.json"), name) == junk
     else:
         assert f"'{name}'" in refusal(document)

@@ -341,7 +341,7 @@ def test_verdicts_that_are_not_global_are_told():
         Model({"x": "-a*b*x"}, {"y": "x"}),
         DECAY,
         [1.9, 0.8, 0.9],
-        verdict=Identifiability({"x": "global", "a": "none", "b": "none"}, ("a*b",)),
+        verdict=Identifiability({"x(0)": "global", "a": "none", "b": "none"}, ("a*b",)),
     )
     text = fit.summary()
     assert "known in combination: a*b" in text

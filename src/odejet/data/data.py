@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from odejet.attach import attached
 from odejet.data import arrays, table
 from odejet.data.experiment import Experiment
 from odejet.errors import DataError, clipped, nearest
-from odejet.io import csv
 
 if TYPE_CHECKING:
     import pandas
@@ -121,14 +121,16 @@ class Data:
     # --- tables ---
 
     @classmethod
+    @attached
     def from_csv(cls, path: str | os.PathLike[str]) -> Data:
         """The measurements in a CSV file.
 
         A wide one has a column `time` and one per output; a tidy one has PEtab's `observableId`, `time`, `measurement`
         and perhaps `noiseSd`.  A column `experimentId` tells experiments apart.  Columns (or observables) named like
-        an input of the model are its samples, once the data meet a model.
+        an input of the model are its samples, once the data meet a model, and one named like a parameter is what that
+        parameter is in the experiment.
         """
-        return cls.of(table.experiments(csv.read(path)))
+        raise NotImplementedError
 
     @classmethod
     def from_dataframe(cls, frame: pandas.DataFrame) -> Data:
@@ -154,9 +156,10 @@ class Data:
 
         return pandas.DataFrame(self.columns())
 
+    @attached
     def to_csv(self, path: str | os.PathLike[str]) -> None:
         """Write a tidy CSV file, which `from_csv` reads back."""
-        csv.write(path, self.columns())
+        raise NotImplementedError
 
     # --- looks ---
 

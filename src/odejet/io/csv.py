@@ -18,7 +18,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from odejet.data.table import OBSERVABLE, TIME, Labels, Table, check_header, is_text
+from odejet.attach import attach
+from odejet.data import Data
+from odejet.data.table import OBSERVABLE, TIME, Labels, Table, check_header, experiments, is_text
 from odejet.errors import DataError, clipped
 from odejet.io import files
 from odejet.jets.inputs import Sampled, sampled
@@ -202,6 +204,16 @@ class _Parser:
         """The file and line of a row of numbers."""
         line, _ = next(islice(self.rows(), row + 1, None))
         return f"{self.where}: line {line}"
+
+
+@attach(Data.from_csv)
+def read_data(kind: type[Data], path: str | os.PathLike[str]) -> Data:
+    return kind.of(experiments(read(path)))
+
+
+@attach(Data.to_csv)
+def write_data(data: Data, path: str | os.PathLike[str]) -> None:
+    write(path, data.columns())
 
 
 def read_inputs(path: str | os.PathLike[str]) -> dict[str, Sampled]:

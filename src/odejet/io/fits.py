@@ -28,6 +28,7 @@ from odejet.jets.inputs import Sampled, sampled
 from odejet.model import Model
 from odejet.model.expressions import Expression, constant
 from odejet.problem import Problem, Unknowns
+from odejet.problem.problem import WEIGHTS
 from odejet.result import Candidates, Certificate, Estimate, Fit, Identifiability, Provenance
 from odejet.uncertainty import Matrix, Uncertainty
 
@@ -322,7 +323,7 @@ def _problem(entry: _Entries) -> tuple[Problem, tuple[str, ...]]:
     data = entry("data", lambda told: Data.of(_experiment(one) for one in told))
     options: dict[str, Any] = {
         "noise": entry("noise_given", _noise),
-        "weights": entry("weights", _text),
+        "weights": entry("weights", _weights),
         "fixed": entry("fixed", lambda told: {_text(name): _text(value) for name, value in told.items()}, {}),
         "local": entry("local", _texts, ()),
     }
@@ -331,6 +332,12 @@ def _problem(entry: _Entries) -> tuple[Problem, tuple[str, ...]]:
     pairs = entry("unknowns", lambda told: [_pair(one["bounds"]) for one in told])
     bounds = dict(zip(layout.labels, pairs, strict=True))
     return entry("unknowns", lambda _: Problem(model, data, bounds, **options)), labels
+
+
+def _weights(told: Any) -> str:
+    if told not in WEIGHTS:
+        raise ValueError("not one of them")
+    return _text(told)
 
 
 def _labels(told: Any, layout: Unknowns) -> tuple[str, ...]:
