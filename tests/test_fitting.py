@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy.integrate import solve_ivp
 
 from odejet import Data, DataError, Failure, Fit, Model, ModelError, fit, fit_many, simulate
 from odejet.budget import Budget
@@ -174,6 +175,7 @@ def last_states(monkeypatch: pytest.MonkeyPatch) -> list[State]:
 def test_without_bounds_what_is_vague_is_searched_at_two_scales(monkeypatch, sd, searches):
     scales = []
     monkeypatch.setattr(stages, "starts_around", lambda state, scale: scales.append(scale) or state)
+    monkeypatch.setattr(ladder, "MORE_ROUNDS", 0)
     fit(DECAY, decay(sd=sd, times=TIMES[::3]))
     assert [scale is None for scale in scales] == [False, True][:searches]
 
@@ -184,6 +186,7 @@ def test_a_constant_output_fits():
     answer = fit(model, Data(TIMES, values))
     assert found(answer) == pytest.approx({"k": 0.5, "x": 3.0, "c": 0.7}, rel=0.01)
     assert answer.initial_state["c"] == pytest.approx(0.7, rel=1e-12)
+    assert answer.certificate.granted
 
 
 def test_growth_over_many_decades_is_fitted_down_to_its_first_digits():
@@ -193,6 +196,39 @@ def test_growth_over_many_decades_is_fitted_down_to_its_first_digits():
     answer = fit(model, Data(np.linspace(0, 14, 300), {"y": exact}), bounds=(1e-5, 10.0))
     assert exact.max() > 1e14 * np.median(exact[:20]) and answer.certificate.granted
     assert found(answer) == pytest.approx({"k": 3.0, "m": 0.5, "x": 1e-3, "w": 0.4}, rel=1e-9)
+
+
+def test_one_wrong_value_is_named_and_not_certified():
+    values = decay(sd=0.01, seed=1).experiments[0].outputs["y"].values.copy()
+    values[60] = 1000.0
+    answer = fit(DECAY, Data(TIMES, {"y": values}))
+    assert not answer.success
+    assert "the measurement y = 1000 at t = 2.5 is" in answer.message and "leave it out" in answer.message
+    (one,) = answer.certificate.suspicious
+    assert (one.time, one.value) == (2.5, 1000.0)
+    assert Fit.from_dict(answer.to_dict()).certificate.suspicious == (one,)
+
+
+@pytest.mark.parametrize("points", [2, 3])
+def test_a_curve_through_as_many_points_as_unknowns_is_not_certified(points):
+    answer = fit(DECAY, Data(TIMES[:points], {"y": [6.0, 5.9, 5.7][:points]}))
+    assert answer.found and not answer.success
+    assert f"{points} measurements determine 2 unknowns" in answer.message
+
+
+def test_data_of_another_solver_are_certified_though_its_errors_are_autocorrelated():
+    """Residuals of 1e-11 of the outputs' size are no noise, but say nothing against the values either."""
+
+    def rates(_: float, z: np.ndarray) -> list[float]:
+        return [1.1 * z[0] - 0.4 * z[0] * z[1], -0.4 * z[1] + 0.1 * z[0] * z[1]]
+
+    times = np.linspace(0, 10, 101)
+    run = solve_ivp(rates, (0, 10), [10, 5], t_eval=times, method="LSODA", rtol=1e-11, atol=1e-13)
+    model = Model({"x": "a*x - b*x*y", "y": "-c*y + d*x*y"}, {"p": "x", "q": "y"})
+    answer = fit(model, Data(times, {"p": run.y[0], "q": run.y[1]}))
+    assert max(check.white_p for check in answer.certificate.outputs) < 1e-4
+    assert answer.certificate.granted and "errors of a simulation" in answer.message
+    assert answer.parameters == pytest.approx({"a": 1.1, "b": 0.4, "c": 0.4, "d": 0.1}, rel=1e-9)
 
 
 def test_the_message_says_why():

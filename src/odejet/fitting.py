@@ -4,7 +4,7 @@
     shoot        square systems at shooting times, all their roots, carried back to the first observation
     refine       the best of them, to the optimum of the likelihood
     alternatives what else has the same derivatives, refined too: other solutions, or a better optimum
-    multistart   only if no certificate was earned by then
+    multistart   the whole box, if no certificate was earned by then, or first where points are few
 
 The ladder of effort ends with the first rung that earns a certificate.
 """

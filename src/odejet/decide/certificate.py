@@ -47,6 +47,10 @@ TESTED = 2
 DENSE = 100
 """Measurements of every output that let a smoother tell noise from signal."""
 
+LARGER, UNSURE = 1.2, 5.0
+"""Residuals of n points are larger than the noise that smoothing finds if they exceed it by this factor and so many
+relative standard errors of a level, which are about 1/sqrt(n)."""
+
 CLEAR_OF_ROUNDING = 4.0
 """The noise that smoothing finds is not taken to be smaller than so many times rounding."""
 
@@ -204,7 +208,7 @@ def reasons_against_noise(misfit: Misfit, checks: FitCheck, smoothed: np.ndarray
         if not math.isnan(known):
             if output.size_p < limit:
                 reasons.append(f"the residuals of {name} are larger than its known noise")
-        elif output.level > witness * (1.2 + 5 / math.sqrt(output.points)):
+        elif output.level > witness * (LARGER + UNSURE / math.sqrt(output.points)):
             reasons.append(
                 f"the residuals of {name} are larger than the noise that smoothing finds "
                 f"({output.level:.2g} against {witness:.2g})"

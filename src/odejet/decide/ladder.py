@@ -21,7 +21,7 @@ from odejet.search.proposals import ALL, FEW
 MORE_ROUNDS = 3
 """Further searches of the box, with other starts, while there is no certificate."""
 PER_DERIVATIVE = 3
-"""Times for each of an output's derivatives: with fewer, the algebra led to the optimum in 1 of 6 fits to 12 points."""
+"""Times for each of an output's derivatives: with fewer, the algebra led to the optimum in 1 of 4 fits to 12 points."""
 
 Step = Callable[[State], stages.Steps]
 FEW_TIMES: Step = partial(stages.shoot, rung=FEW)

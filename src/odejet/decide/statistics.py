@@ -31,7 +31,11 @@ NUMERICAL = 1e-10
 """Residuals that are this small beside the spread of their output are the errors of a simulation: no instrument has ten
 digits, and such errors are autocorrelated."""
 
-_RANK = 1e-12  # singular values of the scaled Jacobian below this fraction of the largest fit nothing
+RANK = 1e-12
+"""Singular values of the scaled Jacobian below this fraction of the largest fit nothing."""
+
+LEAST_DEGREES = 1e-3
+"""What is left of an output's degrees of freedom where the unknowns could take them all."""
 
 
 @dataclass(frozen=True)
@@ -119,7 +123,7 @@ class _Residuals:
 
     @cached_property
     def degrees_of_freedom(self) -> float:
-        return max(len(self.values) - float(self.leverages.sum()), 1e-3)
+        return max(len(self.values) - float(self.leverages.sum()), LEAST_DEGREES)
 
     @cached_property
     def level(self) -> float:
@@ -213,7 +217,7 @@ def _basis(misfit: Misfit, refined: Refined) -> np.ndarray:
     if not scaled.shape[1]:
         return np.zeros((misfit.points, 0))
     u, s, _ = np.linalg.svd(scaled, full_matrices=False)
-    return u[:, s > _RANK * s[0]]
+    return u[:, s > RANK * s[0]]
 
 
 def _autocorrelation(residuals: np.ndarray, basis: np.ndarray, courses: list[slice]) -> float:

@@ -27,26 +27,28 @@ STARTS = 4096
 ROUND, FOLLOWED = 64, 8
 """Starts drawn at a time, and how many of these are followed."""
 
-HORIZONS = (0.1, 0.3, 1.0)
-"""Parts of every experiment that are fitted one after the other."""
+DECADES, NEAR_DECADES = 2.0, 1.0
+"""On either side of the scale: where to look for what has no bounds, and where first."""
 
-POINTS = 30
-"""Measurements per series while a start is followed."""
+PARTS = ((0.1, 15), (0.3, 20), (1.0, 50))
+"""Parts of every experiment that are fitted one after the other, and evaluations for each: a short piece of an
+oscillation has no wrong number of periods."""
+
+POINTS, PRECISION = 30, 1e-3
+"""Measurements per series while a start is followed, and how well these are fitted: enough to tell good from poor."""
+
+CLOSE, GOOD, PROMISING = 0.05, 0.01, 1.5
+"""By its rms on the coarse data, in units of the outputs' spread, a followed start is refined at once, refined whatever
+else there is, or refined if it is within this factor of the best so far."""
+
+FIRST_EVALUATIONS, BEHIND = 100, 3.0
+"""A refinement that is behind the best by so much after so many evaluations is given up."""
 
 SAME = 1e-3
-"""Optima whose negative log-likelihoods differ by less are one."""
+"""Optima whose negative log-likelihoods differ by less are one: refinements end within 1e-7 of an optimum."""
 
 CONFIRMING = 2
 """Starts of a search that must lead to an optimum which another search has found."""
-
-_PART_EVALUATIONS = (15, 20, 50)
-_PART_PRECISION = 1e-3
-_PROMISING = 1.5  # a followed start is refined if its rms on the coarse data is below the best so far times this
-_GOOD = 0.01  # or below this, in units of the outputs' spread: rough fits do not tell more
-_CLOSE = 0.05  # an rms that is worth a refinement at once
-_FIRST_EVALUATIONS, _RIVAL = 100, 3.0  # what is worse than the best by more after so many is not worth more
-_DECADES = 2.0  # on either side of the scale: where to look for what has no bounds
-_NEAR_DECADES = 1.0
 
 
 @dataclass(frozen=True)
@@ -107,7 +109,7 @@ class _Search:
     ) -> None:
         self.misfit, self.frame, self.levels, self.deadline = misfit, frame, levels, deadline
         self.before, self.plausible = before, plausible
-        self.parts = [misfit.window(horizon, POINTS, misfit.scales, ROUGH) for horizon in HORIZONS]
+        self.parts = [misfit.window(horizon, POINTS, misfit.scales, ROUGH) for horizon, _ in PARTS]
         self.early = self.parts[1].window(1.0, effort=GLANCE)
         self.found: list[Refined] = []
         self.least = math.inf  # rms of the best coarse fit, in units of the outputs' spread
@@ -133,7 +135,7 @@ class _Search:
         rest = []
         for i in np.argsort(scores, kind="stable")[:FOLLOWED]:
             end = self.follow(batch[i]) if np.isfinite(scores[i]) else None
-            if end is not None and end.rms <= _CLOSE:
+            if end is not None and end.rms <= CLOSE:
                 yield end
             elif end is not None:
                 rest.append(end)
@@ -152,13 +154,11 @@ class _Search:
     def follow(self, z: np.ndarray) -> _Followed | None:
         """A start led to the whole of the coarse data, part by part."""
         rms = math.inf
-        for part, evaluations in zip(self.parts, _PART_EVALUATIONS, strict=True):
+        for part, (_, evaluations) in zip(self.parts, PARTS, strict=True):
             left = self.deadline - now()
             if left <= 0:
                 break
-            end = refine(
-                part, z, time_limit=left, max_evaluations=evaluations, precision=_PART_PRECISION, frame=self.frame
-            )
+            end = refine(part, z, time_limit=left, max_evaluations=evaluations, precision=PRECISION, frame=self.frame)
             if math.isinf(end.cost):
                 break  # perhaps all of the data are too much for a rough simulation
             z, rms = end.z, float(np.sqrt(np.mean(end.residuals**2)))
@@ -167,12 +167,12 @@ class _Search:
     def finish(self, followed: _Followed) -> None:
         """Refine a followed start on all of the data, if it is among the best so far."""
         left = self.deadline - now()
-        if left <= 0 or followed.rms > max(_PROMISING * self.least, _GOOD):
+        if left <= 0 or followed.rms > max(PROMISING * self.least, GOOD):
             return
         self.least = min(self.least, followed.rms)
-        end = self.refined(followed.z, _FIRST_EVALUATIONS)
-        if end.ending is Ending.EVALUATION_LIMIT and end.cost <= self.best_cost + _RIVAL:
-            end = self.refined(end.z, MAX_EVALUATIONS - _FIRST_EVALUATIONS)
+        end = self.refined(followed.z, FIRST_EVALUATIONS)
+        if end.ending is Ending.EVALUATION_LIMIT and end.cost <= self.best_cost + BEHIND:
+            end = self.refined(end.z, MAX_EVALUATIONS - FIRST_EVALUATIONS)
         if math.isfinite(end.cost):
             self.found = sorted([*self.found, end], key=lambda refined: refined.cost)
 
@@ -189,8 +189,8 @@ class _Search:
 
 def _batches(frame: Coordinates, sizes: np.ndarray, starts: int, rng: np.random.Generator) -> Iterator[np.ndarray]:
     """Latin hypercubes, in turn on the scale of the coordinates, near the given sizes, and even in the values."""
-    low, high = _sampled_box(frame, sizes, _DECADES, whole=True)
-    near_low, near_high = _sampled_box(frame, sizes, _NEAR_DECADES, whole=False)
+    low, high = _sampled_box(frame, sizes, DECADES, whole=True)
+    near_low, near_high = _sampled_box(frame, sizes, NEAR_DECADES, whole=False)
     drawn, kind = 0, 0
     while drawn < starts:
         size = min(ROUND, starts - drawn)
