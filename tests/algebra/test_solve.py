@@ -97,8 +97,8 @@ def test_a_root_of_the_square_is_followed_by_continuity(end, phase):
 def test_a_path_into_a_double_root_does_not_pretend():
     paths = track(CUBE, np.array([[1.5 + 0j]]), target(1.5**3 - 4.5), target(-2.0))
     assert sum(paths.census().values()) == 1
-    if paths.converged[0]:
-        assert abs(paths.roots[0, 0] - 1) < 1e-4
+    assert not paths.converged[0]
+    assert abs(paths.roots[0, 0] - 1) < 1e-2  # where it is, but not to the precision of a root
     assert set(paths.census()) == {outcome.name.lower() for outcome in PathEnd}
 
 

@@ -13,7 +13,7 @@ from odejet.decide.certificate import Certificate, Evidence, certify, is_vague
 from odejet.decide.optima import Optimum
 from odejet.problem import Problem, coordinates
 from odejet.problem.misfit import Misfit
-from odejet.search.refine import Refined, refine
+from odejet.search.refine import Ending, Refined, refine
 
 LINE = Model({"x": "-k*x"}, {"y": "x"})
 
@@ -74,7 +74,7 @@ def test_vague_values_ask_for_more_starts():
 
 def test_several_roots_want_a_confirmation_where_some_values_cannot_be_known():
     assert judged(roots=6).granted and judged(unknowable=("k",)).granted
-    assert "several roots" in judged(roots=6, unknowable=("k",)).sentence
+    assert "may have several roots" in judged(roots=6, unknowable=("k",)).sentence
     assert judged(roots=6, unknowable=("k",), confirmed=True).granted
 
 
@@ -103,3 +103,68 @@ def test_the_noise_is_corrected_for_what_the_fit_took():
     misfit, best = refined(points=12)
     certificate = certify(Optimum(misfit, best), Evidence([best, best], np.array([0.01]), True))
     assert certificate.noise["y"] == pytest.approx(float(best.levels[0]) * np.sqrt(12 / 10))
+
+
+def outlying(values: np.ndarray, **known: object) -> Certificate:
+    """The certificate of a fit to a decay at 200 times."""
+    misfit = Problem(LINE, Data(np.linspace(0, 5, 200), {"y": values})).misfit
+    best = refine(misfit, np.array([1.0, 0.7]))
+    optima, level = [best] * 8, float(best.levels[0])
+    return certify(Optimum(misfit, best), Evidence(optima, np.array([level]), confirmed=True, **known))
+
+
+def decays(noise: np.ndarray) -> np.ndarray:
+    return np.exp(-0.7 * np.linspace(0, 5, 200)) + 0.01 * noise
+
+
+def test_one_outlier_withholds_the_certificate_and_is_named():
+    values = decays(np.random.default_rng(0).standard_normal(200))
+    assert outlying(values).granted
+    for wrong in (1000.0, values[100] + 0.1):
+        values[100] = wrong
+        certificate = outlying(values)
+        assert not certificate.granted
+        assert [(one.output, one.value) for one in certificate.suspicious] == [("y", wrong)]
+        (reason,) = certificate.reasons
+        assert f"y = {wrong:g} at t = 2.51256 is" in reason and "correct it or leave it out" in reason
+
+
+def test_heavy_tails_withhold_the_certificate():
+    """Noise of two sizes: no single point is too far away for normal noise, but all together are."""
+    rng = np.random.default_rng(4)
+    certificate = outlying(decays(rng.standard_normal(200) * np.where(rng.random(200) < 0.15, 4.0, 1.0)))
+    assert not certificate.granted and certificate.outputs[0].outlier_p > 1e-4
+    (reason,) = certificate.reasons
+    assert "the residuals of y have heavier tails than normal noise" in reason and "give the sds" in reason
+    worst = max(certificate.suspicious, key=lambda one: abs(one.deviation))
+    assert f"most of all at t = {worst.time:g}" in reason
+
+
+@pytest.mark.parametrize(("points", "said"), [(2, "nothing is left"), (3, "only one degree of freedom"), (4, "")])
+def test_nothing_tested_nothing_certified(points, said):
+    times = np.arange(points, dtype=float)
+    values = np.exp(-0.7 * times) + 0.01 * np.array([1, -1, -1, 1])[:points]
+    misfit = Problem(LINE, Data(times, {"y": values})).misfit
+    best = refine(misfit, np.array([1.0, 0.7]))
+    certificate = certify(Optimum(misfit, best), Evidence([best] * 8, np.array([1.0]), confirmed=True))
+    assert certificate.granted is (not said)
+    assert said in certificate.reasons[0] and (not said or f"{points} measurements" in certificate.reasons[0])
+
+
+def test_errors_of_a_simulation_are_no_reason_against_a_certificate():
+    """Data of a solver that is good to eleven digits: residuals are autocorrelated, and mean nothing."""
+    times = np.linspace(0, 5, 200)
+    values = np.exp(-0.7 * times) + 1e-12 * np.sin(9 * times)
+    misfit = Problem(LINE, Data(times, {"y": values})).misfit
+    best = refine(misfit, np.array([1.0, 0.7]))
+    smoothed = np.array([1e-15])
+    assert best.ending is not Ending.EXACT
+    unconfirmed, confirmed = (
+        certify(Optimum(misfit, best), Evidence([best] * 2, smoothed, confirmed=known)) for known in (False, True)
+    )
+    assert "too small to be noise, only a search without smoothing" in unconfirmed.sentence
+    assert confirmed.message.startswith("certified: the residuals are down to the errors of a simulation and 2 starts")
+
+
+def test_roots_that_nobody_counted_may_be_several():
+    assert "may have several roots" in judged(roots=None, unknowable=("k",)).sentence

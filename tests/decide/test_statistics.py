@@ -5,7 +5,7 @@ import pytest
 from scipy import stats
 
 from odejet import Data, Model
-from odejet.decide.statistics import check, chi_square_tail
+from odejet.decide.statistics import check, chi_square_tail, is_plausible
 from odejet.problem import Problem
 from odejet.search.refine import refine
 
@@ -81,3 +81,54 @@ def test_autocorrelation_does_not_reach_from_one_experiment_to_the_next():
     (output,) = check(misfit, end).outputs
     assert output.points == 80 and output.degrees_of_freedom == pytest.approx(77)
     assert output.white_p > 0.01
+
+
+def test_experiments_that_follow_each_other_in_time_are_not_one_course():
+    """Residuals of one sign in each are as many runs as there are experiments, wherever their times are."""
+    rng = np.random.default_rng(6)
+    noise = [0.1 * rng.standard_normal(40) for _ in range(2)]
+    checks = []
+    for begin in (0.0, 10.0):
+        parts = [Data(start + TIMES, {"y": 1 + 2 * TIMES + e}) for start, e in zip((0.0, begin), noise, strict=True)]
+        misfit = Problem(LINE, Data.join(parts)).misfit
+        checks.append(check(misfit, refine(misfit, np.ones(3))).outputs[0])
+    apart, following = checks
+    assert following.autocorrelation_z == pytest.approx(apart.autocorrelation_z, rel=1e-6)
+    assert following.runs_p == pytest.approx(apart.runs_p, rel=1e-6)
+
+
+def test_a_constant_output_has_no_autocorrelation():
+    model = Model({"x": "a", "c": "0*c"}, {"y": "x", "z": "c"}, parameters=["a"])
+    values = 1 + 2 * TIMES + 0.1 * np.random.default_rng(7).standard_normal(40)
+    misfit = Problem(model, Data(TIMES, {"y": values, "z": np.full(40, 0.7)})).misfit
+    end = refine(misfit, np.array([1.0, 0.7 * (1 + 2e-16), 2.0]))
+    constant = check(misfit, end).outputs[1]
+    assert constant.white_p == constant.outlier_p == constant.tails_p == 1.0 and constant.numerical
+
+
+def test_suspicious_measurements_are_named():
+    rng = np.random.default_rng(8)
+    values = [1 + 2 * TIMES + 0.1 * rng.standard_normal(40) for _ in range(2)]
+    values[1][5] += 3.0
+    data = Data.join([Data(TIMES, {"y": v}, name=n) for v, n in zip(values, ("hot", "cold"), strict=True)])
+    for noise in (None, 0.1):
+        misfit = Problem(LINE, data, noise=noise).misfit
+        found = check(misfit, refine(misfit, np.ones(3)))
+        (one,) = found.suspicious
+        assert (one.output, one.experiment, one.time, one.value) == ("y", "cold", TIMES[5], values[1][5])
+        assert one.deviation < -15 and found.outputs[0].outlier_p < 1e-20
+
+
+def test_what_a_wrong_model_misses_is_not_suspicious():
+    values = np.exp(6 * TIMES) + 0.1 * np.random.default_rng(9).standard_normal(40)
+    misfit, end = line(values, noise=None)
+    found = check(misfit, end)
+    assert found.outputs[0].white_p < 1e-4 and found.suspicious == ()
+
+
+def test_errors_of_a_simulation_are_no_noise():
+    rng = np.random.default_rng(10)
+    for size, numerical in ((1e-12, True), (1e-7, False)):
+        misfit, end = line(1 + 2 * TIMES + size * (np.sin(9 * TIMES) + 0.1 * rng.standard_normal(40)), noise=None)
+        assert check(misfit, end).outputs[0].numerical is numerical
+        assert is_plausible(misfit, end) is numerical

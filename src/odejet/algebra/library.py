@@ -48,6 +48,15 @@ class Library:
     def verdict(self) -> Verdict:
         return identify(self.model, budget=IDENTIFY_SECONDS)
 
+    def judged(self, seconds: float) -> Verdict:
+        """The verdict that so many seconds allow; one that they leave undecided is not kept."""
+        if seconds >= IDENTIFY_SECONDS or "verdict" in self.__dict__:
+            return self.verdict
+        found = identify(self.model, budget=seconds)
+        if not found.reason:
+            self.__dict__["verdict"] = found
+        return found
+
     def system(self, points: int = 1, budget: Budget | None = None) -> SquareSystem:
         """The square system of one point or two; `ModelError` or `OutOfBudget` say why there is none."""
         if points not in self._systems:

@@ -115,7 +115,7 @@ def certify(best: Optimum, evidence: Evidence) -> Certificate:
     ]
     noise = dict(zip(misfit.outputs, levels, strict=True))
     reasons = [] if best.is_settled else [best.refined.message]
-    reasons += _reasons_against_tests(misfit, checks)
+    reasons += reasons_against_tests(misfit, checks)
     if best.is_exact:
         reasons += [BLUNT] if evidence.blunt else []
     else:
@@ -137,7 +137,7 @@ def _why_granted(best: Optimum, agreeing: int) -> str:
     return f"the residuals look like noise and {agreeing} starts agree"
 
 
-def _reasons_against_tests(misfit: Misfit, checks: FitCheck) -> list[str]:
+def reasons_against_tests(misfit: Misfit, checks: FitCheck) -> list[str]:
     """Nothing was tested where as many unknowns as measurements explain anything."""
     if misfit.points - checks.rank >= TESTED:
         return []

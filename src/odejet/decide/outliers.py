@@ -46,11 +46,10 @@ def deviations(residuals: np.ndarray, leverages: np.ndarray, degrees: float, kno
     """
     free = 1 - leverages
     inside = np.where(free > _DETERMINED, residuals / np.sqrt(np.maximum(free, _DETERMINED)), 0.0)
-    if known:
+    if known or degrees < FEWEST_DEGREES:
         return inside
-    rest = np.maximum(degrees - inside**2, 0.0)
     with np.errstate(divide="ignore"):
-        return np.where(inside == 0, 0.0, inside * np.sqrt(max(degrees - 1, 0.0) / rest))
+        return inside * np.sqrt((degrees - 1) / np.maximum(degrees - inside**2, 0.0))
 
 
 def largest_p(deviations: np.ndarray, degrees: float, known: bool) -> np.ndarray:

@@ -12,6 +12,7 @@ from functools import partial
 import numpy as np
 
 from odejet.algebra.library import library
+from odejet.budget import Budget
 from odejet.data.series import MIN_TIMES
 from odejet.decide.optima import Optimum, Provenance
 from odejet.decide.state import BOX, State
@@ -57,19 +58,19 @@ Steps = Generator[State, None, State]
 def identify(state: State) -> State:
     """What can be known at all, from all experiments together."""
     problem = state.task.problem
-    with state.task.record.stage("identify"):
+    with state.task.stage("identify") as budget:
         together = joint(problem)
-        verdict = Identifiability.of(library(together.model).verdict, together.names)
+        verdict = Identifiability.of(library(together.model).judged(budget.seconds), together.names)
         return replace(state, libraries=libraries(problem), verdict=verdict)
 
 
 def smooth(state: State) -> State:
     """All outputs of all experiments, and the noise levels that this suggests."""
     misfit, smoothed = state.task.misfit, {}
-    with state.task.record.stage("smooth"):
+    with state.task.stage("smooth") as budget:
         for experiment in state.task.problem.experiments:
             for name, series in experiment.outputs.items():
-                if series.distinct >= MIN_TIMES:
+                if series.distinct >= MIN_TIMES and not budget.over:
                     smoothed[experiment.name, name] = fit_output(series.times, series.values, series.sds)
     found = []
     for number, name in enumerate(misfit.outputs):
@@ -83,11 +84,11 @@ def smooth(state: State) -> State:
 def shoot(state: State, rung: Rung) -> Steps:
     """Candidates of the algebra at the shooting times of a rung, and refinements of the best."""
     task, record = state.task, state.task.record
-    with record.stage("algebra"):
+    with task.stage("algebra") as budget:
         asked = state.libraries, state.smoothed, task.options.estimators, task.options.seed
-        proposer = Proposer(task.problem, *asked, record.census)
+        proposer = Proposer(task.problem, *asked, record.census, budget)
         found = [proposer.propose(number, rung) for number in range(len(task.problem.experiments))]
-    with record.stage("rank"):
+    with task.stage("rank"):
         everything = combined(task.problem, found, state.levels)
         inside, outside = candidates.within(everything, state.frame, record.census)
         ranked = partial(
@@ -102,11 +103,11 @@ def shoot(state: State, rung: Rung) -> Steps:
             frame = task.problem.frame(np.median([np.abs(c.z) for c in cloud[:TYPICAL]], axis=0))
         state = replace(state, cloud=tuple(cloud), frame=frame)
     yield state
-    with record.stage("refine"):
-        return (yield from refine_best(state, rung))
+    with task.stage("refine") as budget:
+        return (yield from refine_best(state, rung, budget))
 
 
-def refine_best(state: State, rung: Rung) -> Steps:
+def refine_best(state: State, rung: Rung, budget: Budget) -> Steps:
     """Refine ranked candidates until no more are needed."""
     task = state.task
     if not task.options.refine:
@@ -116,22 +117,22 @@ def refine_best(state: State, rung: Rung) -> Steps:
         return state
     new = [c for c in candidates.originals(state.cloud) if not any(np.array_equal(c.z, z) for z in state.tried)]
     for candidate in new[: rung.refinements]:
-        if not task.left:
+        if budget.over:
             break
-        yield (state := sharpen(refined(state, candidate.z, _provenance(candidate, rung.name))))
+        yield (state := sharpen(refined(state, candidate.z, _provenance(candidate, rung.name), budget)))
         if state.is_enough:
             break
     return state
 
 
-def refined(state: State, z: np.ndarray, provenance: Provenance) -> State:
+def refined(state: State, z: np.ndarray, provenance: Provenance, budget: Budget) -> State:
     """With the optimum to which a start leads; one far behind the best after a while is not followed to the end."""
     task = state.task
     goal = math.inf if state.best is None else state.best.cost + BEHIND
     further = partial(refine, task.misfit, levels=state.levels, frame=state.frame)
-    found = further(z, time_limit=task.left, max_evaluations=FIRST_EVALUATIONS)
+    found = further(z, time_limit=budget.seconds, max_evaluations=FIRST_EVALUATIONS)
     if found.ending is Ending.EVALUATION_LIMIT and found.cost <= goal:
-        found = further(found.z, time_limit=task.left, max_evaluations=MAX_EVALUATIONS - FIRST_EVALUATIONS)
+        found = further(found.z, time_limit=budget.seconds, max_evaluations=MAX_EVALUATIONS - FIRST_EVALUATIONS)
     task.record.census.add("refinements", found.ending.name.lower().replace("_", " "))
     return replace(state.adding(found, provenance), tried=(*state.tried, z))
 
@@ -141,8 +142,8 @@ def settle(state: State) -> State:
     best, task = state.best, state.task
     if best is None or best.refined.ending is not Ending.EVALUATION_LIMIT:
         return state
-    with task.record.stage("refine"):
-        found = refine(task.misfit, best.refined.z, frame=state.frame, time_limit=task.left)
+    with task.stage("refine") as budget:
+        found = refine(task.misfit, best.refined.z, frame=state.frame, time_limit=budget.seconds)
     return replace(state, optima=state.optima.replacing(best, replace(best, refined=found)))
 
 
@@ -157,12 +158,12 @@ def challenge(state: State) -> Steps:
     best = state.best
     if best is None or best is state.challenged or not state.explains_data:
         return state
-    with state.task.record.stage("alternatives"):
-        for start in other_roots(state, MANY_ROOTS, state.task.options.seed).inside[:ALTERNATIVES]:
+    with state.task.stage("alternatives") as budget:
+        for start in other_roots(state, budget, MANY_ROOTS).inside[:ALTERNATIVES]:
             if (image := image_of(best, start, state.frame)) is not None:
                 state = replace(state, optima=state.optima.adding_elsewhere(image))
-            elif state.task.left:
-                state = refined(state, start, Provenance("other roots", start="algebra"))
+            elif not budget.over:
+                state = refined(state, start, Provenance("other roots", start="algebra"), budget)
             yield state
     return replace(state, challenged=state.best)
 
@@ -172,14 +173,14 @@ def find_others(state: State) -> Steps:
     best, task = state.best, state.task
     if best is None or state.counted < 2:
         return state
-    with task.record.stage("alternatives"):
+    with task.stage("alternatives", last=True) as budget:
         free = coordinates.choose(task.misfit.unknowns, best.refined.z, None, task.problem.positive)
-        for start, frame in _other_starts(state, best, free):
-            if state.missing <= 0 or not task.left:
+        for start, frame in _other_starts(state, best, free, budget):
+            if state.missing <= 0 or budget.over:
                 break
             one = image_of(best, start, frame)
             if one is None:
-                one = refine(task.misfit, start, levels=state.levels, time_limit=task.left, frame=frame)
+                one = refine(task.misfit, start, levels=state.levels, time_limit=budget.seconds, frame=frame)
             if frame is state.frame and one.cost < best.cost - SAME:
                 state = state.adding(one, Provenance("other roots", start="algebra"))
             else:  # not an independent start, so no witness of the optimum
@@ -188,11 +189,13 @@ def find_others(state: State) -> Steps:
     return state
 
 
-def _other_starts(state: State, best: Optimum, free: Coordinates) -> Iterator[tuple[np.ndarray, Coordinates]]:
+def _other_starts(
+    state: State, best: Optimum, free: Coordinates, budget: Budget
+) -> Iterator[tuple[np.ndarray, Coordinates]]:
     """Where other solutions may be, and in which coordinates: other roots, then other signs."""
     spare = SPARE * (state.counted - 1)
     for attempt in range(ATTEMPTS):
-        found = other_roots(state, seed=state.task.options.seed + attempt)
+        found = other_roots(state, budget, attempt=attempt)
         for starts, frame in ((found.inside, state.frame), (found.outside, free)):
             yield from ((start, frame) for start in starts[:spare])
     for start in sign_twins(best, free):
@@ -217,15 +220,15 @@ def sign_twins(best: Optimum, frame: Coordinates) -> list[np.ndarray]:
     return [twin for twin, cost in zip(twins, costs[1:], strict=True) if abs(cost - costs[0]) <= SAME]
 
 
-def other_roots(state: State, most: int | None = None, seed: int = 0) -> Alternatives:
+def other_roots(state: State, budget: Budget, most: int | None = None, attempt: int = 0) -> Alternatives:
     """Other roots at the best optimum's own derivatives, unless the system has more than `most`."""
     task, best = state.task, state.best
     if best is None or not state.libraries or len(task.problem.experiments) > 1:
         return Alternatives([], [])
-    fibre, z = state.libraries[0].fibre(1), best.refined.z
+    fibre, z = state.libraries[0].fibre(1, budget), best.refined.z
     if fibre is None or len(fibre) < 2 or (most is not None and len(fibre) > most):
         return Alternatives([], [])
-    return alternatives(task.problem, fibre, z, state.frame, state.levels, seed)
+    return alternatives(task.problem, fibre, z, state.frame, state.levels, task.options.seed + attempt, budget)
 
 
 def image_of(best: Optimum, z: np.ndarray, frame: Coordinates) -> Refined | None:
@@ -238,9 +241,9 @@ def image_of(best: Optimum, z: np.ndarray, frame: Coordinates) -> Refined | None
 
 
 def search_box(state: State) -> Steps:
-    """Starts in the whole box, or around the scale of what was found."""
+    """Starts in the whole box, or around the scale of what was found; other ones in each round."""
     task, count = state.task, len(state.optima.found)
-    with task.record.stage(BOX):
+    with task.stage(BOX):
         for scale in _scales(state):
             state = starts_around(state, scale)
             yield state
@@ -268,10 +271,10 @@ def starts_around(state: State, scale: np.ndarray | None) -> State:
         task.problem.given_bounds,
         task.problem.positive,
         scale,
-        seed=task.options.seed,
+        seed=task.options.seed if not state.rounds else (task.options.seed, state.rounds),
         starts=STARTS[task.options.effort],
         time_limit=task.left,
-        agree=AGREE,
+        agree=AGREE * (1 + state.rounds),
         before=state.optima.refined,
         plausible=partial(is_plausible, task.misfit),
     )

@@ -12,7 +12,15 @@ from functools import cached_property
 import numpy as np
 
 from odejet.algebra.library import Library
-from odejet.decide.certificate import AGREEING, Certificate, Evidence, certify, is_vague, reasons_against_noise
+from odejet.decide.certificate import (
+    AGREEING,
+    Certificate,
+    Evidence,
+    certify,
+    is_vague,
+    reasons_against_noise,
+    reasons_against_tests,
+)
 from odejet.decide.optima import Optima, Optimum, Provenance
 from odejet.decide.task import Task
 from odejet.decide.verdict import Identifiability
@@ -93,6 +101,11 @@ class State:
         if self.best is None or self.is_exact:
             return False
         return not reasons_against_noise(self.task.misfit, self.best.check, self.levels)
+
+    @property
+    def is_tested(self) -> bool:
+        """Whether the best optimum leaves degrees of freedom to test it by."""
+        return self.best is not None and not reasons_against_tests(self.task.misfit, self.best.check)
 
     @cached_property
     def is_vague(self) -> bool:

@@ -17,6 +17,10 @@ from odejet.search.candidates import Census
 LIMITS = {"quick": 60.0, "auto": 120.0, "full": 1200.0}
 """Seconds after which a fit gives up, unless told otherwise; what it tries is counted and mostly ends long before."""
 
+SHARES = {"identify": 0.1, "smooth": 0.1, "algebra": 0.25, "rank": 0.1, "refine": 0.25, "alternatives": 0.1}
+"""Parts of the time limit that a stage may take each time it runs; the search of the box may take all that is left.
+Mostly a stage tells what it can in a fraction of this, and no stage keeps the others from being tried."""
+
 NOTABLE = 0.1
 """Seconds of compiling kernels that are told; below, they were only loaded."""
 
@@ -69,6 +73,13 @@ class Task:
     @property
     def misfit(self) -> Misfit:
         return self.problem.misfit
+
+    @contextmanager
+    def stage(self, name: str, last: bool = False) -> Iterator[Budget]:
+        """Work that is recorded under a name, and what it may take: its share, or all that is left if it is the last."""
+        with self.record.stage(name):
+            share = 1.0 if last else SHARES.get(name, 1.0)
+            yield self.budget.at_most(seconds=share * self.options.time_limit)
 
     @property
     def left(self) -> float:

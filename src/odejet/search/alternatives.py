@@ -13,6 +13,7 @@ import numpy as np
 
 from odejet.algebra.monodromy import Fibre
 from odejet.algebra.system import Targets
+from odejet.budget import Budget
 from odejet.problem import Problem
 from odejet.problem.coordinates import Coordinates
 from odejet.search import candidates, shooting
@@ -35,7 +36,13 @@ class Alternatives:
 
 
 def alternatives(
-    problem: Problem, fibre: Fibre, z: np.ndarray, frame: Coordinates, levels: np.ndarray, seed: int
+    problem: Problem,
+    fibre: Fibre,
+    z: np.ndarray,
+    frame: Coordinates,
+    levels: np.ndarray,
+    seed: int,
+    budget: Budget | None = None,
 ) -> Alternatives:
     """Real roots that share the square system's derivatives with z at a few times of the only experiment."""
     (experiment,), (flow,), system = problem.experiments, problem.flows, fibre.system
@@ -51,7 +58,7 @@ def alternatives(
     values, _ = system.evaluate(everything[:, system.columns], inputs, fixed)
     shots = [shooting.Shot((float(t),), "optimum") for t in times]
     roots = candidates.roots(
-        fibre, shots, Targets(values, inputs, fixed), flow, experiment.start, Census(), seed, ATTEMPTS
+        fibre, shots, Targets(values, inputs, fixed), flow, experiment.start, Census(), seed, ATTEMPTS, budget
     )
     found = combined(problem, [roots], levels)
     inside, _ = candidates.within(found, frame, Census())

@@ -19,6 +19,7 @@ from odejet.algebra import monodromy
 from odejet.algebra.monodromy import Fibre
 from odejet.algebra.solve import solve
 from odejet.algebra.system import Targets
+from odejet.budget import Budget
 from odejet.problem.coordinates import Coordinates
 from odejet.problem.misfit import Misfit
 from odejet.search.shooting import Shot
@@ -84,13 +85,14 @@ def roots(
     census: Census,
     seed: int,
     hubs: int,
+    budget: Budget | None = None,
 ) -> list[Root]:
-    """States at `start` and parameters from all roots of all targets."""
+    """States at `start` and parameters from all roots of all targets that the budget allows to be found."""
     if not shots:
         return []
     single = fibre.system.points == 1
     times = np.array([shot.times[0] for shot in shots]) if single else None
-    found = solve(fibre, targets, times=times, flow=flow if single else None, seed=seed, hubs=hubs)
+    found = solve(fibre, targets, times=times, flow=flow if single else None, seed=seed, hubs=hubs, budget=budget)
     for outcome, count in found.census.items():
         census.add("paths", outcome, count)
     result = []

@@ -63,7 +63,7 @@ def multistart(
     positive: bool | Collection[str] = False,
     scale: np.ndarray | None = None,
     levels: np.ndarray | None = None,
-    seed: int = 0,
+    seed: int | Sequence[int] = 0,
     starts: int = STARTS,
     time_limit: float = math.inf,
     goal: float = -math.inf,

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from odejet.algebra.library import Library, library
+from odejet.budget import Budget
 from odejet.model import Model
 from odejet.model.expressions import Expression, Symbol, evaluate, names
 from odejet.problem import Problem
@@ -80,6 +81,7 @@ class Proposer:
     estimators: tuple[str, ...] | None
     seed: int
     census: Census
+    budget: Budget = field(default_factory=Budget)
 
     def propose(self, number: int, rung: Rung) -> list[Root]:
         """Roots of one experiment by itself, from systems of one point and, if the rung has pairs, of two."""
@@ -87,7 +89,7 @@ class Proposer:
 
     def of_points(self, points: int, number: int, rung: Rung) -> list[Root]:
         own, experiment, flow = self.libraries[number], self.problem.experiments[number], self.problem.flows[number]
-        fibre = own.fibre(points)
+        fibre = own.fibre(points, self.budget)
         if fibre is None:
             self.census.add("algebra", own.reason(points))
             return []
@@ -109,7 +111,8 @@ class Proposer:
         )
         self.census.add("systems", f"{points}-point", len(shots))
         hubs = rung.hubs if points == 1 else 1
-        return candidates.roots(fibre, shots, targets, flow, experiment.start, self.census, self.seed, hubs)
+        census, budget = self.census, self.budget
+        return candidates.roots(fibre, shots, targets, flow, experiment.start, census, self.seed, hubs, budget)
 
 
 # --- candidates for all unknowns ---
