@@ -12,7 +12,7 @@ from scipy.integrate import solve_ivp
 import odejet as oj
 from benchmarks import beyond
 from odejet.model.symbolic import to_sympy
-from odejet.problem.misfit import Misfit
+from odejet.problem import Problem
 from odejet.search.refine import Ending, refine
 
 SHARP = pytest.mark.xfail(reason="steps of the integrator go over the quick change of dry friction")
@@ -62,7 +62,7 @@ def test_draws_give_data_that_lead_from_the_truth_to_an_optimum(name):
     assert all(low < truth[unknown] < high for unknown, (low, high) in case.bounds.items())
     for series in data.experiments[0].outputs.values():
         assert len(series.values) == len(case.times) and np.all(np.isfinite(series.values))
-    misfit = Misfit(case.model, data)
+    misfit = Problem(case.model, data).misfit
     found = refine(misfit, np.array([truth[unknown.name] for unknown in misfit.unknowns]), case.bounds)
     assert found.ending is Ending.CONVERGED
 
