@@ -6,9 +6,8 @@ import importlib
 import sys
 
 SECTIONS = (
-    "flow", "sharp", "identify", "smooth", "explicit", "algebra", "refine", "accuracy", "beyond", "solutions", "coverage",
-    "generate", "run", "pack", "ceiling", "report", "cstr", "summary",
-    "sideby", "limits", "experiments",
+    "flow", "sharp", "identify", "smooth", "explicit", "algebra", "refine", "accuracy", "beyond", "solutions",
+    "coverage", "sideby", "limits", "experiments", "generate", "run", "pack", "ceiling", "report", "cstr", "summary",
 )  # fmt: skip
 
 

@@ -60,7 +60,7 @@ def read(folder: Path) -> Published:
     network = _Network(files["sbml"], _settings(settings), table, span)
     outputs, series, noise = _observed(own, {row["observableId"]: row for row in _rows(files["observable"])}, network)
     model = network.model(folder.name, outputs)
-    data = oj.Data(None, series, noise=noise or None)
+    data = oj.Data(None, series, noise=noise or None, start=0.0)
     bounds = {
         name: (float(row["lowerBound"]), float(row["upperBound"]))
         for name, row in ((_plain(key), row) for key, row in table.items())

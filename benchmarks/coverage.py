@@ -313,8 +313,8 @@ def _propagated(
         jet = budgets.linear_jet(one, budget.time, order, 1.0, budget.estimators[name])
         exact = clean[name]
         noisy = exact + noise * abs(exact.mean()) * rng.normal(size=(trials, len(exact)))
-        found = (noisy - one.series.center) @ jet.weights.T
-        found[:, 0] += one.series.center
+        found = (noisy - one.data.center) @ jet.weights.T
+        found[:, 0] += one.data.center
         for k, (output, row_order) in enumerate(budget.rows):
             if output == name:
                 derivatives[:, k] = found[:, row_order]

@@ -112,7 +112,7 @@ def measured(
         task.part,
         len(task.data.experiments),
         len(values),
-        sum(experiment.points for experiment in task.data.experiments),
+        sum(experiment.points for experiment in fit.data.experiments),
         seconds,
         task.bar,
         squares(fit),

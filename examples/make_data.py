@@ -9,13 +9,14 @@ import odejet as oj
 HERE = Path(__file__).parent
 
 
-def measured(name, parameters, initial_state, times, sd, seed, experiment=None, digits=7):
-    """A table of noisy outputs; `sd` is relative to the mean of each output."""
+def measured(name, parameters, initial_state, times, sd, seed, experiment=None, digits=7, relative=True):
+    """A table of noisy outputs; `sd` is relative to the mean of each output, unless told otherwise."""
     model = oj.Model.from_toml(HERE / f"{name}.toml")
     frame = oj.simulate(model, parameters, initial_state, times).to_dataframe()
     rng = np.random.default_rng(seed)
     for output in model.outputs:
-        noise = sd * abs(frame[output].mean()) * rng.standard_normal(len(frame))
+        size = abs(frame[output].mean()) if relative else 1.0
+        noise = sd * size * rng.standard_normal(len(frame))
         frame[output] = (frame[output] + noise).round(digits)
     frame["time"] = frame["time"].round(7)
     if experiment is not None:
@@ -48,18 +49,11 @@ def main():
     write("cstr", measured("cstr", tank, {"C": 0.6, "T": 0.5, "rate": 0.4}, np.linspace(0, 10, 401), 1e-5, 6))
     epidemic = {"a": 0.1, "b": 0.9, "d": 0.3, "g": 0.3, "nu": 0.2}
     start = {"In": 0.05, "N": 1.0, "S": 0.9, "Tr": 0.02}
-    progress = [
-        measured(
-            "michaelis_menten",
-            {"Vmax": 0.8, "Km": 1.5, "s0": s0},
-            {},
-            np.linspace(0, 8, 21),
-            0.02,
-            8 + i,
-            f"from{s0:g}",
-        ).assign(s0=s0)
-        for i, s0 in enumerate((0.5, 1.0, 2.5, 6.0))
-    ]
+    enzyme, times, progress = {"Vmax": 0.8, "Km": 1.5}, np.linspace(0, 8, 21), []
+    for i, s0 in enumerate((0.5, 1.0, 2.5, 6.0)):
+        values = {**enzyme, "s0": s0}
+        frame = measured("michaelis_menten", values, {}, times, 0.02, 8 + i, f"from{s0:g}", relative=False)
+        progress.append(frame.assign(s0=s0))
     write("michaelis_menten", *progress)
     write("sirt", measured("sirt", epidemic, start, np.linspace(0, 20, 201), 1e-3, 7))
 

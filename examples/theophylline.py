@@ -1,4 +1,7 @@
-"""Theophylline: one dose in each of twelve people; everybody has rates and a volume of their own."""
+"""Theophylline: one dose in each of twelve people; everybody has rates and a volume of their own.
+
+Exchanging the two rates gives the same curve with a volume of a few litres; people have more than ten.
+"""
 
 from pathlib import Path
 
@@ -10,7 +13,8 @@ report.parent.mkdir(exist_ok=True)
 
 model = oj.Model.from_toml(here / "theophylline.toml")
 data = oj.Data.from_csv(here / "theophylline.csv")
-fit = oj.fit(model, data, local=["ka", "ke", "V"], positive=True, progress=True)
+bounds = {"V": (10, 100), "ka": (0.01, 100), "ke": (0.001, 10)}
+fit = oj.fit(model, data, local=["ka", "ke", "V"], bounds=bounds, progress=True)
 print(fit)
 
 fit.report(report)

@@ -43,9 +43,9 @@ def rational(problem: Problem) -> Answer:
 def rational_only(times: Any, values: Any, sds: Any = None) -> Smoothed:
     """An output smoothed by AAA alone, to a tolerance of four standard deviations of its noise."""
     found = fit_output(times, values, sds)
-    if found.series.constant:
+    if found.data.constant:
         return found
-    only = aaa.interpolate(found.series, 4.0 * found.noise * found.series.typical_sd)
+    only = aaa.interpolate(found.data, 4.0 * found.noise * found.data.typical_sd)
     return replace(found, smoothers={only.name: only}, refused={}, _inner={})
 
 

@@ -12,11 +12,8 @@ from scipy.integrate import solve_ivp
 import odejet as oj
 from benchmarks import beyond
 from odejet.model.symbolic import to_sympy
-from odejet.problem.misfit import Misfit
+from odejet.problem import Problem
 from odejet.search.refine import Ending, refine
-
-SHARP = pytest.mark.xfail(reason="steps of the integrator go over the quick change of dry friction")
-NAMES = [pytest.param(name, marks=SHARP) if name == "friction" else name for name in beyond.cases()]
 
 
 def test_there_are_models_of_many_fields():
@@ -44,7 +41,7 @@ def by_scipy(case: beyond.Case) -> dict[str, np.ndarray]:
     return dict(zip(model.outputs, np.broadcast_arrays(*outputs(course.t, *course.y), course.t), strict=False))
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", beyond.cases())
 def test_a_model_is_simulated_as_scipy_does_it(name):
     case = beyond.cases()[name]
     found = oj.simulate(case.model, case.parameters, case.initial, case.times)
@@ -53,7 +50,7 @@ def test_a_model_is_simulated_as_scipy_does_it(name):
         np.testing.assert_allclose(found[output], values, rtol=1e-4, atol=1e-5 * np.abs(values).max())
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", beyond.cases())
 def test_draws_give_data_that_lead_from_the_truth_to_an_optimum(name):
     case = beyond.cases()[name]
     truth, data = case.drawn(np.random.default_rng(0), 0.02)
@@ -62,7 +59,7 @@ def test_draws_give_data_that_lead_from_the_truth_to_an_optimum(name):
     assert all(low < truth[unknown] < high for unknown, (low, high) in case.bounds.items())
     for series in data.experiments[0].outputs.values():
         assert len(series.values) == len(case.times) and np.all(np.isfinite(series.values))
-    misfit = Misfit(case.model, data)
+    misfit = Problem(case.model, data).misfit
     found = refine(misfit, np.array([truth[unknown.name] for unknown in misfit.unknowns]), case.bounds)
     assert found.ending is Ending.CONVERGED
 

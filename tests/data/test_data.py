@@ -65,11 +65,10 @@ def test_inputs_sampled_or_written():
 
 def test_data_travel_between_processes():
     data = oj.Data([0, 1], {"y1": [1, 2]}, inputs={"u": ([0, 1], [3, 4])}, noise=1, initial={"x": 2})
-    data.experiments[0].outputs["y1"].center  # noqa: B018 - what is computed once travels too
     back = only(pickle.loads(pickle.dumps(data)))
     assert back.outputs["y1"].values.tolist() == [1, 2]
     assert back.inputs["u"].values.tolist() == [3, 4]
-    assert back.initial == {"x": 2.0}
+    assert {name: str(value) for name, value in back.initial.items()} == {"x": "2"}
 
 
 def test_names_are_those_of_python():
@@ -109,7 +108,8 @@ def test_names_are_those_of_python():
         ),
         (([0, 1], {"y": [1, 2]}, None, {"u": ([0, 0, 1], [0, 1, 2])}), "two values at t = 0"),
         (([0, 1], {"y": [1, 2]}, None, None, " "), "the name of an experiment must be one line of text"),
-        (([0, 1], {"y": [1, 2]}, None, None, "a", {"x": "big"}), "initial state 'x' must be a finite number"),
+        (([0, 1], {"y": [1, 2]}, None, None, "a", {"x": [1]}), "initial 'x' must be a finite number"),
+        (([0, 1], {"y": [1, 2]}, None, None, "a", {"x": "2 +"}), "initial 'x': "),
     ],
 )
 def test_arrays_that_are_refused(arguments, sentence):
@@ -192,7 +192,7 @@ def test_tables_of_pandas():
 
 def test_what_a_table_cannot_hold_is_not_dropped(tmp_path):
     for more in ({"inputs": {"u": "sin(t)"}}, {"initial": {"x": 1}}):
-        with pytest.raises(oj.DataError, match="put them into the model"):
+        with pytest.raises(oj.DataError, match="put those into the model"):
             oj.Data([0, 1], {"y1": [1, 2]}, **more).to_csv(tmp_path / "d.csv")
     assert not (tmp_path / "d.csv").exists()
 
@@ -328,7 +328,7 @@ def test_the_documentation_runs(tmp_path, capsys):
     for code in re.findall(r"^```python\n(.*?)^```$", page, flags=re.MULTILINE | re.DOTALL):
         exec(compile(code, "docs/data.md", "exec"), names)
     told = capsys.readouterr().out
-    assert "cold 0.0 4.0 11 9 True\nhot 0.0 4.0 9 9 False\n('x0', 'k1_hot')\n" in told
+    assert "cold 0.0 4.0 11 9 True\nhot 0.0 4.0 9 9 False\n" in told and "('k1_hot', 'x0')" in told
     assert names["fit"].values["k1_hot"] == pytest.approx(2 / 310, rel=1e-6)
     wide, tidy = re.findall(r"^```csv\n(.*?)^```$", page, flags=re.MULTILINE | re.DOTALL)
     (answer,) = re.findall(r"^```text\n(.*?)\n```$", page, flags=re.MULTILINE | re.DOTALL)

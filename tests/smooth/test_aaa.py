@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from scipy.interpolate import AAA
 
-from odejet.data.series import series
+from odejet.smooth import standardise
 from odejet.smooth.aaa import approximate, interpolate
 
 
@@ -22,7 +22,7 @@ def test_agrees_with_scipy() -> None:
 
 def test_derivatives_equal_mpmath_everywhere() -> None:
     times = np.linspace(0, 2, 81)
-    data = series(times, 1.0 / (1.0 + times**2) + 0.5)
+    data = standardise(times, 1.0 / (1.0 + times**2) + 0.5)
     fit = interpolate(data, 1e-14)
     support = data.middle + data.half_width * fit.support
     inner = support[(support > 0.1) & (support < 1.9)][0]
@@ -39,8 +39,8 @@ def test_taylor_series_is_exact_for_the_representation() -> None:
     """The derivative of the barycentric form itself, in 60 digits, whatever function it approximates."""
     rng = np.random.default_rng(0)
     times = np.linspace(0, 1, 60)
-    fit = interpolate(series(times, np.exp(np.sin(7 * times)) + 1e-3 * rng.standard_normal(60)), 1e-2)
-    data = fit.series
+    fit = interpolate(standardise(times, np.exp(np.sin(7 * times)) + 1e-3 * rng.standard_normal(60)), 1e-2)
+    data = fit.data
     with mpmath.workdps(60):
         nodes = [
             (mpmath.mpf(s), mpmath.mpf(v), mpmath.mpf(w))
@@ -60,10 +60,10 @@ def test_taylor_series_is_exact_for_the_representation() -> None:
 
 def test_replicates_are_averaged_and_poles_are_found() -> None:
     times = np.repeat(np.linspace(-1, 1, 40), 2)
-    fit = interpolate(series(times, np.exp(times)), 1e-12)
+    fit = interpolate(standardise(times, np.exp(times)), 1e-12)
     assert not fit.has_real_pole()
     assert fit(0.3) == pytest.approx(np.exp(0.3), rel=1e-11)
-    spoiled = interpolate(series(np.linspace(-1, 1, 40), 1.0 / (np.linspace(-1, 1, 40) - 0.0123)), 1e-10)
+    spoiled = interpolate(standardise(np.linspace(-1, 1, 40), 1.0 / (np.linspace(-1, 1, 40) - 0.0123)), 1e-10)
     assert spoiled.has_real_pole()
     assert np.abs(spoiled.poles() - 0.0123).min() < 1e-8
 
@@ -75,7 +75,7 @@ def test_rounding_brings_no_pole_between_the_data(function, seed: int) -> None:
     rng = np.random.default_rng(seed)
     times = np.linspace(0, 10, 300 + 20 * seed)
     values = function(times) * (1.0 + np.finfo(float).eps * rng.integers(-1, 2, len(times)))
-    fit = interpolate(series(times, values), 1e-15)
+    fit = interpolate(standardise(times, values), 1e-15)
     assert not fit.has_real_pole()
     assert fit.error < 1e-13
     places = rng.uniform(0, 10, 50)

@@ -5,18 +5,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from odejet.smooth import (
-    Kernel,
-    bias,
-    covariance,
-    derivative_error,
-    exact,
-    fit_output,
-    fixed,
-    gain_bounds,
-    radius,
-    series,
-)
+from odejet.smooth import Kernel, covariance, fit_output, fixed, radius, standardise
+from tests.smooth.error_law import bias, derivative_error, gain_bounds
+from tests.smooth.exact_process import exact
 
 
 def truth(times: np.ndarray, order: int) -> np.ndarray:
@@ -32,7 +23,7 @@ def test_monte_carlo_reproduces_the_covariance(known: bool) -> None:
     times = np.sort(rng.uniform(0, 5, 90))
     sds = 0.05 + 0.1 * rng.random(90) if known else np.full(90, 0.1)
     clean = truth(times, 0)[:, 0]
-    data = series(times, clean + sds * rng.standard_normal(90), sds if known else None)
+    data = standardise(times, clean + sds * rng.standard_normal(90), sds if known else None)
     smoother = fixed(data, Kernel(0.8), 1.0, 1.0 if known else 0.1)
     jets = [smoother.jet(1.5, 4), smoother.jet(2.0, 4)]
     draws = 2000
@@ -63,7 +54,7 @@ def test_gains_never_exceed_the_kernel_bound(
     n: int, length: float, alpha: float | None, noise: float, seed: int
 ) -> None:
     rng = np.random.default_rng(seed)
-    data = series(np.append(rng.uniform(0, 3, n), [0.0, 1.0, 2.0, 3.0]), rng.standard_normal(n + 4))
+    data = standardise(np.append(rng.uniform(0, 3, n), [0.0, 1.0, 2.0, 3.0]), rng.standard_normal(n + 4))
     kernel = Kernel(length) if alpha is None else Kernel(length, alpha)
     process = exact(data, kernel, 1.7, noise)
     gains = process.jet(float(rng.uniform(0, 3)), 6).gains
@@ -84,7 +75,7 @@ def test_bound_holds_for_fitted_processes_with_known_sds() -> None:
 def test_covariance_of_other_forms_of_noise() -> None:
     rng = np.random.default_rng(5)
     times = np.linspace(0, 5, 60)
-    data = series(times, truth(times, 0)[:, 0] + 0.1 * rng.standard_normal(60))
+    data = standardise(times, truth(times, 0)[:, 0] + 0.1 * rng.standard_normal(60))
     jet = fixed(data, Kernel(0.8), 1.0, 0.1).jet(2.0, 3)
     one = jet.covariance(0.2)
     assert jet.covariance(np.full(60, 0.2)) == pytest.approx(one, rel=1e-9)
@@ -109,7 +100,7 @@ def test_jets_of_different_outputs_are_independent_and_of_one_output_are_not() -
 
 def test_bias_of_an_interpolating_fit_is_small_and_of_an_oversmoothing_one_is_not() -> None:
     times = np.linspace(0, 5, 100)
-    data = series(times, truth(times, 0)[:, 0])
+    data = standardise(times, truth(times, 0)[:, 0])
     fine, coarse = fixed(data, Kernel(0.8), 1.0, 1e-4), fixed(data, Kernel(0.8), 1.0, 3.0)
     assert np.abs(bias(fine.jet(2.5, 2), truth)).max() < 1e-2
     assert np.abs(bias(coarse.jet(2.5, 2), truth)).max() > 0.5

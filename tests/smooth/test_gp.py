@@ -7,16 +7,17 @@ from scipy.stats import multivariate_normal
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, RationalQuadratic, WhiteKernel
 
-from odejet.data.series import chebyshev_rows
-from odejet.smooth import DataError, Kernel, exact, fixed, series
-from odejet.smooth.gp import Design, fit_rq, fit_se, likeliest, prior_factors, see, shortened, truncation
+from odejet.smooth import DataError, Kernel, fixed, standardise
+from odejet.smooth.compressed import chebyshev_rows
+from odejet.smooth.gp import ReducedData, fit_rq, fit_se, likeliest, prior_factors, see, shortened
+from tests.smooth.exact_process import exact, truncation
 from tests.smooth.test_kernels import exact_kernel
 
 
 def sample(n: int = 150, noise: float = 0.05, seed: int = 3, regular: bool = False):
     rng = np.random.default_rng(seed)
     times = np.linspace(0, 6, n) if regular else np.sort(rng.uniform(0, 6, n))
-    return series(times, 2.0 + np.sin(2 * times) * np.exp(-0.2 * times) + noise * rng.standard_normal(n))
+    return standardise(times, 2.0 + np.sin(2 * times) * np.exp(-0.2 * times) + noise * rng.standard_normal(n))
 
 
 def sklearn_mean(data, kernel: Kernel, signal: float, noise: float, places: np.ndarray):
@@ -64,7 +65,7 @@ def test_projected_rows_equal_exact_rows(known: bool) -> None:
     data = sample()
     if known:
         sds = 0.02 + 0.1 * np.random.default_rng(0).random(len(data))
-        data = series(data.times, data.values, sds)
+        data = standardise(data.times, data.values, sds)
     kernel, noise = Kernel(0.9), 1.2 if known else 0.05
     dense, projected = exact(data, kernel, 1.5, noise).jet(2.2, 4), fixed(data, kernel, 1.5, noise).jet(2.2, 4)
     scale = np.abs(dense.weights).max(axis=1, keepdims=True)
@@ -79,7 +80,7 @@ def test_projected_rows_equal_exact_rows(known: bool) -> None:
 @pytest.mark.parametrize(("noise", "within"), [(1e-8, 0.1), (1e-5, 0.1), (1e-2, 0.1), (1.0, 0.1)])
 def test_noise_is_found_over_eight_decades(noise: float, within: float) -> None:
     data = sample(600, noise, regular=True)
-    design = Design.of(data, 80)
+    design = ReducedData.of(data, 80)
     se = fit_se(design)
     assert se.noise == pytest.approx(noise, rel=within)
     assert fit_rq(design, se.kernel).noise == pytest.approx(noise, rel=within)
@@ -87,7 +88,7 @@ def test_noise_is_found_over_eight_decades(noise: float, within: float) -> None:
 
 def test_noise_free_data_leave_rounding_and_exact_derivatives() -> None:
     data = sample(600, 0.0, regular=True)
-    se = fit_se(Design.of(data, 80))
+    se = fit_se(ReducedData.of(data, 80))
     assert se.noise < 1e-13
     t = np.linspace(1, 5, 9)
     a, b = -0.2 + 2j, np.exp((-0.2 + 2j) * t)
@@ -102,7 +103,7 @@ def test_likelihood_is_at_least_that_of_scikit_learn(noise: float) -> None:
     kernel = ConstantKernel(1.0, (1e-3, 1e6)) * RBF(1.0, (0.05, 50)) + WhiteKernel(0.1, (1e-8, 10))
     theirs = GaussianProcessRegressor(kernel, n_restarts_optimizer=2, random_state=0, alpha=0.0)
     theirs.fit(data.x(data.times)[:, None], data.standardised)
-    ours = fit_se(Design.of(data, 80))
+    ours = fit_se(ReducedData.of(data, 80))
     assert ours.evidence > theirs.log_marginal_likelihood_value_ - 0.02
     assert ours.kernel.length == pytest.approx(theirs.kernel_.k1.k2.length_scale * data.half_width, rel=0.1)
     assert ours.noise == pytest.approx(np.sqrt(theirs.kernel_.k2.noise_level) * data.scale, rel=0.02)
@@ -113,7 +114,7 @@ def test_likelihood_is_at_least_that_of_scikit_learn(noise: float) -> None:
 def test_evidence_is_that_of_the_dense_covariance(kernel: Kernel, regular: bool) -> None:
     data = sample(90, 0.1, regular=regular)
     assert data.symmetric == regular
-    design = Design.of(data, 100)
+    design = ReducedData.of(data, 100)
     found = likeliest(design, see(design, kernel))
     x = data.x(data.times)
     covariance = found.signal * (kernel(x[:, None] - x) + found.ratio * np.eye(len(x)))
@@ -140,7 +141,7 @@ def test_parts_of_symmetric_times_are_the_whole(points: int, known: bool) -> Non
     sds = None if sds is None else 0.5 * (sds + sds[::-1])
     moved = data.times.copy()
     moved[7] += 1e-12
-    halves, whole = series(data.times, data.values, sds), series(moved, data.values, sds)
+    halves, whole = standardise(data.times, data.values, sds), standardise(moved, data.values, sds)
     assert halves.symmetric
     assert not whole.symmetric
     ours, theirs = (fixed(d, Kernel(0.9), 1.5, 1.0 if known else 0.1).jet(2.2, 4) for d in (halves, whole))
@@ -150,7 +151,7 @@ def test_parts_of_symmetric_times_are_the_whole(points: int, known: bool) -> Non
 
 
 def test_shortened_keeps_the_kernel_and_shortens_it() -> None:
-    design = Design.of(sample(), 80)
+    design = ReducedData.of(sample(), 80)
     se = fit_se(design)
     short = shortened(design, se)
     assert short.kernel.length == pytest.approx(0.6 * se.kernel.length)

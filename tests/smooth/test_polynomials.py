@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.polynomial import Chebyshev
 
-from odejet.smooth import chebyshev, decay, series
-from odejet.smooth.blend import blend
+from odejet.smooth import chebyshev, decay, standardise
+from odejet.smooth.average import average
 from odejet.smooth.smoother import chebyshev_derivatives
 
 
@@ -37,7 +37,7 @@ def test_a_polynomial_is_recognised(criterion: str) -> None:
     rng = np.random.default_rng(2)
     times = np.sort(rng.uniform(2, 5, 200))
     truth = np.polynomial.Polynomial([1.0, -2.0, 0.5, 0.3])
-    data = series(times, truth(times) + 1e-3 * rng.standard_normal(200))
+    data = standardise(times, truth(times) + 1e-3 * rng.standard_normal(200))
     fit = chebyshev.fit(data, chebyshev.needed_size(data)[0], criterion)
     assert fit.degree == 3
     assert fit.noise == pytest.approx(1e-3, rel=0.2)
@@ -49,7 +49,7 @@ def test_a_polynomial_is_recognised(criterion: str) -> None:
 
 def test_degree_grows_as_far_as_the_data_need() -> None:
     times = np.linspace(0, 1, 1500)
-    data = series(times, np.sin(2 * np.pi * 50 * times))
+    data = standardise(times, np.sin(2 * np.pi * 50 * times))
     size, degree = chebyshev.needed_size(data)
     assert size > 160
     assert degree > 157
@@ -61,7 +61,7 @@ def test_many_noise_free_points_do_not_ask_for_more_degrees() -> None:
     degrees = []
     for n in (300, 30_000):
         times = np.linspace(0, 10, n)
-        degrees.append(chebyshev.needed_size(series(times, np.sin(times)))[1])
+        degrees.append(chebyshev.needed_size(standardise(times, np.sin(times)))[1])
     assert max(degrees) < 60
 
 
@@ -69,9 +69,9 @@ def test_many_noise_free_points_do_not_ask_for_more_degrees() -> None:
 def test_decaying_coordinates_follow_an_analytic_function(noise: float) -> None:
     rng = np.random.default_rng(4)
     times = np.linspace(0, 3, 300)
-    data = series(times, np.exp(-times) + noise * rng.standard_normal(300))
+    data = standardise(times, np.exp(-times) + noise * rng.standard_normal(300))
     parts = decay.fit(data, 60)
-    whole = blend(parts, "decay")
+    whole = average(parts, "decay")
     jet = whole.jet(1.5, 3)
     allowed = 5 * jet.sd + 1e-9
     assert np.all(np.abs(jet.mean - np.exp(-1.5) * np.array([1, -1, 1, -1])) < allowed)
@@ -83,8 +83,8 @@ def test_decaying_coordinates_follow_an_analytic_function(noise: float) -> None:
 def test_white_noise_is_not_called_a_signal() -> None:
     rng = np.random.default_rng(8)
     times = np.linspace(0, 1, 40)
-    data = series(times, rng.standard_normal(40))
-    whole = blend(decay.fit(data, 60), "decay")
+    data = standardise(times, rng.standard_normal(40))
+    whole = average(decay.fit(data, 60), "decay")
     assert whole.noise > 0.6
     assert np.abs(whole(np.linspace(0.1, 0.9, 20))).max() < 1.5
 
@@ -92,10 +92,10 @@ def test_white_noise_is_not_called_a_signal() -> None:
 def test_a_fit_of_high_degree_leaves_what_it_says() -> None:
     """Polynomials of half as many terms as points are nearly dependent; coefficients must not lose their digits."""
     times = np.linspace(-1, 1, 750)
-    data = series(times, 1.0 / (1.0 + (times / 0.055) ** 2))
+    data = standardise(times, 1.0 / (1.0 + (times / 0.055) ** 2))
     size, degree = chebyshev.needed_size(data)
     assert degree > 350
-    for fit in (chebyshev.fit(data, size, "bic"), blend(decay.fit(data, size), "decay")):
+    for fit in (chebyshev.fit(data, size, "bic"), average(decay.fit(data, size), "decay")):
         inner = np.abs(times) < 0.8
         assert np.abs(fit(times) - data.values)[inner].max() < 10 * fit.noise
         assert fit.noise < 1e-8

@@ -41,7 +41,7 @@ def test_the_law_of_many_draws():
     _, fit = decay()
     budget = fit.error_budget(time=1.0)
     jet = linear_jet(fit.smoothed["experiment1", "y"], 1.0, 1, SD, budget.estimators["y"])
-    clean, center = fit.simulate(TIMES)["y"], fit.smoothed["experiment1", "y"].series.center
+    clean, center = fit.simulate(TIMES)["y"], fit.smoothed["experiment1", "y"].data.center
     noisy = clean + SD * np.random.default_rng(7).normal(size=(4000, 80))
     value, slope = ((noisy - center) @ jet.weights.T + [center, 0]).T
     errors = np.column_stack([value, -slope / value]) - budget.values

@@ -7,7 +7,6 @@ ended because the caller's budget was small is tried again when more is given.
 from __future__ import annotations
 
 from collections import OrderedDict
-from functools import cached_property
 
 import numpy as np
 
@@ -20,13 +19,12 @@ from odejet.identify import Verdict, identify
 from odejet.model import Model
 
 IDENTIFY_SECONDS = 10.0
+"""What the verdict may take: counting solutions beyond is for those who ask for nothing else."""
 FIBRE_WORK = {1: 1e10, 2: 1e9}
 """Operations to find the fibre of a system, by its number of points: a pair is a second opinion only."""
-FIBRE_SECONDS = {1: 20.0, 2: 2.0}
-"""The same by the clock."""
 MOST_PAIR_ROOTS = 8
 """Two-point systems with more roots cost more than they tell."""
-MOST_WORK, MOST_SECONDS = 3e10, 40.0
+MOST_WORK, MOST_SECONDS = 3e10, 60.0
 """More than this is never used for a fibre, its system included."""
 MORE = 2.0
 """What a small budget has ended is tried again with so many times its work or seconds."""
@@ -42,11 +40,21 @@ class Library:
         self._reasons: dict[int, str] = {}
         self._fibres: dict[int, Fibre | None] = {}
         self._systems: dict[int, SquareSystem] = {}
+        self._verdict: Verdict | None = None
+        self._judged = 0.0  # seconds with which the verdict was found
         self._given: dict[int, np.ndarray] = {}  # work and seconds with which a fibre was looked for
 
-    @cached_property
+    @property
     def verdict(self) -> Verdict:
-        return identify(self.model, budget=IDENTIFY_SECONDS)
+        """What can be known of the model, as far as a few seconds tell."""
+        return self.judged(Budget())
+
+    def judged(self, budget: Budget) -> Verdict:
+        """The verdict, as far as the budget lasts."""
+        seconds = min(budget.seconds, IDENTIFY_SECONDS)
+        if self._verdict is None or seconds > MORE * self._judged:
+            self._verdict, self._judged = identify(self.model, budget=seconds), seconds
+        return self._verdict
 
     def judged(self, seconds: float) -> Verdict:
         """The verdict that so many seconds allow; one that they leave undecided is not kept."""
@@ -83,7 +91,7 @@ class Library:
             system = self.system(points, budget)
             if points == 2 and not self._worthwhile(system, budget):
                 return None
-            limited = budget.at_most(work=FIBRE_WORK[points], seconds=FIBRE_SECONDS[points])
+            limited = budget.at_most(work=FIBRE_WORK[points])
             return fibre(system, fixed=np.ones(len(system.fixed)), budget=limited)
         except (ModelError, OutOfBudget) as error:
             self._reasons[points] = str(error)

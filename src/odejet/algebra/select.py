@@ -19,6 +19,7 @@ up; the number of roots of the result is then None, and the fibre is found witho
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import cached_property
@@ -69,8 +70,8 @@ def select(model: Model, points: int = 1, *, seed: int = 0, budget: Budget | Non
         raise OutOfBudget(f"it needs derivatives of order {greedy.highest}; {MAX_ORDER} are served")
     counter = _Counter(ranks, seed, budget.share(COUNT_SHARE).at_most(seconds=COUNT_SECONDS[points]))
     roots = counter.roots(greedy)
-    best = _Choice(joined, greedy, roots, _Errors(joined, seed))
-    if roots is None or counter.used > TOO_COSTLY:
+    best = _Choice(joined, greedy, roots, PredictedErrors(joined, seed))
+    if roots is None or counter.used > TOO_COSTLY * COUNT_SECONDS[points]:
         return best.system
     exchanges = budget.at_most(work=EXCHANGES_WORK)
     for _ in range(len(greedy.rows)):
@@ -94,13 +95,13 @@ class _Counter:
     """Exact root counts, a limited number of them."""
 
     def __init__(self, ranks: Local, seed: int, budget: Budget) -> None:
-        self.ranks, self.seed, self.budget, self.whole = ranks, seed, budget, budget.seconds
+        self.ranks, self.seed, self.budget, self.began = ranks, seed, budget, _processor_seconds()
         self.left = COUNTS + 1
 
     @property
     def used(self) -> float:
-        """The part of the time that was used."""
-        return 1.0 - self.budget.seconds / self.whole if self.whole else 1.0
+        """Seconds of the processor that were used: other programs on the machine do not change them."""
+        return _processor_seconds() - self.began
 
     def roots(self, square: Orders) -> int | None:
         """The number of roots, or None where it does not come out in time or at all."""
@@ -111,10 +112,15 @@ class _Counter:
             return None
 
 
+def _processor_seconds() -> float:
+    """Of this process and the programs that it ran."""
+    return sum(os.times()[:4])
+
+
 class _Choice:
     """Rows, their number of roots, and the error that noise is predicted to make."""
 
-    def __init__(self, joined: Joined, square: Orders, roots: int | None, errors: _Errors) -> None:
+    def __init__(self, joined: Joined, square: Orders, roots: int | None, errors: PredictedErrors) -> None:
         names = joined.together.unknowns
         fixed = tuple(names[i] for i in square.fixed)
         self.square, self.roots, self.errors = square, roots, errors
@@ -173,12 +179,7 @@ def _shares(basis: list[np.ndarray], others: list[np.ndarray], free: list[int], 
     return left.solve(right)
 
 
-def predicted_error(system: SquareSystem, seed: int = 0) -> float:
-    """The root mean square relative error of the unknowns when outputs have a relative noise of one."""
-    return _Errors(system.joined, seed).predicted(system)
-
-
-class _Errors:
+class PredictedErrors:
     """Predicted errors of systems of one joined model, which share their probe points and the jets there.
 
     Noise in a Taylor coefficient is measured by the size of the output times a power of its rate, both taken from

@@ -185,11 +185,11 @@ def _count(local: Local, highest: int, engine: Engine, seed: int) -> Count:
             if is_finite(argument, system, tangents) and fibre.values(argument) == 1
         }
         if not learnt:
-            return _counted(local, system, fibre, tangents)
+            return counted(local, system, fibre, tangents)
         known |= learnt
 
 
-def _counted(local: Local, system: Prolonged, fibre: Fibre, tangents: np.ndarray) -> Count:
+def counted(local: Local, system: Prolonged, fibre: Fibre, tangents: np.ndarray) -> Count:
     names = (*local.problem.model.unknowns, *local.problem.functions)
     quantities = zip(names, (*system.unknowns, *system.asked), strict=True)
     finite = {name: q for name, q in quantities if local.identifiable[name] and is_finite(q, system, tangents)}

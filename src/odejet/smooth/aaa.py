@@ -14,13 +14,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import factorial, sqrt
+from typing import cast
 
 import numba
 import numpy as np
 from scipy.linalg import eigvals, lapack
 
-from odejet.data.series import EPSILON, Series, triangle
-from odejet.smooth.smoother import Smoother
+from odejet.smooth import noise as noise_of
+from odejet.smooth.compressed import EPSILON, triangle
+from odejet.smooth.estimator import Estimator, Workspace, register
+from odejet.smooth.smoother import ChebyshevSeries, Smoother
+from odejet.smooth.standardised import Standardised
 
 MOST_TERMS = 45
 MOST_POINTS = 250
@@ -34,6 +38,8 @@ TRIED, PATIENCE = 20, 2.0
 """After so many terms an approximation that converges too slowly is given up; see `_pointless`."""
 ROUNDED = 16.0
 """Roundings in a barycentric sum of a dozen terms: no error can be told from zero below."""
+UNCONVERGED = 30.0
+"""A rational function may miss its samples by this many noise sds (or tolerances) before it is refused."""
 PAID = 100.0
 """A pole in the interval is believed only where it makes the error smaller by this factor.  Terms beyond what rounding
 or noise lets one see come as poles with a zero beside them, Froissart doublets, and gain next to nothing."""
@@ -46,7 +52,7 @@ class Rational(Smoother):
     """A barycentric rational function of x, scaled back to natural units."""
 
     name: str
-    series: Series
+    data: Standardised
     support: np.ndarray
     values: np.ndarray
     weights: np.ndarray
@@ -55,7 +61,7 @@ class Rational(Smoother):
     description: str = ""
 
     def derivatives(self, times: np.ndarray | float, order: int) -> np.ndarray:
-        data = self.series
+        data = self.data
         x = data.inside(times)
         taylor = _taylor(self.support, self.values, self.weights, x, order)
         factorials = np.array([float(factorial(j)) for j in range(order + 1)])
@@ -70,6 +76,57 @@ class Rational(Smoother):
     def has_real_pole(self) -> bool:
         """Whether a pole lies on the data's own interval (or so close to it that rounding cannot tell)."""
         return has_real_pole(self.support, self.weights)
+
+
+class Interpolant(Estimator):
+    """AAA on the data themselves, where there is no noise."""
+
+    name, rank = "aaa", 8.0
+
+    def unsuited(self, given: Workspace) -> str | None:
+        if given.clean:
+            return None
+        times = given.noise / noise_of.floor(given.data)
+        return f"an interpolant would differentiate the noise, whose sd {given.noise:.2g} is {times:.0e} times rounding"
+
+    def fit(self, given: Workspace) -> Rational:
+        return interpolate(given.data, 4.0 * given.noise * given.data.typical_sd)
+
+    def refusal(self, given: Workspace, fitted: Smoother) -> str | None:
+        return _refusal(given, fitted)
+
+
+class RationalBlend(Estimator):
+    """AAA on the blend, the data freed of noise, to a tolerance well below the noise that is left in it."""
+
+    name, rank = "aaa_blend", 9.0
+
+    def unsuited(self, given: Workspace) -> str | None:
+        return "there is no noise to be freed of: aaa takes the data themselves" if given.clean else None
+
+    def fit(self, given: Workspace) -> Rational:
+        data, blend = given.data, cast(ChebyshevSeries, given.fitted("blend"))
+        places = data.middle + data.half_width * np.linspace(-0.8, 0.8, 9)
+        left = given.noise * float(np.median([jet.gains[0] for jet in blend.jets(places, 0)]))
+        return of_smoother(data, blend, min(2 * len(blend.operator), MOST_POINTS), 0.1 * left)
+
+    def refusal(self, given: Workspace, fitted: Smoother) -> str | None:
+        return _refusal(given, fitted)
+
+
+register(Interpolant())
+register(RationalBlend())
+
+
+def _refusal(given: Workspace, fitted: Smoother) -> str | None:
+    assert isinstance(fitted, Rational)
+    data, noise = given.data, given.noise
+    allowed = UNCONVERGED * max(noise if data.sds is None else noise * float(data.sds.max()), data.rounding)
+    if given.clean:
+        allowed = max(allowed, 1e-10 * data.scale)
+    if fitted.error > allowed:
+        return f"it misses the values by {fitted.error:.2g}"
+    return "it has a pole between the data" if fitted.has_real_pole() else None
 
 
 def poles(support: np.ndarray, weights: np.ndarray) -> np.ndarray:
@@ -93,7 +150,7 @@ def has_real_pole(support: np.ndarray, weights: np.ndarray) -> bool:
     return bool(np.any((np.abs(found.imag) < 1e-9) & (np.abs(found.real) < MARGIN)))
 
 
-def interpolate(data: Series, tolerance: float, points: int = MOST_POINTS) -> Rational:
+def interpolate(data: Standardised, tolerance: float, points: int = MOST_POINTS) -> Rational:
     """AAA on the data themselves (means of replicates), to a tolerance in natural units."""
     times, places = np.unique(data.times, return_inverse=True)
     means = np.bincount(places, data.values) / np.bincount(places)
@@ -103,14 +160,14 @@ def interpolate(data: Series, tolerance: float, points: int = MOST_POINTS) -> Ra
     return _rational(data, "aaa", data.x(times), means, tolerance)
 
 
-def of_smoother(data: Series, smoother: Smoother, terms: int, tolerance: float) -> Rational:
+def of_smoother(data: Standardised, smoother: Smoother, terms: int, tolerance: float) -> Rational:
     """AAA on the values of another estimator at Chebyshev points dense enough for a polynomial of `terms` terms."""
     x = np.cos(np.pi * (np.arange(terms) + 0.5) / terms)[::-1]
     values = smoother(data.middle + data.half_width * x)
     return _rational(data, f"aaa_{smoother.name}", x, values, tolerance)
 
 
-def _rational(data: Series, name: str, x: np.ndarray, values: np.ndarray, tolerance: float) -> Rational:
+def _rational(data: Standardised, name: str, x: np.ndarray, values: np.ndarray, tolerance: float) -> Rational:
     standard = (values - data.center) / data.scale
     floor = ROUNDED * EPSILON * max(np.abs(standard).max(), abs(data.center) / data.scale)
     support, heights, weights, error = approximate(x, standard, max(tolerance / data.scale, floor))

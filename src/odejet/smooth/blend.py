@@ -7,34 +7,38 @@ law.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 
-from odejet.smooth.smoother import Polynomial
+from odejet.smooth import chebyshev, decay, gp
+from odejet.smooth.average import NEGLIGIBLE, average
+from odejet.smooth.estimator import Estimator, Workspace, register
+from odejet.smooth.smoother import ChebyshevSeries
 
-NEGLIGIBLE = 0.02
-"""Parts of less weight are left out."""
+
+class Blend(Estimator):
+    """The most accurate choice over outputs and noise levels."""
+
+    name, rank, counts = "blend", 0.0, True
+
+    def fit(self, given: Workspace) -> ChebyshevSeries:
+        reduced, size = given.once(gp.reduced_data), given.once(chebyshev.size)[0]
+        parts = [*given.once(decay.powers), *gp.processes(given), chebyshev.flat(given.data, size)]
+        return average(_over_lengths(reduced, parts), self.name)
 
 
-def blend(parts: Sequence[Polynomial], name: str) -> Polynomial:
-    """The average of estimators of one series, weighted by exp(evidence)."""
-    evidences = np.array([part.evidence for part in parts])
-    weights = np.exp(evidences - evidences.max())
-    weights /= weights.sum()
-    kept = [(float(w), part) for w, part in zip(weights, parts, strict=True) if w > NEGLIGIBLE]
-    total = sum(w for w, _ in kept)
-    rows = max(part.operator.shape[0] for _, part in kept)
-    longest = max((part for _, part in kept), key=lambda part: len(part.coordinates))
-    operator, solved = np.zeros((rows, len(longest.coordinates))), np.zeros(rows)
-    for weight, part in kept:
-        height, width = part.operator.shape
-        operator[:height, :width] += weight / total * part.operator
-        solved[:height] += weight / total * part.coefficients
-    noise = float(np.exp(sum(w / total * np.log(max(part.noise, 1e-300)) for w, part in kept)))
-    shares = {part.name: sum(w for w, other in kept if other.name == part.name) / total for _, part in kept}
-    described = ", ".join(f"{name} {share:.0%}" for name, share in sorted(shares.items(), key=lambda pair: -pair[1]))
-    mean_evidence = float(np.log(np.mean(np.exp(evidences - evidences.max()))) + evidences.max())
-    return Polynomial(
-        name, longest.series, operator, longest.coordinates, noise, mean_evidence, longest.size, described, solved
-    )
+register(Blend())
+
+
+def _over_lengths(reduced: gp.ReducedData, parts: list[ChebyshevSeries]) -> list[ChebyshevSeries]:
+    """Estimators to be averaged, Gaussian processes over their length scales too where that makes a difference.
+
+    It makes none in a large basis: so much detail in the data determines the length scale.
+    """
+    lowest = max(part.evidence for part in parts) + float(np.log(NEGLIGIBLE))
+    averaged: list[ChebyshevSeries] = []
+    for part in parts:
+        if isinstance(part, gp.GaussianProcess) and reduced.size <= gp.LARGE and part.evidence > lowest:
+            averaged += gp.neighbours(reduced, part, lowest)
+        else:
+            averaged.append(part)
+    return averaged

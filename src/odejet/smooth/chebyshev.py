@@ -15,8 +15,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from odejet.data.series import LARGEST_SIZE, Compressed, Series
-from odejet.smooth.smoother import Polynomial
+from odejet.smooth.compressed import Compressed
+from odejet.smooth.estimator import Estimator, Workspace, register
+from odejet.smooth.smoother import ChebyshevSeries
+from odejet.smooth.standardised import LARGEST_SIZE, Standardised
 
 FIRST_SIZE = 160
 """The basis tried first; most outputs stay well inside."""
@@ -32,13 +34,32 @@ INDEPENDENT = 1000
 
 
 @dataclass(frozen=True, eq=False)
-class ChebyshevFit(Polynomial):
+class ChebyshevFit(ChebyshevSeries):
     """A least-squares polynomial."""
 
     degree: int = 0
 
 
-def needed_size(data: Series) -> tuple[int, int]:
+class LeastSquares(Estimator):
+    """The degree by "bic" or "aicc"."""
+
+    def __init__(self, criterion: str, rank: float, counts: bool) -> None:
+        self.name, self.rank, self.criterion, self.counts = f"chebyshev_{criterion}", rank, criterion, counts
+
+    def fit(self, given: Workspace) -> ChebyshevFit:
+        return fit(given.data, given.once(size)[0], self.criterion)
+
+
+register(LeastSquares("bic", 4.0, counts=True))
+register(LeastSquares("aicc", 7.0, counts=False))
+
+
+def size(given: Workspace) -> tuple[int, int]:
+    """`needed_size` of an output."""
+    return needed_size(given.data)
+
+
+def needed_size(data: Standardised) -> tuple[int, int]:
     """A size of the basis that holds the signal, and the degree BIC chooses in it."""
     largest = data.largest_size()
     size = min(FIRST_SIZE, largest)
@@ -54,13 +75,13 @@ def with_room(degree: int) -> int:
     return min(8 * int(np.ceil((degree + TAIL) / 8)), LARGEST_SIZE)
 
 
-def fit(data: Series, size: int, criterion: str) -> ChebyshevFit:
+def fit(data: Standardised, size: int, criterion: str) -> ChebyshevFit:
     """The polynomial of the degree that "aicc" or "bic" prefers, up to the size of the basis."""
     compressed = data.compressed(size)
     return _of_degree(data, compressed, best_degree(data, compressed, criterion), f"chebyshev_{criterion}")
 
 
-def flat(data: Series, size: int) -> ChebyshevFit:
+def flat(data: Standardised, size: int) -> ChebyshevFit:
     """The constant, with an evidence that compares with those of Gaussian priors.
 
     A prior has a signal variance and a rate or length scale more than a constant, which its maximised likelihood does
@@ -72,7 +93,7 @@ def flat(data: Series, size: int) -> ChebyshevFit:
     return replace(constant, evidence=constant.evidence + 0.5 * (charged + 2.0) * float(np.log(len(data))))
 
 
-def _of_degree(data: Series, compressed: Compressed, degree: int, name: str) -> ChebyshevFit:
+def _of_degree(data: Standardised, compressed: Compressed, degree: int, name: str) -> ChebyshevFit:
     terms = degree + 1
     operator = compressed.inverse[:terms, :terms]
     freedom = max(len(data) - terms, 1)
@@ -92,7 +113,7 @@ def _of_degree(data: Series, compressed: Compressed, degree: int, name: str) -> 
     )
 
 
-def best_degree(data: Series, compressed: Compressed, criterion: str) -> int:
+def best_degree(data: Standardised, compressed: Compressed, criterion: str) -> int:
     return int(np.argmin(_criterion(data, compressed, criterion)))
 
 
@@ -102,7 +123,7 @@ def _residuals(compressed: Compressed) -> np.ndarray:
     return compressed.residual**2 + np.append(tails, 0.0)
 
 
-def _criterion(data: Series, compressed: Compressed, criterion: str) -> np.ndarray:
+def _criterion(data: Standardised, compressed: Compressed, criterion: str) -> np.ndarray:
     """The criterion of degrees 0, 1, 2, ...; degrees that leave no freedom to estimate the noise are out."""
     n = len(data)
     most = min(len(compressed.coordinates), data.largest_size())

@@ -14,11 +14,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from odejet.data import Series
+from odejet.smooth import gp
+from odejet.smooth.average import average
 from odejet.smooth.chain import links
+from odejet.smooth.estimator import Estimator, Workspace, register
 from odejet.smooth.evidence import Ratio, best_ratio
 from odejet.smooth.search import climb
-from odejet.smooth.smoother import Polynomial
+from odejet.smooth.smoother import ChebyshevSeries, Linear
+from odejet.smooth.standardised import Standardised
 
 POWERS = (0.7, 1.0, 1.4)
 SLOWEST = 4.0
@@ -29,13 +32,43 @@ SHARE = 0.7
 NEGLIGIBLE = 1e-18
 """Coordinates shrunk by more than this are left out."""
 
+MATCHED = 3.0
+"""For noise-free data, decaying coordinates that leave at most this many times the noise come first."""
 
-def fit(data: Series, size: int) -> list[Polynomial]:
+
+class Decay(Estimator):
+    """The average over how coordinates decay."""
+
+    name, rank, counts = "decay", 1.0, True
+
+    def fit(self, given: Workspace) -> ChebyshevSeries:
+        return average(given.once(powers), self.name)
+
+    def trust(self, given: Workspace) -> float:
+        """Before all others for noise-free data.
+
+        There evidence compares how well priors fit rounding, and the decaying coordinates, which adapt most freely,
+        are better.
+        """
+        own = given.fitted(self.name)
+        matched = given.clean and isinstance(own, Linear) and own.noise <= MATCHED * given.noise
+        return -1.0 if matched else self.rank
+
+
+register(Decay())
+
+
+def powers(given: Workspace) -> list[ChebyshevSeries]:
+    """One estimator per power of an output."""
+    return fit(given.data, given.once(gp.reduced_data).size)
+
+
+def fit(data: Standardised, size: int) -> list[ChebyshevSeries]:
     """One estimator per power, with its evidence."""
     return [_fit_power(data, size, power) for power in POWERS]
 
 
-def _fit_power(data: Series, size: int, power: float) -> Polynomial:
+def _fit_power(data: Standardised, size: int, power: float) -> ChebyshevSeries:
     compressed = data.compressed(size)
     most = max(int(SHARE * data.distinct), min(6, data.distinct - 1))
     _, coordinates, tail = compressed.leading(min(size, most))
@@ -58,4 +91,4 @@ def _fit_power(data: Series, size: int, power: float) -> Polynomial:
     noise = ratio.noise * data.unit
     solved = compressed.solve(shrink[:terms] * coordinates[:terms])
     name, kept = f"decay_{power:g}", coordinates[:terms]
-    return Polynomial(name, data, operator, kept, noise, ratio.evidence, compressed.size, described, solved)
+    return ChebyshevSeries(name, data, operator, kept, noise, ratio.evidence, compressed.size, described, solved)

@@ -11,8 +11,6 @@ whose Chebyshev coefficients are a fixed table times those square roots: a *fact
 rounding in every column.  Together with the triangular factor of the design, one bidiagonalisation per length scale
 yields the marginal likelihood for all signal and noise variances, whatever the number of points, and one orthogonal
 factorisation the posterior mean.  Where the times are symmetric, the even and the odd part are fitted apart.
-
-`exact` is the textbook form with a dense Cholesky factor, for few points and as a check.
 """
 
 from __future__ import annotations
@@ -20,19 +18,24 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
+from itertools import pairwise
 from math import sqrt
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple, cast
 
 import numpy as np
 from scipy.fft import dct
-from scipy.linalg import blas, cho_factor, cho_solve, lapack, solve_triangular
+from scipy.linalg import blas, lapack, solve_triangular
 
-from odejet.data.series import EPSILON, Series, triangle
+from odejet.data.series import MIN_TIMES, Series
+from odejet.smooth import chebyshev
 from odejet.smooth.chain import chain
+from odejet.smooth.compressed import EPSILON, triangle
+from odejet.smooth.estimator import Estimator, Workspace, register
 from odejet.smooth.evidence import Ratio, best_ratio
 from odejet.smooth.kernels import Kernel
 from odejet.smooth.search import REFINEMENTS, bracketed, climb, lagrange, parabola
-from odejet.smooth.smoother import Jet, Linear, Polynomial
+from odejet.smooth.smoother import ChebyshevSeries
+from odejet.smooth.standardised import Standardised
 
 LONGEST = 20.0
 """The longest length scale tried, in halves of the time span: beyond, the process is a polynomial of low degree."""
@@ -44,24 +47,26 @@ DENSE, SHORT = 1.2, 0.35
 """Spacing of uniform frequencies; the copies of a squared exponential of a shorter length scale are below rounding."""
 STEP, TURN, TURN_SHORT = 0.2, 6.0, 8.0
 """Spacing and turns of clustered frequencies: covariances are right to 1e-11, as far as the basis can follow."""
-STARTS = 0.75
+START_SPACING = 0.75
 """Spacing of the starting values of the search, in the logarithm of the length scale."""
 SHAPES = (0.4, 1.0, 3.0, 10.0)
 """Starting values of the exponent of the rational quadratic."""
 
-
+LARGE = 112
+"""Bases above this size take their first guess of the kernel from a part of the data."""
 NEIGHBOURS, SPACING = 2, 0.2
 """Neighbours of the best length scale on either side that are averaged over, and their spacing in its logarithm."""
 
 
 @dataclass(frozen=True, eq=False)
-class GaussianProcess(Polynomial):
+class GaussianProcess(ChebyshevSeries):
     """The posterior mean of a Gaussian process in a polynomial basis."""
 
     kernel: Kernel = field(default_factory=lambda: Kernel(1.0))
     """In natural time."""
     signal: float = 1.0
     """The signal sd in natural units."""
+    stationary: ClassVar[bool] = True
 
 
 class Part(NamedTuple):
@@ -72,10 +77,10 @@ class Part(NamedTuple):
     coordinates: np.ndarray
 
 
-class Design(NamedTuple):
+class ReducedData(NamedTuple):
     """What the fits of one series share: the leading part of its compressed form."""
 
-    series: Series
+    data: Standardised
     parts: tuple[Part, ...]
     """Everything, or the even and the odd polynomials of symmetric times."""
     coordinates: np.ndarray
@@ -84,47 +89,126 @@ class Design(NamedTuple):
     computed: int
 
     @classmethod
-    def of(cls, data: Series, size: int) -> Design:
+    def of(cls, data: Standardised, size: int) -> ReducedData:
         compressed = data.compressed(size)
         factor, coordinates, tail = compressed.leading(size)
         parts = tuple(Part(p, np.asfortranarray(factor[p, p]), coordinates[p]) for p in compressed.parts)
         return cls(data, parts, coordinates, tail + data.floor, size, compressed.size)
 
 
-def fit_se(design: Design, guess: Kernel | None = None) -> GaussianProcess:
+class Process(Estimator):
+    """One of both Gaussian processes, as likelihood has it."""
+
+    def __init__(self, place: int, name: str, rank: float) -> None:
+        self.place, self.name, self.rank = place, name, rank
+
+    def fit(self, given: Workspace) -> GaussianProcess:
+        return given.once(_both)[self.place]
+
+    def noise(self, given: Workspace) -> float | None:
+        """Only the process of better evidence counts."""
+        best = max(processes(given), key=lambda process: process.evidence)
+        return best.noise if best.name == self.name else None
+
+
+class Shortened(Estimator):
+    """The same with a shorter length scale."""
+
+    def __init__(self, process: str, rank: float) -> None:
+        self.process, self.name, self.rank = process, f"{process}_short", rank
+
+    def fit(self, given: Workspace) -> GaussianProcess:
+        return shortened(given.once(reduced_data), cast(GaussianProcess, given.fitted(self.process)))
+
+
+register(Process(0, "gp_se", 2.0))
+register(Process(1, "gp_rq", 3.0))
+register(Shortened("gp_se", 5.0))
+register(Shortened("gp_rq", 6.0))
+
+
+def processes(given: Workspace) -> list[GaussianProcess]:
+    """Both processes of an output."""
+    return [cast(GaussianProcess, given.fitted(name)) for name in ("gp_se", "gp_rq")]
+
+
+def reduced_data(given: Workspace) -> ReducedData:
+    """An output in a basis with room beyond the degree that it asks for."""
+    return _with_room(given.data, *given.once(chebyshev.size))
+
+
+def _with_room(data: Standardised, size: int, degree: int) -> ReducedData:
+    wanted = chebyshev.with_room(degree)
+    wanted = min(wanted, size) if size < data.largest_size() else wanted
+    return ReducedData.of(data, wanted)
+
+
+def _both(given: Workspace) -> tuple[GaussianProcess, GaussianProcess]:
+    """Both Gaussian processes; for large bases from a guess, because each trial is dear."""
+    own = given.once(reduced_data)
+    if own.size <= LARGE:
+        se = fit_se(own)
+        return se, fit_rq(own, se.kernel)
+    guess_se, guess_rq = _guesses(own.data)
+    se = fit_se(own, guess_se)
+    return se, fit_rq(own, se.kernel, guess_rq.scaled(se.kernel.length / guess_se.length))
+
+
+def _guesses(data: Standardised) -> tuple[Kernel, Kernel]:
+    """Kernels fitted to the liveliest third of the data: both are stationary, so its length scale rules the whole."""
+    edges = np.linspace(data.times[0], data.times[-1], 4)
+    thirds = [_part(data.series, low, high) for low, high in pairwise(edges)]
+    parts = [part for part in map(Standardised, filter(_enough, thirds)) if not part.constant]
+    sized = [(*chebyshev.needed_size(part), part) for part in parts]
+    size, degree, part = max(sized, key=lambda found: found[1])
+    own = _with_room(part, size, degree)
+    se = search_se(own, refinements=2).kernel
+    return se, search_rq(own, se).kernel
+
+
+def _enough(part: Series) -> bool:
+    return part.distinct >= MIN_TIMES
+
+
+def _part(series: Series, low: float, high: float) -> Series:
+    inside = (series.times >= low) & (series.times <= high)
+    return Series(series.times[inside], series.values[inside], None if series.sds is None else series.sds[inside])
+
+
+def fit_se(reduced: ReducedData, guess: Kernel | None = None) -> GaussianProcess:
     """Squared-exponential kernel, hyper-parameters by maximum marginal likelihood; `guess` as in `search_se`."""
-    return search_se(design, guess).process("gp_se")
+    return search_se(reduced, guess).process("gp_se")
 
 
-def fit_rq(design: Design, se: Kernel, guess: Kernel | None = None) -> GaussianProcess:
+def fit_rq(reduced: ReducedData, se: Kernel, guess: Kernel | None = None) -> GaussianProcess:
     """Rational-quadratic kernel, hyper-parameters by maximum marginal likelihood; arguments as in `search_rq`."""
-    return search_rq(design, se, guess).process("gp_rq")
+    return search_rq(reduced, se, guess).process("gp_rq")
 
 
-def search_se(design: Design, guess: Kernel | None = None, refinements: int = REFINEMENTS) -> Trials:
+def search_se(reduced: ReducedData, guess: Kernel | None = None, refinements: int = REFINEMENTS) -> Trials:
     """Squared-exponential kernels, from length scales over the whole range or climbing from a guess in natural time."""
-    low, high = np.log(RESOLUTION / design.size), np.log(LONGEST)
-    trials = Trials(design)
+    low, high = np.log(RESOLUTION / reduced.size), np.log(LONGEST)
+    trials = Trials(reduced)
 
     def evidence(log_length: float) -> float:
         return trials(Kernel(float(np.exp(log_length))))
 
     if guess is None:
-        climb(evidence, np.linspace(low, high, int(np.ceil((high - low) / STARTS)) + 1), refinements)
+        climb(evidence, np.linspace(low, high, int(np.ceil((high - low) / START_SPACING)) + 1), refinements)
     else:
-        middle = float(np.clip(np.log(guess.length / design.series.half_width), low, high - 0.2))
+        middle = float(np.clip(np.log(guess.length / reduced.data.half_width), low, high - 0.2))
         bracketed(evidence, middle, 0.2, high)
     return trials
 
 
-def search_rq(design: Design, se: Kernel, guess: Kernel | None = None) -> Trials:
+def search_rq(reduced: ReducedData, se: Kernel, guess: Kernel | None = None) -> Trials:
     """Rational-quadratic kernels, from several exponents and the best squared-exponential kernel in natural time.
 
     The exponent is refined by one parabola through the starts; length scales of the mixture grow as it falls.  A
     `guess` in natural time is taken as it is.
     """
-    half, high = design.series.half_width, float(np.log(LONGEST))
-    trials = Trials(design)
+    half, high = reduced.data.half_width, float(np.log(LONGEST))
+    trials = Trials(reduced)
     peaks: dict[float, tuple[float, float]] = {}
 
     def at(log_length: float, log_shape: float) -> float:
@@ -163,17 +247,17 @@ def _follow_shapes(
         follow(high, at_middle - 0.2)
 
 
-def shortened(design: Design, fitted: GaussianProcess, factor: float = 0.6) -> GaussianProcess:
+def shortened(reduced: ReducedData, fitted: GaussianProcess, factor: float = 0.6) -> GaussianProcess:
     """The same kernel with a shorter length scale, signal and noise fitted again.
 
     Likelihood prefers length scales that oversmooth high derivatives; this variant gives bias away for variance.
     """
-    trials = Trials(design)
-    trials(fitted.kernel.scaled(factor / design.series.half_width))
+    trials = Trials(reduced)
+    trials(fitted.kernel.scaled(factor / reduced.data.half_width))
     return trials.process(f"{fitted.name}_short")
 
 
-def neighbours(design: Design, fitted: GaussianProcess, lowest: float) -> list[GaussianProcess]:
+def neighbours(reduced: ReducedData, fitted: GaussianProcess, lowest: float) -> list[GaussianProcess]:
     """The process and those of neighbouring length scales, as far as their evidence stays above `lowest`.
 
     Their evidences are multiplied by the spacing of the logarithms of the length scales: summed over the list they are
@@ -182,8 +266,8 @@ def neighbours(design: Design, fitted: GaussianProcess, lowest: float) -> list[G
     found = [fitted]
     for sign in (-1.0, 1.0):
         for step in range(1, NEIGHBOURS + 1):
-            scaled = fitted.kernel.scaled(float(np.exp(sign * step * SPACING)) / design.series.half_width)
-            trials = Trials(design)
+            scaled = fitted.kernel.scaled(float(np.exp(sign * step * SPACING)) / reduced.data.half_width)
+            trials = Trials(reduced)
             if trials(scaled) < lowest:
                 break
             found.append(trials.process(fitted.name))
@@ -191,7 +275,7 @@ def neighbours(design: Design, fitted: GaussianProcess, lowest: float) -> list[G
 
 
 class Sight(NamedTuple):
-    """One part of a design as a kernel sees it: F, a factor of the prior covariance, and A = R F."""
+    """One part of reduced data as a kernel sees it: F, a factor of the prior covariance, and A = R F."""
 
     part: Part
     prior: np.ndarray
@@ -201,14 +285,14 @@ class Sight(NamedTuple):
 class Trials:
     """Kernels tried in a search, and the best of them."""
 
-    def __init__(self, design: Design) -> None:
-        self.design = design
+    def __init__(self, reduced: ReducedData) -> None:
+        self.reduced = reduced
         self.best: tuple[Kernel, list[Sight], Ratio] | None = None
 
     def __call__(self, kernel: Kernel) -> float:
         """The evidence of a kernel in units of half the time span."""
-        sights = see(self.design, kernel)
-        found = likeliest(self.design, sights)
+        sights = see(self.reduced, kernel)
+        found = likeliest(self.reduced, sights)
         if self.best is None or found.evidence > self.best[2].evidence:
             self.best = kernel, sights, found
         return found.evidence
@@ -217,23 +301,23 @@ class Trials:
     def kernel(self) -> Kernel:
         """The best kernel in natural time."""
         assert self.best is not None
-        return self.best[0].scaled(self.design.series.half_width)
+        return self.best[0].scaled(self.reduced.data.half_width)
 
     def process(self, name: str) -> GaussianProcess:
         assert self.best is not None
-        return _assemble(self.design, *self.best, name)
+        return _assemble(self.reduced, *self.best, name)
 
 
-def see(design: Design, kernel: Kernel) -> list[Sight]:
+def see(reduced: ReducedData, kernel: Kernel) -> list[Sight]:
     """A kernel (in units of half the time span) through the data."""
-    even, odd = prior_factors(kernel, design.size)
-    if len(design.parts) > 1:
+    even, odd = prior_factors(kernel, reduced.size)
+    if len(reduced.parts) > 1:
         priors = [even, odd]
     else:
-        whole = np.zeros((design.size, even.shape[1] + odd.shape[1]), order="F")
+        whole = np.zeros((reduced.size, even.shape[1] + odd.shape[1]), order="F")
         whole[0::2, : even.shape[1]], whole[1::2, even.shape[1] :] = even, odd
         priors = [whole]
-    return [Sight(part, prior, _times(part.factor, prior)) for part, prior in zip(design.parts, priors, strict=True)]
+    return [Sight(part, prior, _times(part.factor, prior)) for part, prior in zip(reduced.parts, priors, strict=True)]
 
 
 def _times(factor: np.ndarray, prior: np.ndarray) -> np.ndarray:
@@ -242,15 +326,15 @@ def _times(factor: np.ndarray, prior: np.ndarray) -> np.ndarray:
     return np.asarray(blas.dtrmm(1.0, factor, prior)) if rows == columns else factor @ prior
 
 
-def likeliest(design: Design, sights: list[Sight]) -> Ratio:
+def likeliest(reduced: ReducedData, sights: list[Sight]) -> Ratio:
     """The best signal and noise."""
-    reduced = chain([(sight.seen, sight.part.coordinates) for sight in sights])
-    return best_ratio(reduced, design.outside, len(design.series), design.series.sds is not None)
+    links = chain([(sight.seen, sight.part.coordinates) for sight in sights])
+    return best_ratio(links, reduced.outside, len(reduced.data), reduced.data.sds is not None)
 
 
-def _assemble(design: Design, kernel: Kernel, sights: list[Sight], chosen: Ratio, name: str) -> GaussianProcess:
-    data = design.series
-    operator = np.zeros((design.size, len(design.coordinates)))
+def _assemble(reduced: ReducedData, kernel: Kernel, sights: list[Sight], chosen: Ratio, name: str) -> GaussianProcess:
+    data = reduced.data
+    operator = np.zeros((reduced.size, len(reduced.coordinates)))
     for part, prior, seen in sights:
         operator[part.columns, part.columns] = _posterior(seen, prior, chosen.ratio)
     natural = kernel.scaled(data.half_width)
@@ -260,10 +344,10 @@ def _assemble(design: Design, kernel: Kernel, sights: list[Sight], chosen: Ratio
         name,
         data,
         operator,
-        design.coordinates,
+        reduced.coordinates,
         noise,
         chosen.evidence,
-        design.computed,
+        reduced.computed,
         described,
         kernel=natural,
         signal=signal,
@@ -283,12 +367,12 @@ def _posterior(seen: np.ndarray, prior: np.ndarray, ratio: float) -> np.ndarray:
     return np.asarray(solved.T @ orthonormal[:rows].T)
 
 
-def fixed(data: Series, kernel: Kernel, signal: float, noise: float, size: int = 160) -> GaussianProcess:
+def fixed(data: Standardised, kernel: Kernel, signal: float, noise: float, size: int = 160) -> GaussianProcess:
     """The process for given hyper-parameters in natural units (noise a multiple of the sds where they are known)."""
     ratio = (noise / data.unit) ** 2 / (signal / data.scale) ** 2
     given = Ratio(float(np.log(ratio)), (signal / data.scale) ** 2, float("nan"))
-    design, scaled = Design.of(data, size), kernel.scaled(1.0 / data.half_width)
-    return _assemble(design, scaled, see(design, scaled), given, f"gp_{kernel.name.lower()}")
+    reduced, scaled = ReducedData.of(data, size), kernel.scaled(1.0 / data.half_width)
+    return _assemble(reduced, scaled, see(reduced, scaled), given, f"gp_{kernel.name.lower()}")
 
 
 class _Table(NamedTuple):
@@ -357,51 +441,3 @@ def _numerical(factor: np.ndarray) -> np.ndarray:
     """The leading columns of a factor, as far as they matter beside rounding; they fall faster than any power."""
     sizes = np.einsum("ij,ij->j", factor, factor)
     return factor[:, : 1 + int(np.flatnonzero(sizes > EPSILON**2.4 * sizes.max())[-1])]
-
-
-def truncation(kernel: Kernel, size: int) -> float:
-    """The share of the prior variance (kernel in x) at frequencies that a basis of this size cannot follow."""
-    beyond = size + np.linspace(0.0, 10.0 / kernel.length, 200)
-    return float(np.trapezoid(kernel.spectral_density(beyond), beyond))
-
-
-@dataclass(frozen=True, eq=False)
-class ExactProcess(Linear):
-    """The posterior mean by a dense Cholesky factor of K + sigma_GP^2 I, hyper-parameters in natural units."""
-
-    name: str
-    series: Series
-    kernel: Kernel
-    signal: float
-    noise: float
-    solve: Callable[[np.ndarray], np.ndarray]
-
-    def rows(self, t: float, order: int) -> np.ndarray:
-        """w_{j,t} for j = 0..order (eq. fixed-design-weight-row)."""
-        cross = self.signal**2 * self.kernel.derivatives(t - self.series.times, order)
-        return self.solve(cross.T).T
-
-    def derivatives(self, times: np.ndarray | float, order: int) -> np.ndarray:
-        dual = self.solve(self.series.values - self.series.center)
-        lags = np.atleast_1d(times)[:, None] - self.series.times
-        out = self.signal**2 * np.einsum("jtn,n->tj", self.kernel.derivatives(lags, order), dual)
-        out[:, 0] += self.series.center
-        return out
-
-    def jets(self, times: np.ndarray, order: int) -> list[Jet]:
-        sds = 1.0 if self.series.sds is None else self.series.sds
-        found = zip(times, self.derivatives(times, order), strict=True)
-        return [Jet(float(t), mean, self.rows(float(t), order) * sds, self.noise, self) for t, mean in found]
-
-    def weight_rows(self, jet: Jet) -> np.ndarray:
-        assert jet.reduced is not None
-        return jet.reduced / (1.0 if self.series.sds is None else self.series.sds)
-
-
-def exact(data: Series, kernel: Kernel, signal: float, noise: float) -> ExactProcess:
-    """The exact process for given hyper-parameters; its cost grows with the cube of the number of points."""
-    sds = np.broadcast_to(1.0 if data.sds is None else data.sds, data.times.shape)
-    covariance = signal**2 * kernel(data.times[:, None] - data.times)
-    covariance[np.diag_indices(len(data))] += (noise * sds) ** 2
-    factor = cho_factor(covariance, lower=True)
-    return ExactProcess(f"exact_{kernel.name.lower()}", data, kernel, signal, noise, lambda rhs: cho_solve(factor, rhs))

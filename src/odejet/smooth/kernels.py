@@ -2,14 +2,13 @@
 
     k_SE(r) = exp(-r^2/(2 l^2)),        k_RQ(r) = (1 + r^2/(2 a l^2))^(-a)        (paper, eq. ker-se, ker-rq)
 
-with unit signal variance.  Each knows its time derivatives of any order, its spectral density, and the constants
-kappa_j of the a-priori noise gain (eq. fixed-design-kernel-constants).
+with unit signal variance.  Each knows its time derivatives of any order and its spectral density.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from math import lgamma, log, pi
+from math import log, pi
 
 import numpy as np
 from scipy.special import gammaln, kve
@@ -66,13 +65,6 @@ class Kernel:
         argument = np.sqrt(2.0 * a) * scaled
         logs = a * log(a) - gammaln(a) + shift * np.log(scaled / np.sqrt(2.0 * a))
         return self.length * np.sqrt(2.0 / pi) * 2.0 * np.exp(logs + _log_bessel(shift, argument))
-
-    def kappa(self, order: int) -> float:
-        """kappa_j of unit signal variance (paper, eq. fixed-design-kernel-constants)."""
-        logs = lgamma(2 * order + 1) - lgamma(order + 1) - order * log(2.0)
-        if not np.isinf(self.alpha):
-            logs += sum(np.log1p(i / self.alpha) for i in range(order))
-        return float(np.exp(0.5 * logs - order * log(self.length)))
 
 
 def _log_bessel(order: float, argument: np.ndarray) -> np.ndarray:

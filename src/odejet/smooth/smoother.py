@@ -16,11 +16,14 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import ClassVar
 
 import numba
 import numpy as np
 
-from odejet.data.series import EPSILON, Series
+from odejet.data import Series
+from odejet.smooth.compressed import EPSILON
+from odejet.smooth.standardised import Standardised
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,7 +97,11 @@ class Smoother(ABC):
     """One output as a smooth function."""
 
     name: str
-    series: Series
+    data: Standardised
+
+    @property
+    def series(self) -> Series:
+        return self.data.series
 
     @abstractmethod
     def derivatives(self, times: np.ndarray | float, order: int) -> np.ndarray:
@@ -116,6 +123,8 @@ class Linear(Smoother):
     """A smoother that is linear in the (centred) data once its hyper-parameters are fixed."""
 
     noise: float
+    stationary: ClassVar[bool] = False
+    """Whether its prior is the same everywhere, which keeps noise gains calm near the ends."""
 
     @abstractmethod
     def weight_rows(self, jet: Jet) -> np.ndarray:
@@ -123,11 +132,11 @@ class Linear(Smoother):
 
 
 @dataclass(frozen=True, eq=False)
-class Polynomial(Linear):
+class ChebyshevSeries(Linear):
     """A polynomial whose Chebyshev coefficients are `operator` times the coordinates of the data."""
 
     name: str
-    series: Series
+    data: Standardised
     operator: np.ndarray
     coordinates: np.ndarray
     noise: float
@@ -147,13 +156,13 @@ class Polynomial(Linear):
     @property
     def cancellation(self) -> float:
         """What rounding does to a value: terms much larger than their sum lose its digits."""
-        return EPSILON * float(np.abs(self.coefficients).sum()) * self.series.scale
+        return EPSILON * float(np.abs(self.coefficients).sum()) * self.data.scale
 
     def derivatives(self, times: np.ndarray | float, order: int) -> np.ndarray:
-        return self._means(chebyshev_derivatives(self.series.inside(times), len(self.operator), order))
+        return self._means(chebyshev_derivatives(self.data.inside(times), len(self.operator), order))
 
     def jets(self, times: np.ndarray, order: int) -> list[Jet]:
-        data = self.series
+        data = self.data
         rows = chebyshev_derivatives(data.inside(times), len(self.operator), order)
         natural = data.scale / data.unit / data.half_width ** np.arange(order + 1)
         flat = rows.reshape(-1, rows.shape[2]) @ self.operator
@@ -163,14 +172,14 @@ class Polynomial(Linear):
 
     def _means(self, rows: np.ndarray) -> np.ndarray:
         """Derivatives from those of the basis."""
-        data = self.series
+        data = self.data
         out = rows @ self.coefficients * (data.scale / data.half_width ** np.arange(rows.shape[1]))
         out[:, 0] += data.center
         return np.asarray(out)
 
     def weight_rows(self, jet: Jet) -> np.ndarray:
         assert jet.reduced is not None
-        data = self.series
+        data = self.data
         basis = data.orthonormal(self.size)[:, : self.operator.shape[1]]
         per_value = 1.0 if data.sds is None else 1.0 / data.sds
         return (jet.reduced @ basis.T) * per_value
@@ -181,13 +190,13 @@ class Constant(Linear):
     """An output that does not vary: its mean, and no derivatives."""
 
     name: str
-    series: Series
+    data: Standardised
     noise: float
     description: str = "the values do not vary"
 
     def derivatives(self, times: np.ndarray | float, order: int) -> np.ndarray:
         out = np.zeros((np.size(times), order + 1))
-        out[:, 0] = self.series.center
+        out[:, 0] = self.data.center
         return out
 
     def jets(self, times: np.ndarray, order: int) -> list[Jet]:

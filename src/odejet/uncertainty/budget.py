@@ -23,8 +23,9 @@ from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
-from odejet.algebra.select import select
+from odejet.algebra.library import library
 from odejet.algebra.system import SquareSystem
+from odejet.budget import OutOfBudget
 from odejet.data import Experiment
 from odejet.errors import DataError, ModelError
 from odejet.problem import Problem, Unknown
@@ -274,8 +275,8 @@ def error_budget(fit: Fitted, own: Experiment, time: float | None = None, estima
 
 def _system(fit: Fitted, own: Experiment) -> SquareSystem:
     try:
-        return select(algebraic_model(fit.problem.conditions[fit.problem.number(own.name)]))
-    except ModelError as error:
+        return library(algebraic_model(fit.problem.conditions[fit.problem.number(own.name)])).system()
+    except (ModelError, OutOfBudget) as error:
         raise ModelError(f"there is no error budget, because there is no square system: {error}") from None
 
 
@@ -415,7 +416,7 @@ def _bias(
     expected = {}
     for name, jet in jets.items():
         assert isinstance(jet.smoother, Linear)
-        data = jet.smoother.series
+        data = jet.smoother.data
         times, back = np.unique(data.times, return_inverse=True)
         clean = fit.simulate(times, own.name)[name][back]
         expected[name] = jet.weights @ (clean - data.center)

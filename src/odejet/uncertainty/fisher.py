@@ -53,11 +53,11 @@ def fisher(misfit: Misfit, refined: Refined, check: FitCheck) -> Uncertainty:
     if not len(refined.residuals):
         nothing = np.full((n, n), math.nan)
         np.fill_diagonal(nothing, math.inf)
-        return Uncertainty(Matrix(misfit.unknowns, nothing), (), dict.fromkeys(labels, math.inf))
+        return Uncertainty(Matrix(tuple(misfit.unknowns), nothing), (), dict.fromkeys(labels, math.inf))
     known = information(misfit, refined, check)
     directions = tuple(dict(zip(labels, row.tolist(), strict=True)) for row in _scaled(known.null))
     degrees = dict(zip(labels, known.degrees_of_freedom(np.eye(n)).tolist(), strict=True))
-    return Uncertainty(Matrix(misfit.unknowns, known.covariance), directions, degrees)
+    return Uncertainty(Matrix(tuple(misfit.unknowns), known.covariance), directions, degrees)
 
 
 @dataclass(frozen=True, eq=False)

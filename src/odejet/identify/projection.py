@@ -1,0 +1,552 @@
+"""Projection: the equations that outputs and inputs satisfy by themselves, with the states eliminated.
+
+The states trace a curve whose coordinates are replaced one by one by derivatives of outputs (Dong, Goodbrake, Harrington
+and Pogudin, Differential elimination for dynamical models via projections with applications to structural
+identifiability, SIAM J. Appl. Algebra Geom. 7, 2023).  At every step there are
+
+    coordinates    the states that are left, and y_l^(k) for k < o_l
+    rates          x' = N / D for every state that is left, or a polynomial relation of x' and the coordinates
+    tops           for every output one irreducible polynomial P_l in the coordinates and y_l^(o_l)
+
+A step takes an output l and a state x of P_l, eliminates x between P_l and its time derivative, replaces x by means of
+P_l everywhere else, and so exchanges x for y_l^(o_l).  When no P_l holds a state any more, they are the input-output
+equations.  Eliminants have factors too many; the right one vanishes at a point of the curve, which is known because
+the model can be evaluated.  It is irreducible whatever the field, as the curve's family is parametrised rationally.
+
+Most parameters are numbers here, modulo a prime: this is what makes it fast.  A few may be symbols.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import cached_property
+from math import factorial
+from typing import Any
+
+from flint import Ordering, nmod_mpoly, nmod_mpoly_ctx
+
+from odejet.identify.local import Problem
+from odejet.identify.ring import Run
+from odejet.jets import modular
+from odejet.model.tape import Column, Elementary, Tape
+
+Key = tuple[int, tuple[int, ...]]
+"""An output and the exponents of a monomial in the derivatives of inputs and outputs."""
+
+SMALL = 3000
+"""Terms up to which a polynomial is factored at once; longer ones are first asked whether they are irreducible."""
+
+
+class NotRational(Exception):
+    """The model has functions that elimination cannot treat, for the reason given."""
+
+
+class Ratio:
+    """A rational function, as numerator and denominator."""
+
+    __slots__ = ("above", "below")
+
+    def __init__(self, above: nmod_mpoly, below: nmod_mpoly) -> None:
+        self.above, self.below = above, below
+
+    def __add__(self, other: Ratio) -> Ratio:
+        if self.below == other.below:
+            return Ratio(self.above + other.above, self.below).reduced()
+        common = self.below.gcd(other.below)
+        left, right = self.below // common, other.below // common
+        return Ratio(self.above * right + other.above * left, self.below * right).reduced()
+
+    def __mul__(self, other: Ratio) -> Ratio:
+        return Ratio(self.above * other.above, self.below * other.below).reduced()
+
+    def reduced(self) -> Ratio:
+        common = self.above.gcd(self.below)
+        return self if common.is_constant() else Ratio(self.above // common, self.below // common)
+
+
+@dataclass
+class Symbols:
+    """The variables of a projection, by name, and their values at a point of the curve."""
+
+    names: tuple[str, ...]
+    prime: int
+
+    def __post_init__(self) -> None:
+        self.context = nmod_mpoly_ctx.get(self.names, modulus=self.prime, ordering=Ordering.degrevlex)
+        self.index = {name: i for i, name in enumerate(self.names)}
+        self.gens = dict(zip(self.names, self.context.gens(), strict=True))
+        self.values = dict.fromkeys(self.names, 0)
+
+    def number(self, residue: int) -> nmod_mpoly:
+        return self.context.constant(residue % self.prime)
+
+    def at(self, polynomial: nmod_mpoly) -> int:
+        return int(polynomial(*(self.values[name] for name in self.names)))
+
+    def degree(self, polynomial: nmod_mpoly, name: str) -> int:
+        return polynomial.degrees()[self.index[name]]
+
+    def coefficients(self, polynomial: nmod_mpoly, name: str) -> list[nmod_mpoly]:
+        """By powers of one variable, from the lowest."""
+        place = self.index[name]
+        parts: dict[int, dict[tuple[int, ...], int]] = {}
+        for exponents, coefficient in polynomial.terms():
+            power = exponents[place]
+            rest = exponents[:place] + (0,) + exponents[place + 1 :]
+            parts.setdefault(power, {})[rest] = int(coefficient)
+        return [self.context.from_dict(parts.get(k, {})) for k in range(max(parts, default=0) + 1)]
+
+    def replaced(self, polynomial: nmod_mpoly, name: str, by: Ratio) -> nmod_mpoly:
+        """The numerator after a variable is replaced by a rational function."""
+        parts = self.coefficients(polynomial, name)
+        if len(parts) == 1:
+            return polynomial
+        total, power = parts[-1], self.number(1)
+        for part in reversed(parts[:-1]):
+            power = power * by.below
+            total = total * by.above + part * power
+        return total
+
+
+class _Arithmetic:
+    """Rational functions for `ring.Run`; exponentials and logarithms become states of their own."""
+
+    def __init__(self, symbols: Symbols, field: modular.Field) -> None:
+        self.symbols, self.field = symbols, field
+
+    def number(self, residue: int) -> Ratio:
+        return Ratio(self.symbols.number(residue), self.symbols.number(1))
+
+    def scale(self, element: Ratio, residue: int) -> Ratio:
+        return Ratio(element.above * (residue % self.field.prime), element.below)
+
+    def quotient(self, above: Ratio, below: Ratio) -> Ratio:
+        if below.above.is_zero():
+            raise modular.Unlucky("a zero denominator")
+        return Ratio(above.above * below.below, above.below * below.above).reduced()
+
+    def name(self, element: Ratio) -> Ratio:
+        return element
+
+    def root(self, place: int, element: Ratio, exponent: Fraction, value: int) -> Ratio:
+        raise NotRational("the model has roots")
+
+    def function(self, place: int, kind: int, argument: Ratio, value: int) -> Ratio:
+        return Ratio(self.symbols.gens[f"f{place}"], self.symbols.number(1))
+
+
+def refusal(problem: Problem) -> str:
+    """Why a model cannot be treated; empty where it can."""
+    tape, kinds = problem.tape, (Elementary.EXP, Elementary.LOG)
+    code = tape.code[tape.split[0] :]
+    if any(int(row[Column.FUNCTION]) not in kinds for row in tape.quadratures):
+        return "the model has roots or angles"
+    if any(int(row[Column.OUT]) < tape.statics for row in tape.quadratures):
+        return "the model has functions of parameters"
+    uses_time = tape.time in code[:, [Column.A, Column.B]] or any(int(s) == tape.time for _, s, _ in tape.terms)
+    return "the model depends on time" if uses_time or tape.time in tape.outputs else ""
+
+
+@dataclass(frozen=True)
+class Step:
+    """Eliminate a state by an output's equation; with `by`, first write `by` = new + c state, which makes it linear."""
+
+    output: int
+    state: str
+    by: str = ""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The steps, and the order that the equation of every output reaches."""
+
+    steps: tuple[Step, ...]
+    orders: tuple[int, ...]
+
+
+@dataclass
+class Projection:
+    """One elimination at a point: parameters are residues, but for those in `symbolic`, by their numbers."""
+
+    problem: Problem
+    prime: int
+    parameters: Sequence[int]
+    symbolic: Sequence[int] = ()
+    plan: Plan | None = None
+    seed: int = 0
+    steps: list[Step] = field(default_factory=list)
+
+    @cached_property
+    def tape(self) -> Tape:
+        return self.problem.tape
+
+    @cached_property
+    def outputs(self) -> int:
+        return len(self.problem.model.outputs)
+
+    @cached_property
+    def highest(self) -> tuple[int, ...]:
+        """The derivatives of outputs that may be needed."""
+        most = len(self.tape.states) + len(self.tape.quadratures)
+        return self.plan.orders if self.plan else (most,) * self.outputs
+
+    @cached_property
+    def jets(self) -> tuple[str, ...]:
+        """The names of the derivatives of inputs and outputs."""
+        inputs = [f"u{i}_{k}" for i in range(len(self.tape.inputs)) for k in range(max(self.highest) + 1)]
+        return (*inputs, *(f"y{l}_{k}" for l in range(self.outputs) for k in range(self.highest[l] + 1)))
+
+    # --- the model ---
+
+    def start(self) -> None:
+        """States, rates and outputs as rational functions, and a point of the curve."""
+        functions = [f"f{place}" for place in range(len(self.tape.quadratures))]
+        states = [f"x{i}" for i in range(len(self.tape.states))]
+        own = [f"p{i}" for i in self.symbolic]
+        rates = [f"d{name}" for name in (*states, *functions)]
+        self.symbols = Symbols((*own, *states, *functions, *rates, *self.jets), self.prime)
+        self._place_point()
+        run = self._run()
+        one = self.symbols.number(1)
+        moving = dict(zip(states, map(int, self.tape.states), strict=True))
+        moving |= {f"f{i}": int(row[Column.OUT]) for i, row in enumerate(self.tape.quadratures)}
+        self.rates: dict[str, Ratio | nmod_mpoly] = {}
+        for name, register in moving.items():
+            rate = run.at(register, 1)
+            self.rates[name] = rate
+            below = self.symbols.at(rate.below)
+            if below == 0:
+                raise modular.Unlucky("a zero denominator")
+            self.symbols.values[f"d{name}"] = self.symbols.at(rate.above) * pow(below, -1, self.prime) % self.prime
+        self.tops: list[nmod_mpoly] = []
+        for output in range(self.outputs):
+            value = run.output(output, 0)
+            self.tops.append((self.symbols.gens[f"y{output}_0"] * value.below - value.above) * one)
+        self.orders = [0] * self.outputs
+        self.left = list(moving)
+
+    def _place_point(self) -> None:
+        order = max(self.highest)
+        arithmetic = modular.Field(self.prime)
+        generator = random.Random(f"{self.seed}/projection")
+        point = modular.random_point(self.tape, arithmetic, generator, order + 1)
+        self.point = modular.point(
+            self.tape, arithmetic, point.states, self.parameters, point.time, point.inputs, generator
+        )
+        found = modular.jets(self.tape, arithmetic, self.point, order, tangents=False)
+        values = self.symbols.values
+        for i in self.symbolic:
+            values[f"p{i}"] = int(self.parameters[i])
+        for i, value in enumerate(self.point.states):
+            values[f"x{i}"] = value
+        for i, value in enumerate(self.point.drawn):
+            values[f"f{i}"] = value
+        for i, series in enumerate(self.point.inputs):
+            for k in range(order + 1):
+                values[f"u{i}_{k}"] = series[k] * factorial(k) % self.prime
+        for output in range(self.outputs):
+            for k in range(self.highest[output] + 1):
+                values[f"y{output}_{k}"] = int(found.outputs[output, k, 0]) * factorial(k) % self.prime
+
+    def _run(self) -> Run:
+        """The tape to first order over rational functions."""
+        symbols = self.symbols
+        one = symbols.number(1)
+        ring = _Arithmetic(symbols, modular.Field(self.prime))
+        parameters = [
+            Ratio(symbols.gens[f"p{i}"], one) if i in self.symbolic else ring.number(value)
+            for i, value in enumerate(self.parameters)
+        ]
+        states = [Ratio(symbols.gens[f"x{i}"], one) for i in range(len(self.tape.states))]
+        run = Run(self.tape, ring.field, self.point, ring, states, parameters, known_initial=False)
+        for i, register in enumerate(self.tape.inputs):
+            run.series[int(register)] = [Ratio(symbols.gens[f"u{i}_{k}"], one) for k in (0, 1)]
+        run.extend(1)
+        return run
+
+    # --- elimination ---
+
+    def run(self) -> None:
+        """Eliminate all states that the outputs see."""
+        self.start()
+        pending = list(self.plan.steps) if self.plan else None
+        while True:
+            step = self._cheapest() if pending is None else (pending.pop(0) if pending else None)
+            if step is None:
+                break
+            self.steps.append(step)
+            self._take(step)
+
+    @property
+    def found(self) -> Plan:
+        return Plan(tuple(self.steps), tuple(self.orders))
+
+    def _cheapest(self) -> Step | None:
+        """Low degree in the state first, then few terms."""
+        best: tuple[tuple[int, int, int], Step] | None = None
+        for output, top in enumerate(self.tops):
+            degrees = top.degrees()
+            for name in self.left:
+                if degree := degrees[self.symbols.index[name]]:
+                    others = sum(self._length(other, name) for other in self.left if other != name)
+                    cost = (degree, len(top), others)
+                    if best is None or cost < best[0]:
+                        best = cost, Step(output, name)
+        if best is not None and best[0][0] > 1:
+            for output, top in enumerate(self.tops):
+                for state, by in self._pairs(top):
+                    if self._slope(top, state, by) is not None:
+                        return Step(output, state, by)
+        return None if best is None else best[1]
+
+    def _length(self, other: str, name: str) -> int:
+        """Terms of a rate that holds a state."""
+        rate = self.rates[other]
+        parts = (rate.above, rate.below) if isinstance(rate, Ratio) else (rate,)
+        return sum(len(part) for part in parts if self.symbols.degree(part, name))
+
+    def _pairs(self, top: nmod_mpoly) -> Iterable[tuple[str, str]]:
+        degrees = top.degrees()
+        inside = [name for name in self.left if degrees[self.symbols.index[name]] == 2]
+        return ((a, b) for a in inside for b in inside if a != b)
+
+    def _slope(self, top: nmod_mpoly, state: str, by: str) -> Ratio | None:
+        """c, free of states and derivatives, such that `top` is linear in `state` once `by` = new + c state.
+
+        The second derivative along (1, c) must vanish: P_aa + 2 c P_ab + c^2 P_bb = 0, with c = -P_ab / P_bb.
+        """
+        bb, ab = top.derivative(by).derivative(by), top.derivative(state).derivative(by)
+        aa = top.derivative(state).derivative(state)
+        if bb.is_zero() or ab.is_zero():
+            return None
+        slope = Ratio(-ab, bb).reduced()
+        free = set(self.symbols.index.values()) - {self.symbols.index[f"p{i}"] for i in self.symbolic}
+        if any(part.degrees()[i] for part in (slope.above, slope.below) for i in free):
+            return None
+        along = aa * slope.below**2 + 2 * ab * slope.above * slope.below + bb * slope.above**2
+        return slope if along.is_zero() else None
+
+    def _change(self, step: Step) -> None:
+        """Write `by` = new + c state everywhere; the new state keeps the name."""
+        symbols, (state, by) = self.symbols, (step.state, step.by)
+        slope = self._slope(self.tops[step.output], state, by)
+        if slope is None or not all(isinstance(self.rates[name], Ratio) for name in (state, by)):
+            raise modular.Unlucky("a change of variables that is not possible at this point")
+        c = symbols.at(slope.above) * pow(symbols.at(slope.below), -1, self.prime) % self.prime
+        for name, other in ((by, state), (f"d{by}", f"d{state}")):
+            symbols.values[name] = (symbols.values[name] - c * symbols.values[other]) % self.prime
+        own = self.rates[by], self.rates[state]
+        minus = Ratio(-slope.above, slope.below)
+        self.rates[by] = own[0] + minus * own[1]  # type: ignore[operator]
+        value = Ratio(symbols.gens[by] * slope.below + symbols.gens[state] * slope.above, slope.below)
+        self.tops = [self._vanishing(symbols.replaced(top, by, value)) for top in self.tops]
+        for name in self.left:
+            self.rates[name] = self._with_value(self.rates[name], by, value)
+
+    def _with_value(self, rate: Ratio | nmod_mpoly, name: str, value: Ratio) -> Ratio | nmod_mpoly:
+        """A rate in which a state is replaced by a rational function."""
+        symbols = self.symbols
+        if not isinstance(rate, Ratio):
+            return self._vanishing(symbols.replaced(rate, name, value))
+        above, below = (symbols.replaced(part, name, value) for part in (rate.above, rate.below))
+        lift = symbols.degree(rate.below, name) - symbols.degree(rate.above, name)
+        above, below = (above * value.below**lift, below) if lift > 0 else (above, below * value.below**-lift)
+        return Ratio(above, below).reduced()
+
+    def _take(self, step: Step) -> None:
+        if step.by:
+            self._change(step)
+        symbols, output, name = self.symbols, step.output, step.state
+        top = self.tops[output]
+        derivative = self._derivative(output)
+        raised = self._eliminant(derivative, top, name)
+        self.left.remove(name)
+        del self.rates[name]
+        parts = symbols.coefficients(top, name)
+        if len(parts) == 2:
+            value = Ratio(-parts[0], parts[1])
+            for other in self.left:
+                self.rates[other] = self._with_value(self.rates[other], name, value)
+            self.tops = [
+                self._vanishing(symbols.replaced(p, name, value), parts[1:])
+                if i != output and symbols.degree(p, name)
+                else p
+                for i, p in enumerate(self.tops)
+            ]
+        else:
+            for other in self.left:
+                self.rates[other] = self._relation(other, top, name)
+            self.tops = [p if i == output else self._eliminant(p, top, name) for i, p in enumerate(self.tops)]
+        self.tops[output] = raised
+        self.orders[output] += 1
+
+    def _relation(self, state: str, top: nmod_mpoly, name: str) -> Ratio | nmod_mpoly:
+        """A rate after another state was eliminated by an equation that is not linear in it."""
+        rate = self.rates[state]
+        if isinstance(rate, Ratio):
+            if not self.symbols.degree(rate.above, name) and not self.symbols.degree(rate.below, name):
+                return rate
+            rate = self.symbols.gens[f"d{state}"] * rate.below - rate.above
+        return self._eliminant(rate, top, name)
+
+    def _derivative(self, output: int) -> nmod_mpoly:
+        """The time derivative of an output's equation, in the coordinates and one more derivative of the output."""
+        symbols, top = self.symbols, self.tops[output]
+        total, common = symbols.number(0), symbols.number(1)
+        plain = symbols.number(0)
+        degrees = top.degrees()
+        for name in self.left:
+            if degrees[symbols.index[name]]:
+                rate, slope = self.rates[name], top.derivative(name)
+                if isinstance(rate, Ratio):
+                    shared = common.gcd(rate.below)
+                    left, right = common // shared, rate.below // shared
+                    total, common = total * right + slope * rate.above * left, common * right
+                else:
+                    plain += slope * symbols.gens[f"d{name}"]
+        for jet in self.jets:
+            if degrees[symbols.index[jet]]:
+                head, order = jet.split("_")
+                plain += top.derivative(jet) * symbols.gens[f"{head}_{int(order) + 1}"]
+        result = self._vanishing(total + plain * common, [common])
+        for name in self.left:
+            if symbols.degree(result, f"d{name}"):
+                result = self._eliminant(result, self.rates[name], f"d{name}")
+        for other, own in enumerate(self.tops):
+            highest = f"y{other}_{self.orders[other]}"
+            if other != output and symbols.degree(result, highest):
+                result = self._eliminant(result, own, highest)
+        return result
+
+    def _eliminant(self, f: nmod_mpoly, g: nmod_mpoly, name: str) -> nmod_mpoly:
+        """The irreducible polynomial without a variable that follows from two with it."""
+        symbols = self.symbols
+        if not symbols.degree(f, name):
+            return f
+        if symbols.degree(f, name) < symbols.degree(g, name):
+            f, g = g, f
+        a, b = symbols.coefficients(f, name), symbols.coefficients(g, name)
+        leads = [b[-1], a[-1]]
+        while len(b) > 2 and len(a) >= len(b):
+            # Multiples of g lower the degree of f, at the price of powers of its leading coefficient.
+            common = a[-1].gcd(b[-1])
+            left, right = a[-1] // common, b[-1] // common
+            shift = len(a) - len(b)
+            a = [right * c - (left * b[k - shift] if k >= shift else 0) for k, c in enumerate(a[:-1])]
+            while len(a) > 1 and a[-1].is_zero():
+                a.pop()
+        if len(a) < 2 or len(b) < 2:
+            return self._vanishing(a[0] if len(a) < 2 else b[0], leads)
+        if len(b) == 2 or len(a) == 2:
+            linear, other = (b, a) if len(b) == 2 else (a, b)
+            return self._vanishing(_substituted(other, -linear[0], linear[1]), leads)
+        return self._vanishing(determinant(bezout(a, b, symbols.number(0))), leads)
+
+    def _vanishing(self, polynomial: nmod_mpoly, candidates: Iterable[nmod_mpoly] = ()) -> nmod_mpoly:
+        """The irreducible factor that vanishes at the point; `candidates` are made of factors that may be too many."""
+        if len(polynomial) > SMALL:
+            for candidate in candidates:
+                for factor, _ in candidate.factor()[1]:
+                    polynomial = self._divided(polynomial, factor)
+            if self._is_irreducible(polynomial):
+                return polynomial
+        for factor, _ in polynomial.factor()[1]:
+            if self.symbols.at(factor) == 0:
+                return factor
+        raise modular.Unlucky("an eliminant does not vanish where it must")
+
+    def _divided(self, polynomial: nmod_mpoly, factor: nmod_mpoly) -> nmod_mpoly:
+        while self.symbols.at(factor):
+            quotient, rest = divmod(polynomial, factor)
+            if not rest.is_zero():
+                break
+            polynomial = quotient
+        return polynomial
+
+    def _is_irreducible(self, polynomial: nmod_mpoly) -> bool:
+        """Whether a random plane section is irreducible, which proves it; the converse nearly always holds too."""
+        degrees = polynomial.degrees()
+        plane = nmod_mpoly_ctx.get(("s", "t"), modulus=self.prime, ordering=Ordering.degrevlex)
+        s, t = plane.gens()
+        generator = random.Random(len(polynomial))
+        draws = [[generator.randrange(1, self.prime) for _ in range(2)] for _ in degrees]
+        main = min((i for i, d in enumerate(degrees) if d), key=lambda i: degrees[i])
+        values = [s if i == main else plane.constant(a) + b * t for i, (a, b) in enumerate(draws)]
+        section = polynomial.compose(*values, ctx=plane)
+        factors = section.factor()[1]
+        return len(factors) == 1 and factors[0][1] == 1 and section.degrees()[0] == degrees[main]
+
+    # --- what is found ---
+
+    def coefficients(self) -> dict[Key, dict[tuple[int, ...], int]]:
+        """The coefficient of every monomial of every equation, as a polynomial in the symbolic parameters.
+
+        The coefficients of one equation are known up to a common factor.
+        """
+        first = len(self.symbols.names) - len(self.jets)
+        many = len(self.symbolic)
+        found: dict[Key, dict[tuple[int, ...], int]] = {}
+        for output, top in enumerate(self.tops):
+            for exponents, coefficient in top.terms():
+                key = output, exponents[first:]
+                found.setdefault(key, {})[exponents[:many]] = int(coefficient)
+        return found
+
+    @property
+    def is_prime(self) -> bool:
+        """Whether the equations define one component for sure: at most one is not linear in its top."""
+        symbols = self.symbols
+        tops = (symbols.degree(top, f"y{i}_{self.orders[i]}") for i, top in enumerate(self.tops))
+        return sum(degree > 1 for degree in tops) <= 1
+
+
+def _substituted(parts: Sequence[nmod_mpoly], above: nmod_mpoly, below: nmod_mpoly) -> nmod_mpoly:
+    """sum_k parts[k] above^k below^(n-k)."""
+    total, power = parts[-1], below
+    for part in reversed(parts[:-1]):
+        total = total * above + part * power
+        power = power * below
+    return total
+
+
+def bezout(a: Sequence[nmod_mpoly], b: Sequence[nmod_mpoly], zero: nmod_mpoly) -> list[list[nmod_mpoly]]:
+    """Bezout's matrix of two polynomials, by their coefficients from the lowest; its determinant is a resultant, up to
+    powers of a leading coefficient."""
+    size = max(len(a), len(b)) - 1
+    a, b = ([*c, *[zero] * (size + 1 - len(c))] for c in (a, b))
+    matrix = [[zero] * size for _ in range(size)]
+    for i in range(size):
+        for j in range(i, size):
+            total = zero
+            for k in range(min(i, size - 1 - j) + 1):
+                total = total + (a[j + k + 1] * b[i - k] - a[i - k] * b[j + k + 1])
+            matrix[i][j] = matrix[j][i] = total
+    return matrix
+
+
+def determinant(matrix: list[list[nmod_mpoly]]) -> nmod_mpoly:
+    """Expansion by minors, each computed once, the largest rows last."""
+    rows = sorted(matrix, key=lambda row: sum(len(entry) for entry in row), reverse=True)
+    minors: dict[tuple[int, ...], Any] = {}
+
+    def minor(first: int, columns: tuple[int, ...]) -> Any:
+        if columns not in minors:
+            total = None
+            for k, column in enumerate(columns):
+                entry = rows[first][column]
+                if entry.is_zero():
+                    continue
+                term = entry if len(columns) == 1 else entry * minor(first + 1, columns[:k] + columns[k + 1 :])
+                total = (-term if k % 2 else term) if total is None else (total - term if k % 2 else total + term)
+            minors[columns] = rows[0][0] * 0 if total is None else total
+        return minors[columns]
+
+    return minor(0, tuple(range(len(matrix))))
+
+
+def ratio_of(coefficients: Mapping[Key, int], key: Key, reference: Key, prime: int) -> int:
+    """A coefficient relative to another one of the same equation."""
+    return coefficients[key] * pow(coefficients[reference], -1, prime) % prime
