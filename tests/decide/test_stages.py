@@ -49,10 +49,11 @@ def test_signs_that_change_nothing_are_found():
     state = found(WAVE, SINE, [1.3, 2.0])
     assert state.best is not None
     z = state.best.refined.z
-    (twin,) = stages.sign_twins(state.best, state.frame)
+    (twin,) = stages.sign_twins(state.best, state.frame, Budget())
     np.testing.assert_array_equal(twin, -z)
+    assert stages.sign_twins(state.best, state.frame, Budget.within(0.0)) == []
     positive = found(WAVE, SINE, [1.3, 2.0], positive=["a"])
-    assert positive.best is not None and stages.sign_twins(positive.best, positive.frame) == []
+    assert positive.best is not None and stages.sign_twins(positive.best, positive.frame, Budget()) == []
 
 
 def test_solutions_that_roots_do_not_tell_are_found_by_their_signs(monkeypatch):

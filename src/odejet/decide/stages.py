@@ -41,7 +41,7 @@ ALTERNATIVES, SPARE = 4, 3
 """Other roots that are refined in search of a better optimum, and for each solution that is still to be found."""
 ATTEMPTS = 3
 """Seeds with which other roots are looked for, while solutions are missing."""
-ALL_SIGNS = 10
+ALL_SIGNS, SIGNS_AT_A_TIME = 10, 32
 """Unknowns whose sign patterns are all tried, in search of solutions that are still missing."""
 SHARPENED, SHARP_STARTS = 4, 384
 """Optima from which a sharp one is looked for, and starts that are drawn if none leads there."""
@@ -60,7 +60,7 @@ def identify(state: State) -> State:
     problem = state.task.problem
     with state.task.stage("identify") as budget:
         together = joint(problem)
-        verdict = Identifiability.of(library(together.model).judged(budget.seconds), together.names)
+        verdict = Identifiability.of(library(together.model).judged(budget), together.names)
         return replace(state, libraries=libraries(problem), verdict=verdict)
 
 
@@ -198,26 +198,28 @@ def _other_starts(
         found = other_roots(state, budget, attempt=attempt)
         for starts, frame in ((found.inside, state.frame), (found.outside, free)):
             yield from ((start, frame) for start in starts[:spare])
-    for start in sign_twins(best, free):
+    for start in sign_twins(best, free, budget):
         yield start, state.frame if np.all(state.frame.inside(start) == start) else free
 
 
-def sign_twins(best: Optimum, frame: Coordinates) -> list[np.ndarray]:
+def sign_twins(best: Optimum, frame: Coordinates, budget: Budget) -> list[np.ndarray]:
     """Points that differ from the optimum in signs only and have its trajectory.
 
-    All sign patterns are tried where unknowns are few, otherwise those of up to three changes.
+    All sign patterns are tried where unknowns are few, otherwise those of up to three changes, while there is time.
     """
-    z = best.refined.z
+    z, screen = best.refined.z, partial(best.misfit.screen, levels=best.refined.levels)
     places = np.flatnonzero((frame.signs == 0) & (z != 0)).tolist()
     most = len(places) if len(places) <= ALL_SIGNS else 3
-    patterns = (pattern for size in range(1, most + 1) for pattern in itertools.combinations(places, size))
-    twins = []
-    for pattern in itertools.islice(patterns, 2**ALL_SIGNS):
-        twin = z.copy()
-        twin[list(pattern)] *= -1
-        twins.append(twin)
-    costs = best.misfit.screen([z, *twins], best.refined.levels)
-    return [twin for twin, cost in zip(twins, costs[1:], strict=True) if abs(cost - costs[0]) <= SAME]
+    every = (pattern for size in range(1, most + 1) for pattern in itertools.combinations(places, size))
+    patterns = itertools.islice(every, 2**ALL_SIGNS)
+    (cost,), twins = screen([z]), list[np.ndarray]()
+    while (some := list(itertools.islice(patterns, SIGNS_AT_A_TIME))) and not budget.over:
+        points = np.tile(z, (len(some), 1))
+        for point, pattern in zip(points, some, strict=True):
+            point[list(pattern)] *= -1
+        alike = np.isclose(screen(list(points)), cost, rtol=1e-9, atol=SAME)
+        twins += list(points[alike])
+    return twins
 
 
 def other_roots(state: State, budget: Budget, most: int | None = None, attempt: int = 0) -> Alternatives:
