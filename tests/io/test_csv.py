@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from odejet.data import Data
+from odejet.data.table import experiments
 from odejet.errors import DataError
 from odejet.io import csv
 
@@ -69,6 +70,16 @@ REFUSED = [
     ("time,y1,time\n0,1,2\n", "data.csv: two columns are called 'time'"),
     ("time,y1\n0,1\n1,two\n", "data.csv: line 3, column 'y1': 'two' is not a number"),
     ("# a\n\ntime,y1\n0,1\n#b\n1,0x10\n", "data.csv: line 6, column 'y1': '0x10' is not a number"),
+    ("time,y1\n0,1_000\n", "data.csv: line 2, column 'y1': '1_000' is not a number; write 1000"),
+    ("time;y1\n0;1_000,5\n", "data.csv: line 2, column 'y1': '1_000,5' is not a number"),
+    ("time,y1\n0,１２.５\n", "data.csv: line 2, column 'y1': '１２.５' is not a number; write 12.5"),
+    ("time,y1\n٣,1\n", "data.csv: line 2, column 'time': '٣' is not a number; every line needs a time"),
+    ("time,y1\n2024-03-01,1\n", "data.csv: line 2, column 'time': '2024-03-01' is not a number; dates and times"),
+    (
+        "time,y1\n2024-03-01T12:00:00Z,1\n",
+        "data.csv: line 2, column 'time': '2024-03-01T12:00:00Z' is not a number; dates and times of day",
+    ),
+    ("time,y1\n12:30,1\n", "data.csv: line 2, column 'time': '12:30' is not a number; dates and times of day"),
     ("time,y1\n0,1\n1,1e999\n", "data.csv: line 3, column 'y1': '1e999' is not finite"),
     ("time,y1\n0,-inf\n", "data.csv: line 2, column 'y1': '-inf' is not finite"),
     ("time,y1\n0,1\n,2\n", "data.csv: line 3, column 'time': '' is not finite; every line needs"),
@@ -194,10 +205,8 @@ def test_text_like_a_table_never_surprises(header, text):
 
 
 def read_or_refused(data: bytes) -> None:
-    from odejet.data.data import _from_table
-
     try:
-        result = _from_table(csv.parse(data, "data.csv"))
+        result = Data.of(experiments(csv.parse(data, "data.csv")))
     except DataError as error:
         assert "data.csv" in str(error)
         assert "\n" not in str(error)
@@ -238,9 +247,7 @@ def assert_equal(one: Data, other: Data) -> None:
 @given(data_sets())
 def test_csv_brings_back_the_same_numbers(data):
     assert_equal(data, Data.from_dataframe(data.to_dataframe()))
-    from odejet.data.data import _from_table
-
-    assert_equal(data, _from_table(csv.parse(b"".join(csv.lines(data.columns())), "data.csv")))
+    assert_equal(data, Data.of(experiments(csv.parse(b"".join(csv.lines(data.columns())), "data.csv"))))
 
 
 def test_files_there_and_back(tmp_path):
