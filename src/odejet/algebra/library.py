@@ -50,20 +50,12 @@ class Library:
         return self.judged(Budget())
 
     def judged(self, budget: Budget) -> Verdict:
-        """The verdict, as far as the budget lasts."""
-        seconds = min(budget.seconds, IDENTIFY_SECONDS)
-        if self._verdict is None or seconds > MORE * self._judged:
-            self._verdict, self._judged = identify(self.model, budget=seconds), seconds
-        return self._verdict
-
-    def judged(self, seconds: float) -> Verdict:
-        """The verdict that so many seconds allow; one that they leave undecided is not kept."""
-        if seconds >= IDENTIFY_SECONDS or "verdict" in self.__dict__:
-            return self.verdict
-        found = identify(self.model, budget=seconds)
-        if not found.reason:
-            self.__dict__["verdict"] = found
-        return found
+        """The verdict, as far as the budget lasts; one that it left undecided is tried again with more."""
+        seconds, known = min(budget.seconds, IDENTIFY_SECONDS), self._verdict
+        if known is None or (known.reason and seconds > MORE * self._judged):
+            known, self._judged = identify(self.model, budget=seconds), seconds
+            self._verdict = known
+        return known
 
     def system(self, points: int = 1, budget: Budget | None = None) -> SquareSystem:
         """The square system of one point or two; `ModelError` or `OutOfBudget` say why there is none."""

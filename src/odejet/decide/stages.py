@@ -60,7 +60,7 @@ def identify(state: State) -> State:
     problem = state.task.problem
     with state.task.stage("identify") as budget:
         together = joint(problem)
-        verdict = Identifiability.of(library(together.model).judged(budget.seconds), together.names)
+        verdict = Identifiability.of(library(together.model).judged(budget), together.names)
         return replace(state, libraries=libraries(problem), verdict=verdict)
 
 

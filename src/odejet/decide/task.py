@@ -76,7 +76,7 @@ class Task:
 
     @contextmanager
     def stage(self, name: str, last: bool = False) -> Iterator[Budget]:
-        """Work that is recorded under a name, and what it may take: its share, or all that is left if it is the last."""
+        """Work that is recorded under a name, and what it may take: its share, or all that is left for the last."""
         with self.record.stage(name):
             share = 1.0 if last else SHARES.get(name, 1.0)
             yield self.budget.at_most(seconds=share * self.options.time_limit)

@@ -77,5 +77,3 @@ def _series(projection: Projection, problem: Problem, length: int) -> list[nmod_
             )
         )
     return result
-
-
