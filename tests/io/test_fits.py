@@ -4,18 +4,19 @@ import copy
 import json
 import math
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import odejet as oj
-from odejet import DataError, Fit, ModelError
+from odejet import Data, DataError, Fit, Model, ModelError
 from odejet.decide.statistics import OutputCheck
 from odejet.io import fits
+from odejet.problem import Problem
 from odejet.result import Candidates, Certificate, Estimate, Identifiability, Provenance
-from odejet.search.refine import refine
+from odejet.search.refine import evaluated
 from odejet.uncertainty import Matrix, Uncertainty
 from tests.fits import driven, predators
 
@@ -47,6 +48,7 @@ verdicts = st.none() | st.builds(
     st.lists(words, max_size=2).map(tuple),
     st.none() | st.integers(1, 9),
     words,
+    st.none() | st.integers(1, 9),
 )
 
 
@@ -72,7 +74,7 @@ def random_fits(draw):
         estimates=np.array(draw(st.lists(finite, min_size=n, max_size=n))),
         uncertainty=Uncertainty(
             Matrix(ONE.unknowns, rows),
-            tuple(draw(st.lists(st.dictionaries(words, finite), max_size=2))),
+            tuple(draw(st.lists(st.dictionaries(st.sampled_from(ONE.labels), finite), max_size=2))),
             {label: draw(upward) for label in ONE.labels},
         ),
         sds={"experiment1": {"y1": np.array(draw(maybe))}},
@@ -103,6 +105,8 @@ def same(one, other):
         return one == other or (math.isnan(one) and math.isnan(other))
     if isinstance(one, dict):
         return list(one) == list(other) and all(same(one[key], other[key]) for key in one)
+    if isinstance(one, Problem):
+        return isinstance(other, Problem) and same(posed(one), posed(other))
     if isinstance(one, list | tuple):
         return type(one) is type(other) and len(one) == len(other) and all(map(same, one, other))
     if hasattr(one, "__dataclass_fields__"):
@@ -110,12 +114,16 @@ def same(one, other):
     return one == other
 
 
+def posed(problem):
+    """What a problem is made of, as plain values."""
+    known = {name: getattr(problem, name) for name in ("model", "noise", "weights", "local", "unknowns", "bounds")}
+    fixed = {name: str(value) for name, value in problem.fixed.items()}
+    return known | {"fixed": fixed, "experiments": problem.experiments}
+
+
 def parts(fit):
     """What a fit is made of, as plain values."""
-    named = {name: getattr(fit, name) for name in fit.__dataclass_fields__ if name not in ("smoothed", "problem")}
-    problem = fit.problem
-    posed = {name: getattr(problem, name) for name in ("model", "noise", "weights", "fixed", "local", "bounds")}
-    return {**named, **posed, "experiments": problem.experiments, "unknowns": problem.unknowns}
+    return {name: getattr(fit, name) for name in fit.__dataclass_fields__ if name != "smoothed"}
 
 
 def again(fit):
@@ -161,16 +169,49 @@ def test_names_are_those_of_the_object():
         assert document[name] == getattr(ONE, name)
     assert document["stderr"] == dict(ONE.stderr)
     assert document["intervals"]["k1"] == list(ONE.interval("k1"))
-    assert document["certificate"]["granted"] is False
+    assert document["certificate"]["granted"] is document["certified"] is False
+    assert document["values"] == ONE.values and document["version"] == fits.VERSION
 
 
-@given(st.none() | st.sampled_from(["relative", "2%"]) | st.floats(1e-6, 1e6) | st.just({"y1": 0.1, "y2": "relative"}))
+@given(st.none() | st.sampled_from(["relative", "2%", {"y1": 0.1}, {"y1": "relative"}]) | st.floats(1e-6, 1e6))
 def test_what_was_known_of_the_noise_comes_back(noise):
-    model = oj.Model({"x": "-k*x", "z": "-z"}, {"y1": "x", "y2": "x + z"})
-    times = np.linspace(0, 2, 9)
-    posed = oj.Problem(model, oj.Data(times, {"y1": np.exp(-times), "y2": 2 * np.exp(-times)}), noise=noise)
-    fit = Fit.of(posed, refine(posed.misfit, np.ones(3)))
-    assert Fit.from_dict(json.loads(json.dumps(fit.to_dict()))).problem.noise == noise
+    fit = replace(ONE, problem=Problem(ONE.model, ONE.data, (0, 10), noise=noise))
+    assert again(fit).problem.noise == noise
+
+
+def test_experiments_of_their_own_come_back():
+    """A start before the first measurement, values by experiment, fixed and local parameters."""
+    model = Model({"x": "-k*x + c", "z": "k*x - m*z"}, {"y": "x", "w": "z"}, bounds={"k": (0, 10)}, name="experiments")
+    times = np.linspace(1, 4, 12)
+    parts = [
+        Data(times, {"y": np.exp(-times), "w": times}, name=name, start=0.5, initial={"z": "z0"}, values={"c": value})
+        for name, value in (("cold", 0.1), ("hot", "2*ch"))
+    ]
+    problem = Problem(model, Data.join(parts), fixed={"m": "k/2"}, local=["k"])
+    start = np.linspace(0.5, 1.5, len(problem.unknowns))
+    fit = Fit.of(problem, evaluated(problem.misfit, start, problem.frame(start)))
+    back = again(fit)
+    assert same(problem, back.problem) and back.values == fit.values
+    assert back.problem.log_likelihood(back.values) == fit.problem.log_likelihood(fit.values)
+    assert {label for label in fit.labels if "(0.5)" in label} == {"x(0.5) in cold", "x(0.5) in hot"}
+
+
+def test_files_of_the_first_version_are_read():
+    """Written before experiments had a start: initial states hold at the first measurement."""
+    path = Path(__file__).parent / "files" / "version1.json"
+    old, fit = json.loads(path.read_text()), Fit.load(path)
+    assert fit.labels == ("x(1) in low", "x(1) in high", "k")
+    assert fit.parameters == old["parameters"] and fit.initial_states == old["initial_states"]
+    assert fit.certified and fit.success
+    assert list(fit.stderr.values()) == list(old["stderr"].values())
+    for label, ends in zip(fit.labels, old["intervals"].values(), strict=True):
+        assert fit.interval(label) == pytest.approx(ends, rel=1e-12)
+    assert fit.problem.log_likelihood(fit.values) == pytest.approx(-old["cost"], rel=1e-9)
+    assert fit.degrees_of_freedom == old["degrees_of_freedom"] and fit.chi_square == old["chi_square"]
+    assert fit.kind("k") == fit.kind("x(1) in low") == "global"
+    assert again(fit).to_dict() == fit.to_dict()
+    low, high = fit.profile("k").interval()
+    assert (low, high) == pytest.approx(fit.interval("k"), rel=2e-3)
 
 
 def test_numbers_that_json_lacks():
@@ -256,7 +297,7 @@ def test_any_change_gives_a_fit_or_a_sentence(path, leaf):
         ('{"version": 1,\n "cost": ', "line 2 is not JSON"),
         ('{"version": 1, "cost": NaN}', "not a JSON file that a fit was saved to"),
         ("[" * 100_000, "not a JSON file that a fit was saved to"),
-        ('{"version": 2}', "version 2 and this odejet reads up to 1; update odejet"),
+        ('{"version": 3}', "version 3 and this odejet reads up to 2; update odejet"),
         ('{"version": "1"}', "no version of a fit file"),
         ('{"version": true}', "no version of a fit file"),
         ("[1, 2]", "it has no version"),

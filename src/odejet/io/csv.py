@@ -11,6 +11,8 @@ import csv
 import io
 import math
 import os
+import re
+import unicodedata
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain, islice
@@ -30,11 +32,18 @@ if TYPE_CHECKING:
 
 MAX_BYTES = 2_000_000_000
 MISSING = frozenset(("", "na", "n/a", "nan", "null"))
+_DATE = re.compile(r"\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}(\D|$)|\d{1,2}:\d{2}")
+_NUMBER = re.compile(r"[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?")
 _CHUNK = 1 << 15  # rows that are converted at once
 _LARGE = 2_000_000  # characters that are worth the time of importing pandas
 
 
 # --- reading ----------------------------------------------------------------------------------------------------------
+
+
+@attach(Data.from_csv)
+def read_data(kind: type[Data], path: str | os.PathLike[str]) -> Data:
+    return kind.of(experiments(read(path)))
 
 
 def read(path: str | os.PathLike[str]) -> Table:
@@ -78,6 +87,7 @@ class _Parser:
         first = next((line for line in self.lines() if line.strip()), "")
         self.delimiter = next((mark for mark in "\t;" if mark in first), ",")
         self.decimal_comma = self.delimiter == ";"
+        self.plain = "_" not in text and text.isascii()
 
     def lines(self) -> Iterator[str]:
         """Every line, with comments made empty so that the count of lines stays."""
@@ -178,7 +188,8 @@ class _Parser:
 
     def numbers(self, cells: Sequence[str], name: str, chunk: list[tuple[int, list[str]]]) -> np.ndarray:
         try:
-            numbers = np.array(list(map(float, cells)))
+            # Python reads 1_000 and digits of other scripts as numbers; whoever wrote them may have meant another.
+            numbers = np.array(list(map(float if self.plain else _plainly, cells)))
         except ValueError:
             numbers = np.array([self.number(cell, name, line) for cell, (line, _) in zip(cells, chunk, strict=True)])
         bad = _not_finite(numbers, name)
@@ -192,12 +203,13 @@ class _Parser:
         if text.lower() in MISSING:
             return np.nan
         try:
-            return float(text.replace(",", ".") if self.decimal_comma else text)
+            return _plainly(text.replace(",", ".") if self.decimal_comma else text)
         except ValueError:
-            raise self.error(line, name, f"{clipped(cell)} is not a number") from None
+            raise self.error(line, name, f"{clipped(cell)} is not a number", _remedy(text)) from None
 
-    def error(self, line: int, name: str, reason: str) -> DataError:
-        remedy = "every line needs a time" if name == TIME else "leave the cell empty where nothing was measured"
+    def error(self, line: int, name: str, reason: str, remedy: str = "") -> DataError:
+        usual = "every line needs a time" if name == TIME else "leave the cell empty where nothing was measured"
+        remedy = remedy or usual
         return DataError(f"{self.where}: line {line}, column {clipped(name)}: {reason}; {remedy}")
 
     def place(self, row: int) -> str:
@@ -228,12 +240,32 @@ def read_inputs(path: str | os.PathLike[str]) -> dict[str, Sampled]:
     return found
 
 
+def _plainly(text: str) -> float:
+    """A number that is written with the characters of numbers only."""
+    if "_" in text or not text.isascii():
+        raise ValueError(text)
+    return float(text)
+
+
+def _remedy(text: str) -> str:
+    """What to write instead of something that only looks like a number; empty where nothing comes to mind."""
+    if _DATE.match(text):
+        return "dates and times of day become numbers as hours or days since the start"
+    digits = unicodedata.normalize("NFKC", text).replace("_", "")
+    return f"write {digits}" if digits != text and _NUMBER.fullmatch(digits) else ""
+
+
 def _not_finite(numbers: np.ndarray, name: str) -> np.ndarray:
     """What may not stand in a column: infinities, and in that of times NaN as well."""
     return ~np.isfinite(numbers) if name == TIME else np.isinf(numbers)
 
 
 # --- writing ----------------------------------------------------------------------------------------------------------
+
+
+@attach(Data.to_csv)
+def write_data(data: Data, path: str | os.PathLike[str]) -> None:
+    write(path, data.columns())
 
 
 def write(path: str | os.PathLike[str], columns: Mapping[str, Any]) -> None:

@@ -32,7 +32,7 @@ from odejet.problem.problem import WEIGHTS
 from odejet.result import Candidates, Certificate, Estimate, Fit, Identifiability, Provenance
 from odejet.uncertainty import Matrix, Uncertainty
 
-VERSION = 1
+VERSION = 2
 """Of the form of the file; older versions are read, newer ones are refused."""
 
 MAX_BYTES = 2_000_000_000
@@ -99,6 +99,8 @@ def encode(fit: Fit) -> dict[str, Any]:
         "odejet": __version__,
         "success": fit.success,
         "message": fit.message,
+        "certified": fit.certified,
+        "values": fit.values,
         "parameters": fit.parameters,
         "initial_state": fit.initial_state,
         "initial_states": fit.initial_states,
@@ -198,11 +200,17 @@ def decode(document: Any, where: str) -> Fit:
     labels, n = problem.unknowns, len(problem.unknowns)
     # Labels as this version writes them, whatever the file calls them.
     now = dict(zip(old, labels, strict=True))
+
+    def named(name: str) -> tuple[str, ...]:
+        """The labels of a verdict, which the first version gave by the names of the model."""
+        of_name = tuple(unknown.label for unknown in problem.layout if unknown.name == name)
+        return of_name if version == 1 else (now.get(name, name),)
+
     return Fit(
         problem=problem,
         estimates=entry("unknowns", lambda told: _array([one["value"] for one in told], (n,), math.nan)),
         uncertainty=Uncertainty(
-            Matrix(problem.layout.entries, entry("covariance", lambda told: _covariance(told, n))),
+            Matrix(problem.layout, entry("covariance", lambda told: _covariance(told, n))),
             entry("directions", lambda told: tuple({now[_text(k)]: _real(v) for k, v in one.items()} for one in told)),
             entry("noise_freedom", lambda told: {now[label]: _real(told[label], math.inf) for label in old}),
         ),
@@ -222,7 +230,7 @@ def decode(document: Any, where: str) -> Fit:
         ),
         stages=entry("stages", _reals),
         seconds=entry("seconds", _real),
-        verdict=entry("verdict", _verdict),
+        verdict=entry("verdict", lambda told: _verdict(told, named)),
         candidates=entry("candidates", lambda told: _candidates(told, n)),
         seed=entry("seed", _count),
         effort=entry("effort", _text),
@@ -437,16 +445,18 @@ def _provenance(told: Mapping[str, Any]) -> Provenance:
     return Provenance(_text(told["rung"]), _text(told["estimator"]), times, _text(told["start"]))
 
 
-def _verdict(told: Mapping[str, Any] | None) -> Identifiability | None:
+def _verdict(told: Mapping[str, Any] | None, now: Callable[[str], tuple[str, ...]]) -> Identifiability | None:
+    """What can be known, `now` telling the labels that a name in the file stands for."""
     if told is None:
         return None
-    solutions = told["solutions"]
+    counts = [None if told.get(name) is None else _count(told[name]) for name in ("solutions", "roots")]
     return Identifiability(
-        {_text(name): _text(kind) for name, kind in told["kinds"].items()},
+        {label: _text(kind) for name, kind in told["kinds"].items() for label in now(_text(name))},
         _texts(told["combinations"]),
-        _texts(told["fix"]),
-        None if solutions is None else _count(solutions),
+        tuple(label for name in _texts(told["fix"]) for label in now(name)),
+        counts[0],
         _text(told["message"]),
+        counts[1],
     )
 
 
