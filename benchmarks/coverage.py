@@ -32,7 +32,7 @@ from odejet.result import Fit
 from odejet.search.refine import refine
 from odejet.search.shooting import input_series, orders_of
 from odejet.smooth import fit_output
-from odejet.uncertainty import budget as budgets
+from odejet.uncertainty import error_budget as budgets
 from odejet.uncertainty.forms import relative_root
 from odejet.uncertainty.practical import DETERMINED, UNDETERMINED, judged, kind
 from odejet.uncertainty.profile import deviance_quantile, profile
@@ -253,7 +253,7 @@ def law_cell(name: str, noise: float, trials: int, seed: int) -> dict[str, Any]:
     }
 
 
-def whitened(errors: np.ndarray, budget: budgets.Budget) -> np.ndarray:
+def whitened(errors: np.ndarray, budget: budgets.ErrorBudget) -> np.ndarray:
     """Errors of the unknowns, in rows, in units that make `S Sigma_d S'` the identity.
 
     By way of the derivatives, S^-1 errors, whose covariance is far better conditioned than that of the unknowns.
@@ -301,7 +301,7 @@ def _clean(truth: Truth) -> Any:
 
 
 def _propagated(
-    truth: Truth, fit: Fit, budget: budgets.Budget, noise: float, trials: int, seed: int
+    truth: Truth, fit: Fit, budget: budgets.ErrorBudget, noise: float, trials: int, seed: int
 ) -> tuple[SquareSystem, np.ndarray, np.ndarray]:
     """Raw estimates and derivatives of many noise draws through the fixed smoothers, by Newton's method from z*."""
     own, clean = fit.experiment(), _clean(truth)

@@ -1,4 +1,8 @@
-"""odejet: every parameter and every initial condition of an ODE model from noisy time series."""
+"""odejet: every parameter and every initial condition of an ODE model from noisy time series.
+
+The method goes back to what is called *the paper* throughout: O. Bassik, A. Demin and A. Ovchinnikov, Practical
+Algebraic Parameter Estimation for Noisy Data via Gaussian Process Regression.
+"""
 
 import importlib
 from typing import TYPE_CHECKING, Any

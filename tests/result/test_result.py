@@ -1,5 +1,6 @@
 """Fits against closed forms and certified values: standard errors, intervals, criteria, and what they say in words."""
 
+import importlib
 import math
 import pickle
 from dataclasses import replace
@@ -313,7 +314,49 @@ def test_table():
     assert "k3" in repr(fit.covariance)
 
 
+def test_values_are_what_the_problem_takes():
+    for fit in (predators(), driven()):
+        assert list(fit.values) == list(fit.labels) == list(fit.problem.unknowns)
+        assert list(fit.values.values()) == fit.estimates.tolist()
+        assert fit.problem.log_likelihood(fit.values) == pytest.approx(-fit.cost, rel=1e-9)
+    assert fit.values["k"] == fit.parameters["k"] and fit.values["z"] == fit.initial_states["first"]["z"]
+    with pytest.raises(KeyError, match="several unknowns are called 'x'"):
+        fit.values["x"]
+
+
+def test_initial_states_are_called_by_their_time():
+    """Data that begin at 1.03 tell the state there."""
+    times = np.linspace(1.03, 4, 30)
+    data = Data(times, {"y": 2 * np.exp(-0.6 * times) + 0.01 * np.cos(np.arange(30.0))})
+    fit = refined_fit(Model({"x": "-k*x"}, {"y": "x"}), data, [1.0, 0.7])
+    assert fit.labels == ("x(1.03)", "k")
+    assert fit.stderr["x"] == fit.stderr["x(1.03)"] and fit.interval("x") == fit.interval("x(1.03)")
+    assert fit.profile("x").label == "x(1.03)" and "x(1.03)" in str(fit)
+    assert fit.simulate([1.03]).states["x"][0] == fit.values["x"] == fit.initial_state["x"]
+    assert {"x(1.03)", "k"} == set(fit.to_dict()["stderr"]) == set(fit.to_dict()["values"])
+    assert "x(1.03)" in fit._repr_html_() and "x(0)" not in fit._repr_html_() + fit.summary()
+
+
 # --- words ---
+
+
+def test_looking_at_a_fit_computes_nothing(monkeypatch):
+    """Neither the misfit nor any trajectory is needed to print what is known."""
+    loose = refined_fit(Model({"x": "-a*b*x"}, {"y": "x"}), DECAY, [1.9, 0.8, 0.9], bounds=(0, 10))
+    fit = pickle.loads(pickle.dumps(loose))
+
+    def fail(*_, **__):
+        raise AssertionError("something was computed")
+
+    for name in ("Likelihood.of", "practical", "simulate", "Problem.misfit"):
+        target, _, attribute = name.rpartition(".")
+        module = importlib.import_module("odejet.result.fit")
+        monkeypatch.setattr(getattr(module, target) if target else module, attribute, fail, raising=False)
+    assert repr(fit) == str(fit) and "certificate: not granted" in repr(fit)
+    assert "determined in combination" not in repr(fit) and "<table>" in fit._repr_html_()
+    monkeypatch.undo()
+    assert "determined in combination: a*b" in fit.summary()
+    assert "determined in combination: a*b" in repr(fit)  # now it is known
 
 
 def test_summary_names_everything():
@@ -330,7 +373,9 @@ def test_summary_names_everything():
         "smooth 0.13 s",
     ):
         assert word in text, word
+    assert not fit.certified
     granted = replace(fit, certificate=Certificate(True, ("two starts agree",), fit.certificate.outputs, 2))
+    assert granted.certified
     assert granted.summary().startswith("predators: certified, 5 unknowns from 80 measurements in 0.2 s")
     assert "certificate: granted: two starts agree" in granted.summary()
     assert fit.certificate.whiteness_p["y1"] == fit.certificate.outputs[0].white_p

@@ -29,9 +29,9 @@ from odejet.search.refine import Refined
 from odejet.simulate import Simulation
 from odejet.smooth import Smoothed
 from odejet.uncertainty import ByName, Matrix, Uncertainty, find, fisher, held_labels, interval, noise_inflation
-from odejet.uncertainty.budget import Budget, error_budget
 from odejet.uncertainty.derived import derived
 from odejet.uncertainty.design import Design, repeated
+from odejet.uncertainty.error_budget import ErrorBudget, error_budget
 from odejet.uncertainty.likelihood import Likelihood
 from odejet.uncertainty.practical import QUICK, Practical, practical
 from odejet.uncertainty.profile import Profile, profile
@@ -283,7 +283,7 @@ class Fit:
 
     def error_budget(
         self, time: float | None = None, experiment: str | None = None, estimator: str | None = None
-    ) -> Budget:
+    ) -> ErrorBudget:
         """How noise becomes error of the derivatives, and that of the raw algebraic estimate, at one shooting time: by
         default that which led to the fit, or else the best of a few."""
         if not self.found:

@@ -8,7 +8,7 @@ profile       the likelihood along a quantity, everything else adapted: interval
 practical     what the data determine, and which compounds where single unknowns are not determined
 forms         products of powers and sums that the data may determine, by curvature
 valley        the same from farther away: what hardly changes along the profiles
-budget        from the noise over derivatives to the raw algebraic estimate (the paper's Section 4)
+error_budget  from the noise over derivatives to the raw algebraic estimate (the paper's Section 4)
 design        expected standard errors before an experiment is done
 samples       draws for Bayesian tools
 tables        rows of text in columns

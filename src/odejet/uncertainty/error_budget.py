@@ -1,4 +1,4 @@
-"""Budget: from the noise of the measurements over derivatives to the raw algebraic estimate (the paper's Section 4).
+"""Error budget: from noise over derivatives to the raw algebraic estimate (the paper's Section 4).
 
 At a shooting time the square system Phi(z) = d has the root z*, states and parameters, at the exact derivatives d.  A
 smoother held fixed gives d + b + W eps with the bias b and noise of covariance Sigma_d, and to first order the estimate
@@ -53,7 +53,7 @@ _SCALE_PLACES = 40
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Budget:
+class ErrorBudget:
     """The error of the raw estimate at one shooting time, in natural units and derivatives y^(k), k not divided out."""
 
     time: float
@@ -258,7 +258,7 @@ class Fitted(Protocol):
     def simulate(self, times: np.ndarray, experiment: str) -> Simulation: ...
 
 
-def error_budget(fit: Fitted, own: Experiment, time: float | None = None, estimator: str | None = None) -> Budget:
+def error_budget(fit: Fitted, own: Experiment, time: float | None = None, estimator: str | None = None) -> ErrorBudget:
     """The budget of an experiment at a shooting time, or at the best of a few; derivatives by an estimator that is
     linear in the data, by default the most trusted of each output."""
     system = _system(fit, own)
@@ -266,7 +266,7 @@ def error_budget(fit: Fitted, own: Experiment, time: float | None = None, estima
     times = shooting.shooting_times(own, list(smoothed), PLACES) if time is None else np.array([float(time)])
     scales = _scales(fit, own, system)
     found = [_budget(fit, own, system, smoothed, float(t), estimator, scales) for t in times]
-    usable = [one for one in found if isinstance(one, Budget)]
+    usable = [one for one in found if isinstance(one, ErrorBudget)]
     if not usable:
         raise ModelError(f"there is no error budget: {found[0] if found else 'no shooting time is within the data'}")
     best = min(usable, key=lambda one: one.relative_error[one.worst])
@@ -329,7 +329,7 @@ def _budget(
     time: float,
     estimator: str | None,
     scales: np.ndarray,
-) -> Budget | str:
+) -> ErrorBudget | str:
     """The budget at one time, or why there is none."""
     try:
         jets = {
@@ -350,7 +350,7 @@ def _budget(
     unknowns = [
         Unknown(name, f"{name}({time:.4g})" if name in system.joined.model.states else name) for name in system.unknowns
     ]
-    return Budget(
+    return ErrorBudget(
         time=time,
         experiment=own.name,
         estimators={name: jet.smoother.name if jet.smoother is not None else "" for name, jet in jets.items()},
@@ -424,7 +424,7 @@ def _bias(
     return np.array([expected[output][order] for output, order in rows]) - derivatives
 
 
-def _with_changes(budget: Budget, fit: Fitted, own: Experiment) -> Budget:
+def _with_changes(budget: ErrorBudget, fit: Fitted, own: Experiment) -> ErrorBudget:
     number = fit.problem.number(own.name)
     known = fit.problem.conditions[number].model, *fit.problem.values_in(number, fit.estimates)
     try:

@@ -7,7 +7,7 @@ import pytest
 
 from odejet import Data, Fit, Model, ModelError
 from odejet.smooth import fit_output
-from odejet.uncertainty.budget import linear_jet
+from odejet.uncertainty.error_budget import linear_jet
 from tests.fits import predators, refined_fit
 
 DECAY = Model({"x": "-k*x"}, {"y": "x"})
