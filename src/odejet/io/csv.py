@@ -218,16 +218,6 @@ class _Parser:
         return f"{self.where}: line {line}"
 
 
-@attach(Data.from_csv)
-def read_data(kind: type[Data], path: str | os.PathLike[str]) -> Data:
-    return kind.of(experiments(read(path)))
-
-
-@attach(Data.to_csv)
-def write_data(data: Data, path: str | os.PathLike[str]) -> None:
-    write(path, data.columns())
-
-
 def read_inputs(path: str | os.PathLike[str]) -> dict[str, Sampled]:
     """The samples of inputs in a wide table: a column `time` and one per input; a time that stands twice is a jump."""
     table = read(path)
