@@ -119,7 +119,7 @@ def _units(scale: np.ndarray) -> np.ndarray:
     sizes = np.abs(scale)
     known = sizes[(sizes > 0) & np.isfinite(sizes)]
     typical = float(np.exp(np.log(known).mean())) if len(known) else 1.0
-    return np.where((sizes > 0) & np.isfinite(sizes), np.maximum(sizes, 1e-6 * typical), typical)
+    return np.where((sizes > 0) & np.isfinite(sizes), sizes, typical)
 
 
 def _pair(unknown: Unknown, bounds: Bounds, positive: Any, model_bounds: Mapping[str, Any]) -> tuple[float, float]:

@@ -2,8 +2,8 @@
 
 In an equation that means something, terms that are added are of one kind, and so of about one size: x' = k1*x - k2*x*w
 says that k1 and k2*w are of the size of one over a time.  The sizes of the outputs and the span of the times are known,
-so the logarithms of all other sizes follow from linear equations, by least squares; what these leave open is taken to be
-of size one.  A search without bounds then begins at the same place whatever the units are.
+so the logarithms of all other sizes follow from linear equations, by least squares; what these leave open is taken to
+be of size one.  A search without bounds then begins at the same place whatever the units are.
 """
 
 from __future__ import annotations
