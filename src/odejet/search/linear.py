@@ -74,18 +74,17 @@ class Arrow:
         own = [columns[place[columns] < 0] for _, columns, _ in self.jacobian.parts]
         widest, ns = max(map(len, own)), len(self.shared)
         size = widest + ns + 1
-        triangles = np.zeros((len(own), size, size))
+        tall = np.zeros((len(own), max(size, *(len(rows) for rows, _, _ in self.jacobian.parts)), size))
         local = np.full((len(own), widest), -1)
         for e, (rows, columns, values) in enumerate(self.jacobian.parts):
-            tall = np.zeros((max(len(rows), size), size))
             is_shared = place[columns] >= 0
             weighted = values * self.slopes[columns] * weights[rows, None]
-            tall[: len(rows), : len(own[e])] = weighted[:, ~is_shared]
-            tall[: len(rows), widest + place[columns[is_shared]]] = weighted[:, is_shared]
-            tall[: len(rows), -1] = self.residuals[rows] * weights[rows]
-            triangles[e] = triangle(tall)
+            mine = tall[e, : len(rows)]
+            mine[:, : len(own[e])] = weighted[:, ~is_shared]
+            mine[:, widest + place[columns[is_shared]]] = weighted[:, is_shared]
+            mine[:, -1] = self.residuals[rows] * weights[rows]
             local[e, : len(own[e])] = own[e]
-        return ArrowSolver(triangles, local, self.shared, low, high)
+        return ArrowSolver(triangle(tall), local, self.shared, low, high)
 
 
 @dataclass(frozen=True, eq=False)
