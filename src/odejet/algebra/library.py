@@ -47,15 +47,14 @@ class Library:
     @property
     def verdict(self) -> Verdict:
         """What can be known of the model, as far as a few seconds tell."""
-        return self.judged(Budget())
+        return self.judged(IDENTIFY_SECONDS)
 
-    def judged(self, budget: Budget) -> Verdict:
-        """The verdict, as far as the budget lasts; one that it left undecided is tried again with more."""
-        seconds, known = min(budget.seconds, IDENTIFY_SECONDS), self._verdict
-        if known is None or (known.reason and seconds > MORE * self._judged):
-            known, self._judged = identify(self.model, budget=seconds), seconds
-            self._verdict = known
-        return known
+    def judged(self, seconds: float) -> Verdict:
+        """The verdict that so many seconds allow; what they leave undecided is tried again when there are more."""
+        seconds = min(seconds, IDENTIFY_SECONDS)
+        if self._verdict is None or (self._verdict.reason and seconds > MORE * self._judged):
+            self._verdict, self._judged = identify(self.model, budget=seconds), seconds
+        return self._verdict
 
     def system(self, points: int = 1, budget: Budget | None = None) -> SquareSystem:
         """The square system of one point or two; `ModelError` or `OutOfBudget` say why there is none."""

@@ -17,6 +17,9 @@ from odejet.jets.inputs import Sampled, sampled
 from odejet.model.expressions import TIME, Expression, checked_name, number
 from odejet.model.grammar import parse
 
+SMALLEST = 1e-140
+"""Values must be larger, and smaller than its inverse: their squares are computed."""
+
 
 def named(table: object, what: str) -> dict[str, Any]:
     if not isinstance(table, Mapping):
@@ -109,6 +112,9 @@ def series(name: str, times: np.ndarray, values: np.ndarray, sds: Any) -> Series
         raise DataError(f"'{name}': time {int((~np.isfinite(times)).argmax())} is not a finite number")
     if np.isinf(values).any():
         raise DataError(f"'{name}': value {int(np.isinf(values).argmax())} is infinite; mark what is missing with NaN")
+    largest = np.abs(values[~np.isnan(values)]).max(initial=0.0)
+    if largest and not SMALLEST < largest < 1 / SMALLEST:
+        raise DataError(f"'{name}': values of size {largest:.3g} have squares that no number holds; use other units")
     kept = np.flatnonzero(~np.isnan(values))
     kept = kept[np.argsort(times[kept], kind="stable")]
     if sds is None:

@@ -66,7 +66,7 @@ def answer(state: State, interrupted: bool = False) -> Answer:
     rivals = state.optima.rivals(state.others, state.determined)
     certificate = _certificate(state, len(rivals), interrupted)
     if best is None:
-        start = state.frame.inside(np.ones(len(task.misfit.unknowns)))
+        start = state.frame.inside(task.problem.sizes)
         end = refine(task.misfit, start, levels=state.levels, frame=state.frame, time_limit=max(task.left, LAST_RESORT))
         best = Optimum(task.misfit, end, NO_SEARCH)
         certificate = replace(certificate, reasons=(UNSEARCHED, *certificate.reasons))

@@ -60,7 +60,7 @@ def identify(state: State) -> State:
     problem = state.task.problem
     with state.task.stage("identify") as budget:
         together = joint(problem)
-        verdict = Identifiability.of(library(together.model).judged(budget), together.names)
+        verdict = Identifiability.of(library(together.model).judged(budget.seconds), together.names)
         return replace(state, libraries=libraries(problem), verdict=verdict)
 
 
@@ -174,7 +174,9 @@ def find_others(state: State) -> Steps:
     if best is None or state.counted < 2:
         return state
     with task.stage("alternatives", last=True) as budget:
-        free = coordinates.choose(task.misfit.unknowns, best.refined.z, None, task.problem.positive)
+        free = coordinates.choose(
+            task.misfit.unknowns, task.problem.at_least(best.refined.z), None, task.problem.positive
+        )
         for start, frame in _other_starts(state, best, free, budget):
             if state.missing <= 0 or budget.over:
                 break
@@ -256,15 +258,15 @@ def search_box(state: State) -> Steps:
         return replace(sharpen(state), rounds=state.rounds + 1)
 
 
-def _scales(state: State) -> list[np.ndarray | None]:
-    """Around what to search, where bounds do not say it: what was found, unless that explains nothing; and one."""
+def _scales(state: State) -> list[np.ndarray]:
+    """Around what to search, where bounds do not say it: what was found, and what the units of the data suggest."""
     best, problem = state.best, state.task.problem
     if problem.given_bounds is not None or problem.model.bounds or best is None:
-        return [None]
-    return [np.abs(best.refined.z), None]
+        return [problem.sizes]
+    return [problem.at_least(best.refined.z), problem.sizes]
 
 
-def starts_around(state: State, scale: np.ndarray | None) -> State:
+def starts_around(state: State, scale: np.ndarray) -> State:
     """With the optima to which starts in the box, or around a scale, lead."""
     task = state.task
     # Smoothing is not to be trusted here: neither its noise nor, within bounds, the scale of what came of it.

@@ -56,7 +56,7 @@ class State:
         """Nothing is known yet."""
         misfit = task.misfit
         levels = np.where(misfit.estimated, misfit.scales, misfit.known)
-        return cls(task, task.problem.frame(np.ones(len(misfit.unknowns))), levels)
+        return cls(task, task.problem.frame(), levels)
 
     def adding(self, refined: Refined, provenance: Provenance) -> State:
         """With one more optimum."""

@@ -210,7 +210,7 @@ def decode(document: Any, where: str) -> Fit:
         problem=problem,
         estimates=entry("unknowns", lambda told: _array([one["value"] for one in told], (n,), math.nan)),
         uncertainty=Uncertainty(
-            Matrix(problem.layout.entries, entry("covariance", lambda told: _covariance(told, n))),
+            Matrix(problem.layout, entry("covariance", lambda told: _covariance(told, n))),
             entry("directions", lambda told: tuple({now[_text(k)]: _real(v) for k, v in one.items()} for one in told)),
             entry("noise_freedom", lambda told: {now[label]: _real(told[label], math.inf) for label in old}),
         ),

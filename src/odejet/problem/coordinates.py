@@ -22,10 +22,10 @@ from odejet.errors import ModelError, nearest
 from odejet.problem.unknowns import Unknown
 
 DEEPEST = 1e-15
-"""A quantity bounded by zero is searched down to this fraction of its upper bound, or of one if it has none."""
+"""A quantity bounded by zero is searched down to this fraction of its unit, or of its upper bound if that is lower."""
 
 HIGHEST = 1e15
-"""A quantity without an upper bound is searched up to this size."""
+"""A quantity without an upper bound is searched up to so many of its units."""
 
 Bounds = tuple[float, float] | Mapping[str, tuple[float, float]] | None
 
@@ -37,7 +37,7 @@ class Coordinates:
     low: np.ndarray  # of z
     high: np.ndarray
     signs: np.ndarray  # 1 or -1 on a logarithmic scale, 0 on that of asinh
-    units: np.ndarray  # of asinh
+    units: np.ndarray  # the size of each
 
     def inside(self, z: np.ndarray) -> np.ndarray:
         """The nearest point of the box."""
@@ -57,6 +57,19 @@ class Coordinates:
     def slopes(self, z: np.ndarray) -> np.ndarray:
         """dz/dtheta."""
         return np.where(self.signs == 0, np.hypot(z, self.units), np.abs(z))
+
+    @property
+    def given(self) -> tuple[np.ndarray, np.ndarray]:
+        """The bounds of z without the ends that a search needs: zero or infinite where nothing else was given."""
+        reach, floor = HIGHEST * self.units, self._floor
+        low = np.where((self.signs > 0) & (self.low <= floor), 0.0, np.where(self.low <= -reach, -np.inf, self.low))
+        high = np.where((self.signs < 0) & (-self.high <= floor), 0.0, np.where(self.high >= reach, np.inf, self.high))
+        return low, high
+
+    @property
+    def _floor(self) -> np.ndarray:
+        """How close to zero a quantity that keeps its sign may come."""
+        return DEEPEST * np.minimum(np.where(self.signs > 0, self.high, -self.low), self.units)
 
     @property
     def box(self) -> tuple[np.ndarray, np.ndarray]:
@@ -79,11 +92,15 @@ def choose(
     pairs = given_bounds(unknowns, bounds, positive, model_bounds)
     low, high = np.array([pair[0] for pair in pairs]), np.array([pair[1] for pair in pairs])
     signs = np.where(low >= 0, 1.0, np.where(high <= 0, -1.0, 0.0))
-    low, high = np.clip(low, -HIGHEST, HIGHEST), np.clip(high, -HIGHEST, HIGHEST)
-    deepest = DEEPEST * np.where(signs > 0, np.minimum(high, 1.0), np.minimum(-low, 1.0))
-    low = np.where(signs > 0, np.maximum(low, deepest), low)
-    high = np.where(signs < 0, np.minimum(high, -deepest), high)
-    return Coordinates(low, high, signs, _units(np.asarray(scale, dtype=float)))
+    units = _units(np.asarray(scale, dtype=float))
+    reach = HIGHEST * units
+    whole = Coordinates(np.clip(low, -reach, reach), np.clip(high, -reach, reach), signs, units)
+    return Coordinates(
+        np.where(signs > 0, np.maximum(whole.low, whole._floor), whole.low),
+        np.where(signs < 0, np.minimum(whole.high, -whole._floor), whole.high),
+        signs,
+        units,
+    )
 
 
 def given_bounds(
@@ -102,7 +119,7 @@ def _units(scale: np.ndarray) -> np.ndarray:
     sizes = np.abs(scale)
     known = sizes[(sizes > 0) & np.isfinite(sizes)]
     typical = float(np.exp(np.log(known).mean())) if len(known) else 1.0
-    return np.where((sizes > 0) & np.isfinite(sizes), np.maximum(sizes, 1e-6 * typical), typical)
+    return np.where((sizes > 0) & np.isfinite(sizes), sizes, typical)
 
 
 def _pair(unknown: Unknown, bounds: Bounds, positive: Any, model_bounds: Mapping[str, Any]) -> tuple[float, float]:

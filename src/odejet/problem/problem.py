@@ -22,11 +22,15 @@ from odejet.problem.courses import flows
 from odejet.problem.measurements import Block, Measurements
 from odejet.problem.misfit import Misfit, Simulator
 from odejet.problem.noise import Given, check_names, noise_of
+from odejet.problem.scales import scales
 from odejet.problem.unknowns import Unknowns, lay_out
 from odejet.simulate import Simulation, simulate
 from odejet.simulate.flow import Flow
 
 WEIGHTS = ("likelihood", "none")
+
+VANISHING = 1e-6
+"""Of its size by the units of the data: an estimate below this says nothing about how large a quantity is."""
 
 
 class Problem:
@@ -69,7 +73,7 @@ class Problem:
         self.nominal = dict(nominal or {})
         self.measurements, self._levels = self._measured()
         self._check_points()
-        self.frame(np.ones(len(self.layout)))  # refuses bounds that make no sense
+        self.bounds  # noqa: B018 - refuses bounds that make no sense
 
     def _measured(self) -> tuple[Measurements, np.ndarray]:
         """All measurements, and the noise levels of their outputs as far as these are known."""
@@ -113,8 +117,19 @@ class Problem:
         """Whether anything at all is known about where to look."""
         return self.given_bounds is not None or bool(self.positive) or bool(self.model.bounds)
 
-    def frame(self, scale: np.ndarray) -> Coordinates:
+    @cached_property
+    def sizes(self) -> np.ndarray:
+        """About how large each unknown is; one where bounds say where to look."""
+        ends = np.array(list(self.bounds.values())).reshape(-1, 2)
+        return np.where(np.isfinite(ends).all(axis=1), 1.0, scales(self.conditions, self.layout))
+
+    def at_least(self, scale: np.ndarray) -> np.ndarray:
+        """Sizes of estimates, of which one that vanishes has the size that its unit suggests."""
+        return np.maximum(np.abs(scale), VANISHING * self.sizes)
+
+    def frame(self, scale: np.ndarray | None = None) -> Coordinates:
         """Coordinates for a search among unknowns of about these sizes."""
+        scale = self.sizes if scale is None else self.at_least(scale)
         return coordinates.choose(self.layout, scale, self.given_bounds, self.positive, self.model.bounds)
 
     # --- what it answers ---

@@ -87,7 +87,7 @@ def multistart(
     frame = coordinates.choose(misfit.unknowns, sizes, bounds, positive, misfit.model.bounds)
     search = _Search(misfit, frame, levels, deadline, before, plausible)
     given = [frame.inside(np.array(candidates, dtype=float))] if len(candidates) else []
-    for batch in itertools.chain(given, _batches(frame, sizes, starts, np.random.default_rng(seed))):
+    for batch in itertools.chain(given, _batches(frame, sizes, _ties(misfit), starts, np.random.default_rng(seed))):
         for followed in search.best(batch):
             search.finish(followed)
             if search.over(goal, agree):
@@ -187,7 +187,16 @@ class _Search:
         )
 
 
-def _batches(frame: Coordinates, sizes: np.ndarray, starts: int, rng: np.random.Generator) -> Iterator[np.ndarray]:
+def _ties(misfit: Misfit) -> np.ndarray:
+    """Which unknowns are drawn together, by number: all of one name where there are very many experiments, since these
+    are likely to be alike; otherwise each by itself."""
+    names = [unknown.name for unknown in misfit.unknowns]
+    return np.array([names.index(name) for name in names] if misfit.in_blocks else range(len(names)))
+
+
+def _batches(
+    frame: Coordinates, sizes: np.ndarray, ties: np.ndarray, starts: int, rng: np.random.Generator
+) -> Iterator[np.ndarray]:
     """Latin hypercubes, in turn on the scale of the coordinates, near the given sizes, and even in the values."""
     low, high = _sampled_box(frame, sizes, DECADES, whole=True)
     near_low, near_high = _sampled_box(frame, sizes, NEAR_DECADES, whole=False)
@@ -195,6 +204,7 @@ def _batches(frame: Coordinates, sizes: np.ndarray, starts: int, rng: np.random.
     while drawn < starts:
         size = min(ROUND, starts - drawn)
         cube = (np.argsort(rng.random((size, len(sizes))), axis=0) + rng.random((size, len(sizes)))) / size
+        cube = cube[:, ties]
         if kind == 0:
             batch = frame.back(near_low + cube * (near_high - near_low))
         elif kind == 1:
@@ -217,6 +227,6 @@ def _sampled_box(frame: Coordinates, sizes: np.ndarray, decades: float, whole: b
     if whole:
         ends = np.where(frame.signs == 0, np.abs(ends).max(axis=0) * np.array([[-1.0], [1.0]]), ends)
     low, high = np.maximum(frame.to(ends[0]), theta_low), np.minimum(frame.to(ends[1]), theta_high)
-    given = (np.abs(frame.low) < coordinates.HIGHEST) & (np.abs(frame.high) < coordinates.HIGHEST)
+    given = np.isfinite(frame.given[0]) & np.isfinite(frame.given[1])
     all_of_it = (given & whole) | (low >= high)
     return np.where(all_of_it, theta_low, low), np.where(all_of_it, theta_high, high)

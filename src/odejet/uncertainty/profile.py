@@ -24,7 +24,6 @@ import numpy as np
 from odejet.attach import attached
 from odejet.errors import ModelError
 from odejet.jets.compilation import now
-from odejet.problem.coordinates import HIGHEST
 from odejet.smooth.threads import one_thread
 from odejet.uncertainty.derived import Derived
 from odejet.uncertainty.fisher import quantile
@@ -259,10 +258,10 @@ class _Walk:
         frame, place = self.likelihood.frame, self.asked.place
         if place is not None:
             scale = Scale(float(frame.signs[place]), float(frame.units[place]))
-            low, high = float(frame.low[place]), float(frame.high[place])
+            low, high = (float(end[place]) for end in frame.given)
             here = float(scale.to(self.estimate))
             ends = max(float(frame.box[0][place]), here - _FARTHEST), min(float(frame.box[1][place]), here + _FARTHEST)
-            return scale, ends, _as_given(low, high, scale.sign)
+            return scale, ends, (low, high)
         keeps = self.asked.keeps_sign(frame.signs) and self.estimate != 0
         scale = Scale(math.copysign(1.0, self.estimate) if keeps else 0.0, abs(self.estimate) or 1.0)
         signed = {1.0: (0.0, math.inf), -1.0: (-math.inf, 0.0), 0.0: (-math.inf, math.inf)}
@@ -414,13 +413,3 @@ class _Walk:
         low, high = frame.box
         moved = np.clip(theta + (phi - here.phi) * np.where(np.isfinite(slope), slope, 0.0), low, high)
         return [frame.back(moved), here.z]
-
-
-def _as_given(low: float, high: float, sign: float) -> tuple[float, float]:
-    """The bounds of an unknown without the ends that a search needs."""
-    from odejet.problem.coordinates import DEEPEST
-
-    return (
-        0.0 if sign > 0 and low <= DEEPEST * min(high, 1.0) else -math.inf if low <= -HIGHEST else low,
-        0.0 if sign < 0 and -high <= DEEPEST * min(-low, 1.0) else math.inf if high >= HIGHEST else high,
-    )

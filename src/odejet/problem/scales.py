@@ -1,0 +1,166 @@
+"""Scales: about how large each unknown is, in the units of the data, before anything was fitted.
+
+In an equation that means something, terms that are added are of one kind, and so of about one size: x' = k1*x - k2*x*w
+says that k1 and k2*w are of the size of one over a time.  The sizes of the outputs and the span of the times are known,
+so the logarithms of all other sizes follow from linear equations, by least squares; what these leave open is taken to
+be of size one.  A search without bounds then begins at the same place whatever the units are.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from odejet.jets.inputs import Sampled
+from odejet.model.expressions import TIME, Expression, Function, Number, Power, Product, Sum, Symbol, constant
+from odejet.problem.conditions import Condition
+from odejet.problem.unknowns import Unknowns
+
+CHANGES = 5.0
+"""How often things change within an experiment, about: its span divided by this is the unit of time."""
+
+ONE = 1e-3
+"""The weight of the wish to be of size one, beside that of an equation."""
+
+MOST = 6
+"""Experiments whose equations are used; in others, what has the same name has about the same size."""
+
+Size = tuple[dict[int, float], float]
+"""The logarithm of a size: a linear function of the variables, and a constant."""
+
+
+def scales(conditions: Sequence[Condition], unknowns: Unknowns) -> np.ndarray:
+    """About how large each unknown is, always positive."""
+    sizes = _Sizes()
+    found: dict[int, int] = {}  # entry of z -> variable
+    for condition, places in list(zip(conditions, unknowns.places, strict=True))[:MOST]:
+        found |= _enter(sizes, condition, places, found)
+    solved = sizes.solve()
+    logs = np.full(len(unknowns), math.nan)
+    for entry, variable in found.items():
+        logs[entry] = solved[variable]
+    by_name: dict[str, list[float]] = {}
+    for unknown, value in zip(unknowns, logs.tolist(), strict=True):
+        if not math.isnan(value):
+            by_name.setdefault(unknown.name, []).append(value)
+    filled = [
+        float(np.median(by_name.get(unknown.name, [0.0]))) if math.isnan(value) else value
+        for unknown, value in zip(unknowns, logs.tolist(), strict=True)
+    ]
+    return np.exp(np.clip(filled, -650.0, 650.0))
+
+
+def _enter(sizes: _Sizes, condition: Condition, places: Mapping[str, int], known: Mapping[int, int]) -> dict[int, int]:
+    """Add the equations of one experiment; the variables of its unknowns."""
+    own, experiment = condition.model, condition.experiment
+    variables = {name: known.get(places[name], -1) if name in places else -1 for name in (*own.states, *own.parameters)}
+    variables = {name: sizes.variable() if i < 0 else i for name, i in variables.items()}
+    time = math.log(max(experiment.end - experiment.start, 1e-300) / CHANGES)
+    constants = {TIME: time} | {name: _log(float(value)) for name, value in own.fixed.items()}
+    for name, given in experiment.inputs.items():
+        if isinstance(given, Sampled):
+            constants[name] = _log(float(np.abs(given.values).max()))
+    reader = _Reader(sizes, variables, constants)
+    for state, rate in own.states.items():
+        reader.equate(rate, ({variables[state]: 1.0}, -time))
+    for state, value in own.initial.items():
+        if constant(value) != 0:
+            reader.equate(value, ({variables[state]: 1.0}, 0.0))
+    for name, series in experiment.outputs.items():
+        largest = float(np.abs(series.values).max())
+        if largest > 0:
+            reader.equate(own.outputs[name], ({}, math.log(largest)))
+    return {places[name]: i for name, i in variables.items() if name in places}
+
+
+def _log(value: float) -> float:
+    return math.log(abs(value)) if value else 0.0
+
+
+@dataclass
+class _Sizes:
+    """Linear equations for the logarithms of sizes."""
+
+    count: int = 0
+    rows: list[Size] = field(default_factory=list)  # each to be zero
+
+    def variable(self) -> int:
+        self.count += 1
+        return self.count - 1
+
+    def solve(self) -> np.ndarray:
+        matrix = np.zeros((len(self.rows) + self.count, self.count))
+        right = np.zeros(len(matrix))
+        for i, (coefficients, offset) in enumerate(self.rows):
+            for variable, coefficient in coefficients.items():
+                matrix[i, variable] += coefficient
+            right[i] = -offset
+        matrix[len(self.rows) :] = ONE * np.eye(self.count)
+        return np.linalg.lstsq(matrix, right, rcond=None)[0]
+
+
+@dataclass(frozen=True)
+class _Reader:
+    """Expressions as sizes; what an expression says about its own parts goes into the equations."""
+
+    sizes: _Sizes
+    variables: Mapping[str, int]
+    constants: Mapping[str, float]
+
+    def equate(self, expression: Expression, size: Size) -> None:
+        """Every term of an expression has a size."""
+        for term in _terms(expression):
+            if (found := self.size(term)) is not None:
+                self.sizes.rows.append(_combined(found, size, -1.0))
+
+    def size(self, expression: Expression) -> Size | None:
+        """The size of an expression; None for zero."""
+        match expression:
+            case Number(value):
+                return ({}, math.log(value)) if value else None
+            case Symbol(name):
+                return (
+                    ({self.variables[name]: 1.0}, 0.0)
+                    if name in self.variables
+                    else ({}, self.constants.get(name, 0.0))
+                )
+            case Product(factors):
+                total: Size = ({}, 0.0)
+                for exponent, factor in factors:
+                    if (part := self.size(factor)) is None:
+                        return None
+                    total = _combined(total, part, float(exponent))
+                return total
+            case Power(base, exponent):
+                number, part = constant(exponent), self.size(base)
+                return None if part is None else _combined(({}, 0.0), part, 1.0 if number is None else float(number))
+            case Function("sqrt", argument):
+                part = self.size(argument)
+                return None if part is None else _combined(({}, 0.0), part, 0.5)
+            case Function(_, argument):
+                self.equate(argument, ({}, 0.0))
+                return {}, 0.0
+            case Sum():
+                parts = [part for term in _terms(expression) if (part := self.size(term)) is not None]
+                for other in parts[1:]:
+                    self.sizes.rows.append(_combined(other, parts[0], -1.0))
+                return parts[0] if parts else None
+
+
+def _terms(expression: Expression) -> Iterator[Expression]:
+    match expression:
+        case Sum(terms):
+            for _, term in terms:
+                yield from _terms(term)
+        case _:
+            yield expression
+
+
+def _combined(one: Size, other: Size, factor: float) -> Size:
+    coefficients = dict(one[0])
+    for variable, coefficient in other[0].items():
+        coefficients[variable] = coefficients.get(variable, 0.0) + factor * coefficient
+    return coefficients, one[1] + factor * other[1]
