@@ -129,6 +129,16 @@ def test_one_outlier_withholds_the_certificate_and_is_named():
         assert f"y = {wrong:g} at t = 2.51256 is" in reason and "correct it or leave it out" in reason
 
 
+def test_nothing_is_suspicious_before_the_optimum():
+    values = decays(np.random.default_rng(0).standard_normal(200))
+    values[100] = 1000.0
+    misfit = Problem(LINE, Data(np.linspace(0, 5, 200), {"y": values})).misfit
+    best = replace(refine(misfit, np.array([1.0, 0.7])), ending=Ending.TIME_LIMIT)
+    certificate = certify(Optimum(misfit, best), Evidence([best] * 8, best.levels, confirmed=True))
+    assert not certificate.granted and certificate.suspicious == ()
+    assert "the measurement" not in certificate.sentence and "time limit" in certificate.reasons[0]
+
+
 def test_heavy_tails_withhold_the_certificate():
     """Noise of two sizes: no single point is too far away for normal noise, but all together are."""
     rng = np.random.default_rng(4)

@@ -71,3 +71,7 @@ def test_what_is_far_does_not_hide_behind_others_that_are():
     values = np.random.default_rng(2).standard_normal(100)
     values[::10] += 1000
     assert far(values).tolist() == [i % 10 == 0 for i in range(100)]
+
+
+def test_the_largest_is_far_if_nothing_else_is():
+    assert far(np.array([0.0, 1.0, -1.0, 2.5, -1.5])).tolist() == [False, False, False, True, False]

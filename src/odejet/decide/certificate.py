@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -119,6 +119,8 @@ def certify(best: Optimum, evidence: Evidence) -> Certificate:
     ]
     noise = dict(zip(misfit.outputs, levels, strict=True))
     reasons = [] if best.is_settled else [best.refined.message]
+    if not best.is_settled:  # what the data say of each other is only known at an optimum
+        checks = replace(checks, suspicious=())
     reasons += reasons_against_tests(misfit, checks)
     if best.is_exact:
         reasons += [BLUNT] if evidence.blunt else []
@@ -230,10 +232,10 @@ def _reasons_against_normality(misfit: Misfit, checks: FitCheck, output: OutputC
             f"{f'{away:.0f} sds' if away < 1e6 else 'very far'} away from what the others say: "
             "correct it or leave it out, or give its sd"
         ]
-    if output.tails_p < limit and output.white_p >= limit:
-        where = f", most of all at {_listed(places)}" if places else ""
+    if named and output.tails_p < limit:
         return [
-            f"the residuals of {name} have heavier tails than normal noise (p = {output.tails_p:.1g}){where}: "
+            f"the residuals of {name} have heavier tails than normal noise (p = {output.tails_p:.1g}), "
+            f"most of all at {_listed(places)}: "
             "leave out what is wrong, give the sds of the measurements, or noise = 'relative'"
         ]
     return []

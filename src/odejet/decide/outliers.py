@@ -83,6 +83,6 @@ def tails_p(residuals: np.ndarray) -> float:
 
 
 def far(residuals: np.ndarray) -> np.ndarray:
-    """Which residuals are many sds away, by a spread that outliers do not change."""
+    """Which residuals are many sds away, by a spread that outliers do not change; the largest in any case."""
     centred = np.abs(residuals - np.median(residuals))
-    return centred > FAR * _ROBUST * float(np.median(centred))
+    return (centred > FAR * _ROBUST * float(np.median(centred))) | (centred == centred.max())
