@@ -7,12 +7,29 @@ import numpy as np
 import pytest
 
 from odejet import Data, Model
+from odejet.decide.outliers import Measurement
 from odejet.report import plots
+from odejet.report.html import page
 from odejet.report.svg import inline
 from odejet.result import Candidates
 from odejet.smooth import fit_output
 from odejet.uncertainty import Matrix, Uncertainty
 from tests.fits import driven, predators, refined_fit
+
+
+def test_suspicious_measurements_have_rings_around_them():
+    fit = predators()
+    series = fit.data.experiments[0].outputs["y1"]
+    time, value = float(series.times[7]), float(series.values[7])
+    marked = replace(fit.certificate, suspicious=(Measurement("y1", "experiment1", time, value, 31.0),))
+    outlying = replace(fit, certificate=marked)
+    for panel, y in zip(outlying.plot().get_axes(), (value, outlying.compare()[0].standardised[7]), strict=True):
+        rings = [line for line in panel.get_lines() if line.get_markerfacecolor() == "none"]
+        assert [(list(ring.get_xdata()), list(ring.get_ydata())) for ring in rings] == [([time], [y])]
+    assert all(line.get_markerfacecolor() != "none" for panel in fit.plot().get_axes() for line in panel.get_lines())
+    shown = page(outlying)
+    assert "standard deviations away" in shown and f"{value:.6g}" in shown
+    assert "standard deviations away" not in page(fit)
 
 
 def test_every_series_has_data_fit_and_residuals():

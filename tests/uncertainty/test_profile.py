@@ -2,12 +2,14 @@
 
 import math
 from dataclasses import replace
+from typing import ClassVar
 
 import numpy as np
 import pytest
 from scipy import optimize, stats
 
-from odejet import Data, Fit, Model, ModelError
+from odejet import Data, Fit, Model, ModelError, simulate
+from odejet.uncertainty.likelihood import Likelihood
 from odejet.uncertainty.profile import End, deviance_quantile, profile
 from tests.fits import PREDATORS, STRAIGHT, driven, predators, refined_fit
 
@@ -173,3 +175,49 @@ def test_tables_and_plots():
     assert list(table.columns) == ["value", "deviance", "x(0)", "b"]
     assert table["deviance"].min() == 0 and np.all(np.diff(table["value"]) > 0)
     assert len(found.plot().get_axes()) == 1
+
+
+# --- refits that go wrong ---
+
+
+def saturating() -> Fit:
+    """A rate of which little more than v/K is known: its valley bends."""
+    model = Model({"s": "-v*s/(K + s)"}, {"y": "s"})
+    times = np.linspace(0, 6, 40)
+    exact = simulate(model, {"v": 1.0, "K": 2.0}, {"s": 1.5}, times)["y"]
+    noisy = exact + 0.03 * np.random.default_rng(1).normal(size=len(times))
+    return refined_fit(model, Data(times, {"y": noisy}), [1.5, 1.0, 2.0], bounds=(0, 1e4))
+
+
+class Hasty(Likelihood):
+    """One whose first refit at every value stops where it started."""
+
+    seen: ClassVar[set[float]] = set()
+
+    def hold(self, held, value, start, time_limit=math.inf, evaluations=500):
+        first = value not in self.seen
+        self.seen.add(value)
+        return super().hold(held, value, start, time_limit, 1 if first else evaluations)
+
+
+class Misled(Likelihood):
+    """One whose first refit at every value ends in another, higher valley."""
+
+    seen: ClassVar[set[float]] = set()
+
+    def hold(self, held, value, start, time_limit=math.inf, evaluations=500):
+        found = super().hold(held, value, start, time_limit, evaluations)
+        first = value not in self.seen
+        self.seen.add(value)
+        return replace(found, cost=found.cost + 3) if first else found
+
+
+@pytest.mark.parametrize("kind", [Hasty, Misled])
+def test_an_interval_ends_only_where_refits_have_come_to_their_end(kind):
+    own = saturating().likelihood
+    kind.seen.clear()
+    found = profile(kind(own.misfit, own.frame, own.optimum), "K")
+    expected = profile(own, "K")
+    assert expected.open == found.open == (False, False)
+    low, high = expected.interval()
+    assert found.interval()[0] <= 1.01 * low and found.interval()[1] >= 0.99 * high

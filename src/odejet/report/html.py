@@ -28,6 +28,9 @@ PROFILE_SECONDS = 20.0
 MOST_DERIVATIVES = 12
 """Series whose derivatives a page shows."""
 
+MOST_SUSPICIOUS = 20
+"""Measurements that a page names one by one."""
+
 BESIDE = 10
 """Unknowns whose correlations are readable in half the width of the page."""
 
@@ -314,7 +317,28 @@ def _certificate(fit: Fit) -> str:
         "nothing (–).</p>"
     )
     table = _table(heads, rows, right=range(1, 6)) + told if rows else ""
-    return f'<p><b class="{tone}">{word}</b></p><ul>{reasons}</ul>{table}'
+    return f'<p><b class="{tone}">{word}</b></p><ul>{reasons}</ul>{table}{_suspicious(fit)}'
+
+
+def _suspicious(fit: Fit) -> str:
+    """Measurements to look at, which the plots have rings around."""
+    found = sorted(fit.certificate.suspicious, key=lambda one: -abs(one.deviation))
+    if not found:
+        return ""
+    several = len(fit.data.experiments) > 1
+    rows = [
+        [
+            _name(plots.title(one.output, one.experiment, several)),
+            f"{one.time:.6g}",
+            f"{one.value:.6g}",
+            f"{abs(one.deviation):.3g}" if math.isfinite(one.deviation) else "very many",
+        ]
+        for one in found[:MOST_SUSPICIOUS]
+    ]
+    heads = ["measurement of", "time", "value", "standard deviations away"]
+    words = "<p>These measurements are farther away than normal noise goes; the plots have rings around them.</p>"
+    more = _left_out(len(found) - MOST_SUSPICIOUS, "fit.certificate.suspicious", "measurements")
+    return words + _table(heads, rows, right=(1, 2, 3)) + more
 
 
 def _probability(p: float) -> str:

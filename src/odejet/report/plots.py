@@ -157,6 +157,11 @@ def _draw_pair(figure: Any, pair: Comparison, curve: Any, several: bool) -> None
     dots["rasterized"] = len(pair.times) > MANY
     above.plot(pair.times, pair.values, **dots, label="data")
     above.plot(curve.times, curve[pair.output], color=BLUE, linewidth=1.5, label="fit")
+    if pair.suspicious.any():
+        rings: dict[str, Any] = {"linestyle": "none", "marker": "o", "markersize": 8, "markerfacecolor": "none"}
+        rings |= {"color": RUST, "markeredgewidth": 1.3}
+        above.plot(pair.times[pair.suspicious], pair.values[pair.suspicious], **rings, label="suspicious")
+        below.plot(pair.times[pair.suspicious], pair.standardised[pair.suspicious], **rings)
     above.set_title(title(pair.output, pair.experiment, several))
     above.legend(loc="best", fontsize=8, handlelength=1.4)
     below.axhspan(-2, 2, color=BLUE, alpha=0.1, linewidth=0)

@@ -17,6 +17,7 @@ class Comparison:
     values: np.ndarray
     fitted: np.ndarray  # NaN where the simulation did not get
     sds: np.ndarray
+    suspicious: np.ndarray  # which measurements the certificate calls no normal noise
 
     @property
     def residuals(self) -> np.ndarray:

@@ -18,6 +18,7 @@ import numpy as np
 from odejet.attach import attached
 from odejet.data import Data, Experiment
 from odejet.decide import Candidates, Certificate, Identifiability, Provenance
+from odejet.decide.outliers import Measurement
 from odejet.decide.statistics import FitCheck, check
 from odejet.errors import ModelError
 from odejet.model import Model
@@ -354,6 +355,9 @@ class Fit:
 
     def compare(self) -> tuple[Comparison, ...]:
         """Data beside fit, for every output of every experiment."""
+        suspicious: dict[tuple[str, str], list[Measurement]] = {}
+        for one in self.certificate.suspicious:
+            suspicious.setdefault((one.experiment, one.output), []).append(one)
         compared = []
         for experiment in self.data.experiments:
             simulation = self.simulate(experiment=experiment.name)
@@ -363,7 +367,10 @@ class Fit:
                 fitted = np.full(len(series), math.nan)
                 fitted[reached] = simulation[output][places[reached]]
                 sds = np.broadcast_to(self.sds[experiment.name][output], fitted.shape)
-                compared.append(Comparison(experiment.name, output, series.times, series.values, fitted, sds))
+                named = {(one.time, one.value) for one in suspicious.get((experiment.name, output), ())}
+                pairs = zip(series.times.tolist(), series.values.tolist(), strict=True)
+                marked = np.array([pair in named for pair in pairs], dtype=bool)
+                compared.append(Comparison(experiment.name, output, series.times, series.values, fitted, sds, marked))
         return tuple(compared)
 
     def residuals(self) -> dict[str, Any]:

@@ -55,7 +55,9 @@ _CLOSE = 0.02  # of the crossing: near enough for interpolation
 _MOST_POINTS = 60
 _CLOSINGS = 8
 _RANK, _UNSEEN = 1e-9, 1e-3  # singular values that are rounding, and the share of a quantity there that counts
-_HELD_EVALUATIONS = 40  # of a held optimum; one that is not found by then is better approached from nearer
+_HELD_EVALUATIONS = 40  # of a held optimum; one below the crossing is low enough wherever it ends
+_STRAIGHT = 0.15  # a valley does not bend so near the optimum, on the scale of the walk
+_CONTINUED = 4  # times so many before one beyond the crossing is given up, to be approached from nearer
 
 
 class End(Enum):
@@ -384,26 +386,41 @@ class _Walk:
         return curve if between else line
 
     def reach(self, phi: float, points: list[Point], beyond: Point | None = None) -> Point | None:
-        """The optimum with the quantity held, started from where the points lead; None where none can be simulated."""
+        """The optimum with the quantity held, started from where the points lead; None where none can be simulated.
+
+        One beyond the crossing would end the interval, so far from the optimum every start has its say before it is
+        believed: where the valley bends, the nearest point does not lead to its floor.
+        """
+        best: Point | None = None
+        straight = abs(phi - self.origin.phi) <= _STRAIGHT
         for start in self.starts(phi, points, beyond):
             found = self.optimum(phi, start)
-            if found is not None:
-                return found
-        return None
+            if found is not None and (best is None or found.root < best.root):
+                best = found
+            if best is not None and (straight or best.root < self.crossing):
+                break
+        return best
 
     def optimum(self, phi: float, start: np.ndarray) -> Point | None:
-        value, left = self.value(phi), max(self.deadline - now(), 0.01)
-        found = self.likelihood.hold(self.asked, value, start, left, _HELD_EVALUATIONS)
-        self.evaluations += 0 if found is None else found.evaluations
-        if found is None or not math.isfinite(found.cost):
-            return None
-        deviance = 2 * (found.cost - self.best.cost)
-        if deviance < -BETTER:
-            self.note = "values were found that explain the data better than the fit: fit again with more effort"
-        return Point(phi, math.sqrt(max(deviance, 0.0)), self.likelihood.whole(self.asked, value, start, found))
+        """The optimum that a start leads to; beyond the crossing only if the refit has come to its end there."""
+        value = self.value(phi)
+        for _ in range(_CONTINUED):
+            found = self.likelihood.hold(self.asked, value, start, max(self.deadline - now(), 0.01), _HELD_EVALUATIONS)
+            self.evaluations += 0 if found is None else found.evaluations
+            if found is None or not math.isfinite(found.cost):
+                return None
+            deviance = 2 * (found.cost - self.best.cost)
+            if deviance < -BETTER:
+                self.note = "values were found that explain the data better than the fit: fit again with more effort"
+            start = self.likelihood.whole(self.asked, value, start, found)
+            root = math.sqrt(max(deviance, 0.0))
+            if found.ending.settled or root < self.crossing:
+                return Point(phi, root, start)
+        return None
 
     def starts(self, phi: float, points: list[Point], beyond: Point | None) -> list[np.ndarray]:
-        """The prediction from the points on both sides, or from the last two; then the last point itself."""
+        """The prediction from the points on both sides, or from the last two; then the last point itself, and the way
+        straight from the optimum."""
         frame = self.likelihood.frame
         here = points[-1]
         theta, slope = frame.to(here.z), self.towards
@@ -412,4 +429,8 @@ class _Walk:
             slope = (theta - frame.to(other.z)) / (here.phi - other.phi)
         low, high = frame.box
         moved = np.clip(theta + (phi - here.phi) * np.where(np.isfinite(slope), slope, 0.0), low, high)
-        return [frame.back(moved), here.z]
+        starts = [frame.back(moved), here.z]
+        if len(points) > 1:
+            away = frame.to(self.best.z) + (phi - self.origin.phi) * self.towards
+            starts.append(frame.back(np.clip(away, low, high)))
+        return starts
