@@ -26,7 +26,7 @@ STEADY = 12
 """Loops in a row without a new root after which the search ends, where the number of roots is not known."""
 SEED_EVERY = 4
 """Every so many steady loops another random point is tried."""
-LOOPS, STARTS = 60, 8
+LOOPS, GENERIC_POINTS = 60, 8
 """Loops from one generic point, and generic points, after which an incomplete fibre is all there is."""
 ATTEMPTS = 10
 """Random points from which a path to generic data is tried."""
@@ -68,7 +68,7 @@ def fibre(
     refuse_too_large(system, budget)
     rng = np.random.default_rng([seed, len(system.unknowns)])
     best: Fibre | None = None
-    for _ in range(STARTS):
+    for _ in range(GENERIC_POINTS):
         try:
             found = _explore(system, held, rng, budget)
         except OutOfBudget:

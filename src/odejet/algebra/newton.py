@@ -23,6 +23,18 @@ VANISHING = 1e-6
 """Coefficients below this, relative to the terms they are made of, are zero up to rounding."""
 ROUNDING = 1e-13
 """Equations that hold to this, relative to their largest terms, hold."""
+NEARLY, NEARLY_AT_END = 1e-10, 1e-12
+"""Equations that hold to this are rounding where corrections are small and no longer contract, on the way and at the
+end of a path."""
+ENOUGH, ENOUGH_AT_END = 1e-9, 1e-13
+"""Corrections, relative to each unknown, after which the next is not worth its evaluation."""
+ITERATIONS, ITERATIONS_AT_END = 4, 12
+CONTRACTING = 0.25
+"""The largest ratio of two corrections in a row by which Newton's method converges."""
+SETTLED = 1e-6
+"""The last correction of an iteration that has contracted all the way but was not given enough steps."""
+HUGE = 1e300
+"""Numbers beyond this have overflown."""
 
 
 class Program(NamedTuple):
@@ -209,7 +221,7 @@ def correction(work, known):
         work.scales[r] = scale
         work.step[r] = work.residual[r] * scale
         size = taxicab(work.step[r])
-        backward = max(backward, size) if size < 1e300 else np.inf
+        backward = max(backward, size) if size < HUGE else np.inf
         for i in range(n):
             work.jacobian[r, i] *= scale
     if not factor(work.jacobian, work.pivots, work.filled):
@@ -218,7 +230,7 @@ def correction(work, known):
     size = 0.0
     for i in range(n):
         change = taxicab(work.step[i])
-        if not change < 1e300:
+        if not change < HUGE:
             return -1.0, backward
         size = max(size, change)
     return size, backward
@@ -231,9 +243,9 @@ def correct(c, layout, program, parameters, states, work, pointers, reach, rough
     `rough` is the size of corrections that may be left where they are rounding.
     """
     z = work.points[NEXT]
-    enough = 1e-13 if last else 1e-9
+    enough = ENOUGH_AT_END if last else ENOUGH
     first, before = 0.0, 0.0
-    for iteration in range(12 if last else 4):
+    for iteration in range(ITERATIONS_AT_END if last else ITERATIONS):
         evaluate(c, layout, program, parameters, states, z, work, pointers)
         fill(c, layout, program, z, work)
         size, backward = correction(work, len(program.rows))
@@ -244,13 +256,18 @@ def correct(c, layout, program, parameters, states, work, pointers, reach, rough
             first = size
             if size > reach and not holds:
                 return False, first, size, 1
-        elif size > 0.25 * before:
+        elif size > CONTRACTING * before:
             # No longer contracting: out of reach, unless what is left is rounding.
-            return holds or (backward < (1e-12 if last else 1e-10) and size < rough), first, size, iteration + 1
+            return (
+                holds or (backward < (NEARLY_AT_END if last else NEARLY) and size < rough),
+                first,
+                size,
+                iteration + 1,
+            )
         if size < reach:
             for i in range(len(z)):
                 z[i] += work.sizes[i] * work.step[i]
         if size < enough or (holds and size >= reach):
             return True, first, size, iteration + 1
         before = size
-    return before < 1e-6, first, before, 12
+    return before < SETTLED, first, before, ITERATIONS_AT_END

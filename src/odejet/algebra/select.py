@@ -48,6 +48,7 @@ COUNT_SHARE = 0.3
 RANKS_WORK, EXCHANGES_WORK = 1e10, 5e9
 """Operations for exact ranks, and for predicting the errors of other rows."""
 PROBES = 15
+"""Random points at which errors are predicted; their median is taken."""
 GROWTH = 3.0
 """By how much noise grows from one Taylor coefficient to the next, relative to the coefficients themselves."""
 BETTER = 0.5

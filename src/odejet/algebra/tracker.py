@@ -25,6 +25,24 @@ GROWTH = 1e9
 """Unknowns that grow by this factor while steps collapse are on their way to infinity."""
 NOTHING = 1e-100
 """The least size by which an unknown is measured."""
+FADING = 0.7
+"""An unknown that passes near zero is measured by what it was before, less and less so."""
+FIRST_STEP = 0.02
+"""The first step changes no unknown by more than this share."""
+AIM = 0.3
+"""The first correction that steps aim at, as a share of Newton's reach: larger steps would fail too often."""
+SMALLEST_GROWTH, LARGEST_GROWTH = 0.3, 2.5
+"""Factors between which a step changes after a good one."""
+LEAST_CUT, DEEPEST_CUT, HALF = 0.6, 0.1, 0.5
+"""Factors between which it changes after a bad one, and the one where Newton's method did not contract."""
+RECOVERY, LEAST_REACH = 1.2, 1e-6
+"""How fast Newton's reach, once found to be smaller, grows again, and how small it can be."""
+ROUGH = 0.1
+"""Corrections below this share of the reach may be left where they are rounding."""
+AT_END = 1e-9
+"""What a step may leave of the way is made part of it."""
+TINY = 1e-14
+"""First corrections below this are rounding."""
 
 
 class PathEnd(IntEnum):
@@ -124,8 +142,7 @@ def advance(work, times):
         for k in range(HERE + 1):
             work.points[k, i] = work.points[k + 1, i]
             work.slopes[k, i] = work.slopes[k + 1, i]
-        # An unknown that passes near zero is measured by what it was before.
-        work.sizes[i] = max(abs(work.points[HERE, i]), 0.7 * work.sizes[i], NOTHING)
+        work.sizes[i] = max(abs(work.points[HERE, i]), FADING * work.sizes[i], NOTHING)
     for k in range(HERE + 1):
         times[k] = times[k + 1]
 
@@ -154,14 +171,14 @@ def follow(c, layout, program, parameters, states, path, work, pointers, setting
             outcome = UNFINISHED
             break
         s = times[HERE]
-        last = known > 0 and s + h >= 1 - 1e-9
+        last = known > 0 and s + h >= 1 - AT_END
         times[NEXT] = 1.0 if last else s + h
         h = times[NEXT] - s
         if known > 0:
             predict(work, times, known, times[NEXT])
         move(path, times[NEXT], work)
         good, first, size, evaluations = correct(
-            c, layout, program, parameters, states, work, pointers, reach, 0.1 * settings.reach, last
+            c, layout, program, parameters, states, work, pointers, reach, ROUGH * settings.reach, last
         )
         spent, count = spent + evaluations, count + 1
         if good and last:
@@ -170,16 +187,20 @@ def follow(c, layout, program, parameters, states, path, work, pointers, setting
         if good:
             speed = slope(work)
             advance(work, times)
-            growth = (0.3 * reach / max(first, 1e-14)) ** (0.5 / max(known, 1))
-            h = h * min(max(growth, 0.3), 2.5) if known > 0 else min(1.0, 0.02 / max(speed, 1e-300))
-            reach = min(1.2 * reach, settings.reach)
+            growth = (AIM * reach / max(first, TINY)) ** (0.5 / max(known, 1))
+            h = (
+                h * min(max(growth, SMALLEST_GROWTH), LARGEST_GROWTH)
+                if known > 0
+                else min(1.0, FIRST_STEP / max(speed, 1e-300))
+            )
+            reach = min(RECOVERY * reach, settings.reach)
             known = min(known + 1, HERE + 1)
         elif known == 0:
             break
         elif first <= reach:
-            h, reach = 0.5 * h, max(0.5 * first, 1e-6)
+            h, reach = HALF * h, max(HALF * first, LEAST_REACH)
         else:
-            h *= min(max((0.3 * reach / first) ** (0.5 / known), 0.1), 0.6)
+            h *= min(max((AIM * reach / first) ** (0.5 / known), DEEPEST_CUT), LEAST_CUT)
     if outcome < 0:
         outcome = failure(work, count > settings.steps)
     work.progress[0], work.progress[1] = h, reach

@@ -18,7 +18,7 @@ from odejet.jets.compilation import now
 from odejet.report import plots, text
 from odejet.report.svg import inline
 from odejet.result import Comparison, Fit
-from odejet.smooth import Smoothed, fit_output
+from odejet.smooth import Smoothed, fit_series
 from odejet.uncertainty.practical import DETERMINED, UNDETERMINED, Practical
 from odejet.uncertainty.profile import Profile
 
@@ -403,7 +403,7 @@ def _smoothed(fit: Fit, pairs: Sequence[Comparison]) -> Mapping[tuple[str, str],
         key = pair.experiment, pair.output
         series = fit.experiment(pair.experiment).outputs[pair.output]
         try:
-            found[key] = fit.smoothed.get(key) or fit_output(series.times, series.values, series.sds)
+            found[key] = fit.smoothed.get(key) or fit_series(series)
         except DataError:
             continue  # too few times for derivatives
     return found

@@ -1,4 +1,13 @@
-"""Smoothing: derivatives of any order from noisy data, with the law of their error (step 3 of the method)."""
+"""Smoothing: derivatives of any order from noisy data, with the law of their error (step 3 of the method).
+
+The method is that of O. Bassik, A. Demin and A. Ovchinnikov, "Practical Algebraic Parameter Estimation for Noisy Data
+via Gaussian Process Regression", called the paper from here on; equations are cited by their labels in it.
+
+    standardised, compressed    the data as all estimators see them
+    estimator                   what an estimator is; each registers itself
+    blend, decay, gp, chebyshev, aaa        the estimators
+    output                      all of them fitted to one output, and which to trust where
+"""
 
 from odejet.data.series import Series, series
 from odejet.errors import DataError

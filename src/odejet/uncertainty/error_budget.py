@@ -32,7 +32,7 @@ from odejet.problem import Problem, Unknown
 from odejet.search import shooting
 from odejet.search.proposals import algebraic_model
 from odejet.simulate import Simulation
-from odejet.smooth import Jet, Linear, Smoothed, covariance, fit_output, radius
+from odejet.smooth import Jet, Linear, Smoothed, covariance, fit_series, radius
 from odejet.uncertainty.design import Change, repeated
 from odejet.uncertainty.names import Matrix
 from odejet.uncertainty.tables import table
@@ -286,7 +286,7 @@ def _smoothed(fit: Fitted, own: Experiment, system: SquareSystem) -> dict[str, S
     for name in shooting.orders_of(system):
         series = own.outputs[name]
         try:
-            found[name] = fit.smoothed.get((own.name, name)) or fit_output(series.times, series.values, series.sds)
+            found[name] = fit.smoothed.get((own.name, name)) or fit_series(series)
         except DataError as error:
             raise ModelError(f"there is no error budget: {name}: {error}") from None
     return found
