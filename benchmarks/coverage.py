@@ -31,7 +31,7 @@ from odejet.problem import Problem
 from odejet.result import Fit
 from odejet.search.refine import refine
 from odejet.search.shooting import input_series, orders_of
-from odejet.smooth import fit_output
+from odejet.smooth import fit_series
 from odejet.uncertainty import error_budget as budgets
 from odejet.uncertainty.forms import relative_root
 from odejet.uncertainty.practical import DETERMINED, UNDETERMINED, judged, kind
@@ -290,7 +290,7 @@ def _true_fit(truth: Truth, noise: float) -> Fit:
     smoothed = {}
     for experiment in truth.data.experiments:
         for name, series in experiment.outputs.items():
-            smoothed[experiment.name, name] = fit_output(series.times, series.values, series.sds)
+            smoothed[experiment.name, name] = fit_series(series)
     return from_truth(truth, sds, evaluations=1, smoothed=smoothed)
 
 

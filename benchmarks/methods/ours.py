@@ -10,8 +10,9 @@ from unittest import mock
 import odejet as oj
 from benchmarks.methods.problem import Answer, Problem
 from odejet.algebra.library import library
+from odejet.budget import Budget
 from odejet.fitting import is_failure
-from odejet.smooth import Smoothed, aaa, fit_output
+from odejet.smooth import Series, Smoothed, aaa, fit_series
 
 
 def prepare(model: oj.Model) -> None:
@@ -36,13 +37,13 @@ def rational(problem: Problem) -> Answer:
 
     odejet itself refuses these where there is noise or a pole between the data; here they go on regardless.
     """
-    with mock.patch("odejet.decide.stages.fit_output", rational_only):
+    with mock.patch("odejet.decide.stages.fit_series", rational_only):
         return _answer(problem, refine=False, effort="full", estimators=["aaa"])
 
 
-def rational_only(times: Any, values: Any, sds: Any = None) -> Smoothed:
+def rational_only(series: Series, budget: Budget | None = None) -> Smoothed:
     """An output smoothed by AAA alone, to a tolerance of four standard deviations of its noise."""
-    found = fit_output(times, values, sds)
+    found = fit_series(series, budget)
     if found.data.constant:
         return found
     only = aaa.interpolate(found.data, 4.0 * found.noise * found.data.typical_sd)

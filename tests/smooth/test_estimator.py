@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from odejet.budget import Budget
 from odejet.smooth import fit_output, series
 from odejet.smooth.estimator import ESTIMATORS, Estimator, Workspace, register
 from odejet.smooth.output import fit_series
@@ -76,3 +77,20 @@ def test_a_series_that_is_checked_already_is_smoothed_as_it_is():
     one, other = fit_output(TIMES, VALUES), fit_series(series(TIMES, VALUES))
     assert list(one.smoothers) == list(other.smoothers)
     np.testing.assert_array_equal(one.jet(5.0, 3).mean, other.jet(5.0, 3).mean)
+
+
+def test_without_time_the_simplest_estimator_is_fitted_and_the_others_say_why_not():
+    smoothed = fit_series(series(TIMES, VALUES), Budget.within(0.0))
+    assert list(smoothed.smoothers) == ["chebyshev_bic"]
+    assert set(smoothed.refused.values()) == {"the time is over"}
+    assert smoothed.refused.keys() >= {"blend", "gp_se", "aaa"}
+    assert smoothed.jet(5.0, 1).mean == pytest.approx([np.sin(5.0), np.cos(5.0)], abs=0.05)
+    assert smoothed.noise == pytest.approx(0.01, rel=0.2)
+
+
+def test_a_basis_that_would_take_too_long_is_not_tried():
+    times = np.linspace(0, 1, 20_000)
+    fast = series(times, np.sin(400 * times) + 0.01 * np.random.default_rng(0).standard_normal(len(times)))
+    small = fit_series(fast, Budget(work=1e8)).smoothers["gp_se"]
+    large = fit_series(fast).smoothers["gp_se"]
+    assert len(small.operator) < len(large.operator)

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.polynomial import Chebyshev
 
+from odejet.budget import Budget
 from odejet.smooth import chebyshev, decay, standardise
 from odejet.smooth.average import average
 from odejet.smooth.smoother import chebyshev_derivatives
@@ -38,7 +39,7 @@ def test_a_polynomial_is_recognised(criterion: str) -> None:
     times = np.sort(rng.uniform(2, 5, 200))
     truth = np.polynomial.Polynomial([1.0, -2.0, 0.5, 0.3])
     data = standardise(times, truth(times) + 1e-3 * rng.standard_normal(200))
-    fit = chebyshev.fit(data, chebyshev.needed_size(data)[0], criterion)
+    fit = chebyshev.fit(data, chebyshev.needed_size(data, Budget())[0], criterion)
     assert fit.degree == 3
     assert fit.noise == pytest.approx(1e-3, rel=0.2)
     jet = fit.jet(3.3, 4)
@@ -50,7 +51,7 @@ def test_a_polynomial_is_recognised(criterion: str) -> None:
 def test_degree_grows_as_far_as_the_data_need() -> None:
     times = np.linspace(0, 1, 1500)
     data = standardise(times, np.sin(2 * np.pi * 50 * times))
-    size, degree = chebyshev.needed_size(data)
+    size, degree = chebyshev.needed_size(data, Budget())
     assert size > 160
     assert degree > 157
     fit = chebyshev.fit(data, size, "bic")
@@ -61,7 +62,7 @@ def test_many_noise_free_points_do_not_ask_for_more_degrees() -> None:
     degrees = []
     for n in (300, 30_000):
         times = np.linspace(0, 10, n)
-        degrees.append(chebyshev.needed_size(standardise(times, np.sin(times)))[1])
+        degrees.append(chebyshev.needed_size(standardise(times, np.sin(times)), Budget())[1])
     assert max(degrees) < 60
 
 
@@ -93,7 +94,7 @@ def test_a_fit_of_high_degree_leaves_what_it_says() -> None:
     """Polynomials of half as many terms as points are nearly dependent; coefficients must not lose their digits."""
     times = np.linspace(-1, 1, 750)
     data = standardise(times, 1.0 / (1.0 + (times / 0.055) ** 2))
-    size, degree = chebyshev.needed_size(data)
+    size, degree = chebyshev.needed_size(data, Budget())
     assert degree > 350
     for fit in (chebyshev.fit(data, size, "bic"), average(decay.fit(data, size), "decay")):
         inner = np.abs(times) < 0.8

@@ -27,7 +27,7 @@ from odejet.search.candidates import Candidate
 from odejet.search.multistart import SAME, multistart
 from odejet.search.proposals import MANY_ROOTS, Proposer, Rung, combined, libraries
 from odejet.search.refine import MAX_EVALUATIONS, Ending, Refined, evaluated, refine
-from odejet.smooth import fit_output
+from odejet.smooth import fit_series
 
 STARTS = {"auto": 384, "full": 4096}
 """Starts in the box."""
@@ -71,7 +71,7 @@ def smooth(state: State) -> State:
         for experiment in state.task.problem.experiments:
             for name, series in experiment.outputs.items():
                 if series.distinct >= MIN_TIMES and not budget.over:
-                    smoothed[experiment.name, name] = fit_output(series.times, series.values, series.sds)
+                    smoothed[experiment.name, name] = fit_series(series, budget)
     found = []
     for number, name in enumerate(misfit.outputs):
         sds = [one.noise for (_, output), one in smoothed.items() if output == name]

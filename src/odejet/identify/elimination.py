@@ -55,10 +55,10 @@ def count(local: Local, orders: Orders, engine: Engine, seed: int = 0) -> Count:
     rows = [(i, j) for i, order in enumerate(reached) for j in range(order + 2)]
     known: frozenset[int] = frozenset()
     while True:
-        system = prolong(problem, at, rows, known)
+        system = prolong(problem, at, rows, known, engine.budget)
         system = dataclasses.replace(system, equations=(*facts.equations, *system.equations))
         extra = [next(iter(e.variables)) for e in system.functions.values()]
-        tangents = directions(system)
+        tangents = directions(system, engine.budget)
         fibre = solve(system, to_fix(system, tangents, [*extra, *preference(local)]), engine)
         if fibre.algebra.dimension > 1 and facts.tests:
             fibre = fibre.restricted([fibre.element(test) for test in facts.tests])

@@ -117,10 +117,11 @@ def solve(system: Prolonged, fixed: Sequence[int], engine: Engine) -> Fibre:
     return Fibre(algebra, elements)
 
 
-def directions(system: Prolonged, budget: Budget) -> np.ndarray:
+def directions(system: Prolonged, budget: Budget | None = None) -> np.ndarray:
     """Tangents of the solutions at the point, one per row; there are none when the point is isolated."""
     rows, columns = len(system.equations), len(system.values)
     work = ENTRY * rows * columns * min(rows, columns)
+    budget = budget or Budget()
     if not budget.affords(work):
         raise OutOfBudget(f"{rows} equations in {columns} variables are too many for the time that is left")
     budget.spend(work)

@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from odejet.budget import Budget
 from odejet.smooth.compressed import Compressed
 from odejet.smooth.estimator import Estimator, Workspace, register
 from odejet.smooth.smoother import ChebyshevSeries
@@ -25,6 +26,8 @@ FIRST_SIZE = 160
 ROOM = 0.8
 """The share of it a degree may take before the largest basis is tried."""
 
+OPERATIONS = 10.0
+"""Floating-point operations of linear algebra in the time of one operation of other code."""
 TAIL = 22
 """Basis functions beyond the degree that the data ask for."""
 ROUNDINGS = 30.0
@@ -56,16 +59,18 @@ register(LeastSquares("aicc", 7.0, counts=False))
 
 def size(given: Workspace) -> tuple[int, int]:
     """`needed_size` of an output."""
-    return needed_size(given.data)
+    return needed_size(given.data, given.budget)
 
 
-def needed_size(data: Standardised) -> tuple[int, int]:
-    """A size of the basis that holds the signal, and the degree BIC chooses in it."""
+def needed_size(data: Standardised, budget: Budget) -> tuple[int, int]:
+    """A size of the basis that holds the signal, or the largest that the budget allows, and the degree BIC chooses."""
     largest = data.largest_size()
     size = min(FIRST_SIZE, largest)
     degree = best_degree(data, data.compressed(size), "bic")
-    if degree < ROOM * size or size == largest:
+    work = 2.0 * len(data) * with_room(largest) ** 2 / OPERATIONS
+    if degree < ROOM * size or size == largest or not budget.affords(work):
         return size, degree
+    budget.spend(work)
     # One factorisation serves the polynomials and the priors, whose basis is larger.
     return largest, best_degree(data, data.compressed(with_room(largest)), "bic")
 

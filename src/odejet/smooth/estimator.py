@@ -21,6 +21,7 @@ from typing import TypeVar, cast
 
 import numpy as np
 
+from odejet.budget import Budget
 from odejet.smooth import noise as noise_of
 from odejet.smooth.smoother import ChebyshevSeries, Linear, Smoother
 from odejet.smooth.standardised import Standardised
@@ -80,8 +81,8 @@ def register(estimator: Estimator) -> None:
 class Workspace:
     """One output while its estimators are fitted: its data, fits by name, and what several fits share."""
 
-    def __init__(self, data: Standardised) -> None:
-        self.data = data
+    def __init__(self, data: Standardised, budget: Budget | None = None) -> None:
+        self.data, self.budget = data, budget or Budget()
         self._fits: dict[str, Smoother] = {}
         self._shared: dict[Callable, object] = {}
 

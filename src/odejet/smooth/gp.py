@@ -26,6 +26,7 @@ import numpy as np
 from scipy.fft import dct
 from scipy.linalg import blas, lapack, solve_triangular
 
+from odejet.budget import Budget
 from odejet.data.series import MIN_TIMES, Series
 from odejet.smooth import chebyshev
 from odejet.smooth.chain import chain
@@ -149,17 +150,17 @@ def _both(given: Workspace) -> tuple[GaussianProcess, GaussianProcess]:
     if own.size <= LARGE:
         se = fit_se(own)
         return se, fit_rq(own, se.kernel)
-    guess_se, guess_rq = _guesses(own.data)
+    guess_se, guess_rq = _guesses(own.data, given.budget)
     se = fit_se(own, guess_se)
     return se, fit_rq(own, se.kernel, guess_rq.scaled(se.kernel.length / guess_se.length))
 
 
-def _guesses(data: Standardised) -> tuple[Kernel, Kernel]:
+def _guesses(data: Standardised, budget: Budget) -> tuple[Kernel, Kernel]:
     """Kernels fitted to the liveliest third of the data: both are stationary, so its length scale rules the whole."""
     edges = np.linspace(data.times[0], data.times[-1], 4)
     thirds = [_part(data.series, low, high) for low, high in pairwise(edges)]
     parts = [part for part in map(Standardised, filter(_enough, thirds)) if not part.constant]
-    sized = [(*chebyshev.needed_size(part), part) for part in parts]
+    sized = [(*chebyshev.needed_size(part, budget), part) for part in parts]
     size, degree, part = max(sized, key=lambda found: found[1])
     own = _with_room(part, size, degree)
     se = search_se(own, refinements=2).kernel

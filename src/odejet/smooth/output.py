@@ -16,10 +16,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
+from odejet.budget import Budget
 from odejet.data.series import Series, series
 from odejet.errors import DataError
 
@@ -33,6 +34,9 @@ from odejet.smooth.threads import one_thread
 
 if TYPE_CHECKING:
     import matplotlib.figure
+
+SIMPLEST = "chebyshev_bic"
+"""The estimator that costs least; all others need what it needs."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -158,13 +162,16 @@ class Smoothed:
 
 
 @one_thread()
-def fit_series(series: Series) -> Smoothed:
-    """Fit every estimator to one output."""
+def fit_series(series: Series, budget: Budget | None = None) -> Smoothed:
+    """Fit every estimator to one output; when the budget ends, those that are fitted by then, and one at least."""
     data = Standardised(series)
     if data.constant:
         floor = noise_of.floor(data)
         return Smoothed(data, floor, {"constant": Constant("constant", data, floor)}, {})
-    given = Workspace(data)
+    given = Workspace(data, budget)
+    given.fitted(SIMPLEST)
+    if given.budget.over:
+        return _simplest(given)
     unsuited = {name: estimator.unsuited(given) for name, estimator in ESTIMATORS.items()}
     chosen = [name for name, reason in unsuited.items() if reason is None]
     fits = {name: given.fitted(name) for name in chosen}
@@ -172,6 +179,13 @@ def fit_series(series: Series) -> Smoothed:
     refused = {name: reason for name, reason in {**unsuited, **unusable}.items() if reason is not None}
     trusted = sorted(chosen, key=lambda name: ESTIMATORS[name].trust(given))
     return Smoothed(data, given.noise, {name: fits[name] for name in trusted}, refused)
+
+
+def _simplest(given: Workspace) -> Smoothed:
+    """The fit that costs least, where there is no time for others."""
+    fit = cast(Linear, given.fitted(SIMPLEST))
+    refused = {name: given.budget.reason for name in ESTIMATORS if name != SIMPLEST}
+    return Smoothed(given.data, max(fit.noise, noise_of.floor(given.data)), {SIMPLEST: fit}, refused)
 
 
 def fit_output(times: object, values: object, sds: object = None) -> Smoothed:

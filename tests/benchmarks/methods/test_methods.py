@@ -15,7 +15,7 @@ from benchmarks.methods import METHODS, Budget, Problem, families, ours, scatter
 from benchmarks.methods.problem import Counted, Objective, Over
 from odejet.result import Provenance
 from odejet.search.refine import refine
-from odejet.smooth import fit_output
+from odejet.smooth import fit_output, series
 
 BUDGET, FEW = Budget(evaluations=2000, seconds=60.0), Budget(evaluations=500, seconds=60.0)
 PROTOCOL = Protocol(seed=2, points=100)
@@ -78,10 +78,10 @@ def test_aaa_alone_is_taken_where_it_would_be_refused():
     times = np.linspace(0, 3, 200)
     values = np.sin(times) + 1e-3 * np.random.default_rng(0).standard_normal(200)
     assert "aaa" in fit_output(times, values).refused
-    found = ours.rational_only(times, values)
+    found = ours.rational_only(series(times, values))
     assert set(found.admitted()) == {"aaa"}
     assert np.max(np.abs(found(times) - np.sin(times))) < 2e-2
-    constant = ours.rational_only(times, np.ones(200))
+    constant = ours.rational_only(series(times, np.ones(200)))
     assert set(constant.smoothers) == {"constant"}
 
 
