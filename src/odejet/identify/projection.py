@@ -1,7 +1,7 @@
 """Projection: the equations that outputs and inputs satisfy by themselves, with the states eliminated.
 
-The states trace a curve whose coordinates are replaced one by one by derivatives of outputs (Dong, Goodbrake, Harrington
-and Pogudin, Differential elimination for dynamical models via projections with applications to structural
+The states trace a curve whose coordinates are replaced one by one by derivatives of outputs (Dong, Goodbrake,
+Harrington and Pogudin, Differential elimination for dynamical models via projections with applications to structural
 identifiability, SIAM J. Appl. Algebra Geom. 7, 2023).  At every step there are
 
     coordinates    the states that are left, and y_l^(k) for k < o_l
@@ -19,16 +19,17 @@ Most parameters are numbers here, modulo a prime: this is what makes it fast.  A
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
 from math import factorial
-from typing import Any
 
 from flint import Ordering, nmod_mpoly, nmod_mpoly_ctx
 
+from odejet.budget import Budget, OutOfBudget
 from odejet.identify.local import Problem
+from odejet.identify.polynomials import Polynomial
 from odejet.identify.ring import Run
 from odejet.jets import modular
 from odejet.model.tape import Column, Elementary, Tape
@@ -38,6 +39,13 @@ Key = tuple[int, tuple[int, ...]]
 
 SMALL = 3000
 """Terms up to which a polynomial is factored at once; longer ones are first asked whether they are irreducible."""
+
+
+TERM = 40.0
+"""Operations, in nanoseconds, for one product of terms of polynomials."""
+
+FACTOR = 20_000.0
+"""The same for one term of a polynomial that is factored: a rule of thumb, the truth varies."""
 
 
 class NotRational(Exception):
@@ -167,6 +175,15 @@ class Plan:
     orders: tuple[int, ...]
 
 
+@dataclass(frozen=True)
+class Relation:
+    """A parameter as a rational function of others; variables are numbers of parameters."""
+
+    parameter: int
+    above: Polynomial
+    below: Polynomial
+
+
 @dataclass
 class Projection:
     """One elimination at a point: parameters are residues, but for those in `symbolic`, by their numbers."""
@@ -175,8 +192,10 @@ class Projection:
     prime: int
     parameters: Sequence[int]
     symbolic: Sequence[int] = ()
+    relations: Sequence[Relation] = ()
     plan: Plan | None = None
     seed: int = 0
+    budget: Budget = field(default_factory=Budget)
     steps: list[Step] = field(default_factory=list)
 
     @cached_property
@@ -197,7 +216,8 @@ class Projection:
     def jets(self) -> tuple[str, ...]:
         """The names of the derivatives of inputs and outputs."""
         inputs = [f"u{i}_{k}" for i in range(len(self.tape.inputs)) for k in range(max(self.highest) + 1)]
-        return (*inputs, *(f"y{l}_{k}" for l in range(self.outputs) for k in range(self.highest[l] + 1)))
+        outputs = (f"y{i}_{k}" for i, highest in enumerate(self.highest) for k in range(highest + 1))
+        return (*inputs, *outputs)
 
     # --- the model ---
 
@@ -260,6 +280,9 @@ class Projection:
             Ratio(symbols.gens[f"p{i}"], one) if i in self.symbolic else ring.number(value)
             for i, value in enumerate(self.parameters)
         ]
+        for relation in self.relations if self.symbolic else ():
+            above, below = (_evaluated(part, parameters, ring) for part in (relation.above, relation.below))
+            parameters[relation.parameter] = ring.quotient(above, below)
         states = [Ratio(symbols.gens[f"x{i}"], one) for i in range(len(self.tape.states))]
         run = Run(self.tape, ring.field, self.point, ring, states, parameters, known_initial=False)
         for i, register in enumerate(self.tape.inputs):
@@ -278,6 +301,7 @@ class Projection:
             if step is None:
                 break
             self.steps.append(step)
+            self.budget.check()
             self._take(step)
 
     @property
@@ -351,6 +375,7 @@ class Projection:
         symbols = self.symbols
         if not isinstance(rate, Ratio):
             return self._vanishing(symbols.replaced(rate, name, value))
+        self._ask(sum(len(part) for part in (rate.above, rate.below)) * (len(value.above) + len(value.below)))
         above, below = (symbols.replaced(part, name, value) for part in (rate.above, rate.below))
         lift = symbols.degree(rate.below, name) - symbols.degree(rate.above, name)
         above, below = (above * value.below**lift, below) if lift > 0 else (above, below * value.below**-lift)
@@ -413,8 +438,9 @@ class Projection:
                 plain += top.derivative(jet) * symbols.gens[f"{head}_{int(order) + 1}"]
         result = self._vanishing(total + plain * common, [common])
         for name in self.left:
-            if symbols.degree(result, f"d{name}"):
-                result = self._eliminant(result, self.rates[name], f"d{name}")
+            rate = self.rates[name]
+            if not isinstance(rate, Ratio) and symbols.degree(result, f"d{name}"):
+                result = self._eliminant(result, rate, f"d{name}")
         for other, own in enumerate(self.tops):
             highest = f"y{other}_{self.orders[other]}"
             if other != output and symbols.degree(result, highest):
@@ -435,6 +461,7 @@ class Projection:
             common = a[-1].gcd(b[-1])
             left, right = a[-1] // common, b[-1] // common
             shift = len(a) - len(b)
+            self._ask(len(right) * sum(map(len, a)) + len(left) * sum(map(len, b)))
             a = [right * c - (left * b[k - shift] if k >= shift else 0) for k, c in enumerate(a[:-1])]
             while len(a) > 1 and a[-1].is_zero():
                 a.pop()
@@ -442,11 +469,50 @@ class Projection:
             return self._vanishing(a[0] if len(a) < 2 else b[0], leads)
         if len(b) == 2 or len(a) == 2:
             linear, other = (b, a) if len(b) == 2 else (a, b)
-            return self._vanishing(_substituted(other, -linear[0], linear[1]), leads)
-        return self._vanishing(determinant(bezout(a, b, symbols.number(0))), leads)
+            return self._vanishing(self._substituted(other, -linear[0], linear[1]), leads)
+        self._ask(max(len(a), len(b)) * sum(map(len, a)) * sum(map(len, b)))
+        return self._vanishing(self._determinant(bezout(a, b, symbols.number(0))), leads)
+
+    def _ask(self, products: float) -> None:
+        """Count so many products of terms; `OutOfBudget` if they are too many, since nothing can interrupt them."""
+        if not self.budget.affords(TERM * products) or not self.budget.fits(8.0 * products**0.5):
+            raise OutOfBudget("the input-output equations are too long")
+        self.budget.check(TERM * products)
+
+    def _substituted(self, parts: Sequence[nmod_mpoly], above: nmod_mpoly, below: nmod_mpoly) -> nmod_mpoly:
+        """sum_k parts[k] above^k below^(n-k)."""
+        total, power = parts[-1], below
+        for part in reversed(parts[:-1]):
+            self._ask(len(total) * len(above) + len(part) * len(power) + len(power) * len(below))
+            total = total * above + part * power
+            power = power * below
+        return total
+
+    def _determinant(self, matrix: list[list[nmod_mpoly]]) -> nmod_mpoly:
+        """Expansion by minors, each computed once, the largest rows last."""
+        rows = sorted(matrix, key=lambda row: sum(len(entry) for entry in row), reverse=True)
+        minors: dict[tuple[int, ...], nmod_mpoly] = {}
+
+        def minor(first: int, columns: tuple[int, ...]) -> nmod_mpoly:
+            if columns not in minors:
+                total = self.symbols.number(0)
+                for k, column in enumerate(columns):
+                    term = rows[first][column]
+                    if not term.is_zero() and len(columns) > 1:
+                        rest = minor(first + 1, columns[:k] + columns[k + 1 :])
+                        self._ask(len(term) * len(rest))
+                        term = term * rest
+                    total = total - term if k % 2 else total + term
+                minors[columns] = total
+            return minors[columns]
+
+        return minor(0, tuple(range(len(matrix))))
 
     def _vanishing(self, polynomial: nmod_mpoly, candidates: Iterable[nmod_mpoly] = ()) -> nmod_mpoly:
         """The irreducible factor that vanishes at the point; `candidates` are made of factors that may be too many."""
+        if not self.budget.affords(FACTOR * len(polynomial)):
+            raise OutOfBudget("the input-output equations are too long")
+        self.budget.check(FACTOR / 10 * len(polynomial))
         if len(polynomial) > SMALL:
             for candidate in candidates:
                 for factor, _ in candidate.factor()[1]:
@@ -503,12 +569,13 @@ class Projection:
         return sum(degree > 1 for degree in tops) <= 1
 
 
-def _substituted(parts: Sequence[nmod_mpoly], above: nmod_mpoly, below: nmod_mpoly) -> nmod_mpoly:
-    """sum_k parts[k] above^k below^(n-k)."""
-    total, power = parts[-1], below
-    for part in reversed(parts[:-1]):
-        total = total * above + part * power
-        power = power * below
+def _evaluated(polynomial: Polynomial, values: Sequence[Ratio], ring: _Arithmetic) -> Ratio:
+    total = ring.number(0)
+    for monomial, coefficient in polynomial.terms.items():
+        product = ring.number(coefficient)
+        for i in monomial:
+            product = product * values[i]
+        total = total + product
     return total
 
 
@@ -525,28 +592,3 @@ def bezout(a: Sequence[nmod_mpoly], b: Sequence[nmod_mpoly], zero: nmod_mpoly) -
                 total = total + (a[j + k + 1] * b[i - k] - a[i - k] * b[j + k + 1])
             matrix[i][j] = matrix[j][i] = total
     return matrix
-
-
-def determinant(matrix: list[list[nmod_mpoly]]) -> nmod_mpoly:
-    """Expansion by minors, each computed once, the largest rows last."""
-    rows = sorted(matrix, key=lambda row: sum(len(entry) for entry in row), reverse=True)
-    minors: dict[tuple[int, ...], Any] = {}
-
-    def minor(first: int, columns: tuple[int, ...]) -> Any:
-        if columns not in minors:
-            total = None
-            for k, column in enumerate(columns):
-                entry = rows[first][column]
-                if entry.is_zero():
-                    continue
-                term = entry if len(columns) == 1 else entry * minor(first + 1, columns[:k] + columns[k + 1 :])
-                total = (-term if k % 2 else term) if total is None else (total - term if k % 2 else total + term)
-            minors[columns] = rows[0][0] * 0 if total is None else total
-        return minors[columns]
-
-    return minor(0, tuple(range(len(matrix))))
-
-
-def ratio_of(coefficients: Mapping[Key, int], key: Key, reference: Key, prime: int) -> int:
-    """A coefficient relative to another one of the same equation."""
-    return coefficients[key] * pow(coefficients[reference], -1, prime) % prime
