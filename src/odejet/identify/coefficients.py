@@ -33,7 +33,7 @@ from odejet.identify.polynomials import Polynomial, constant, variable
 from odejet.identify.projection import Key, Plan, Projection, Relation
 from odejet.identify.prolong import Prolonged
 from odejet.identify.quotient import Infinite
-from odejet.jets.modular import Unlucky
+from odejet.jets.modular import Field, Unlucky
 
 REFERENCES = 40
 """Coefficients that are tried as the one to which others are products of powers."""
@@ -58,14 +58,15 @@ SOLVE_SHARE = 0.1
 class Coefficients:
     """The parameters of a model, by their numbers, at one point.
 
-    `free` are not known as functions of others, `several` of these are known to have several values, and `relations`
-    tell the others, the last found first to be evaluated.  `equations` hold for what is left in the end, the simplest
-    of all, and `tests` are mixtures of all.
+    `lost` are the unknowns of the problem that are held fixed; `free` are not known as functions of others, `several` of
+    these are known to have several values, and `relations` tell the others, the last found first to be evaluated.
+    `equations` hold for what is left in the end, the simplest of all, and `tests` are mixtures of all.
     """
 
     problem: Problem
     at: Jacobian
     free: list[int]
+    lost: frozenset[int]
     budget: Budget
     seed: int = 0
     plan: Plan | None = None
@@ -84,11 +85,15 @@ class Coefficients:
 
     def solve(self) -> None:
         """Find relations until nothing is free, or no ratio of few parameters is left."""
+        states = self.at.point.states
+        still = [i for i, register in enumerate(self.problem.tape.states) if register < self.problem.tape.statics]
+        self.parameters += [states[i] for i in still]
         first = Projection(self.problem, self.prime, self.parameters, seed=self.seed, budget=self.budget)
         first.run()
         if not first.is_prime:
             raise Unlucky("the input-output equations may have several components")
         self.plan, self.first = first.found, first
+        self._extend(still)
         if len(first.coefficients()) <= FEW_TERMS:
             self._look()
             self._all()
@@ -99,6 +104,28 @@ class Coefficients:
                 break
         if self.free:
             self._all()
+
+    def _extend(self, still: Sequence[int]) -> None:
+        """Count states without a rate and conserved sums as parameters; `meaning` is each one in terms of unknowns."""
+        problem, states = self.problem, self.at.point.states
+        arithmetic = Field(self.prime)
+        own = len(problem.model.parameters)
+        number = {column: i for i, column in enumerate(problem.columns)}
+
+        def unknown(column: int) -> Polynomial:
+            values = (*states, *self.at.point.parameters)
+            return variable(number[column], self.prime) if column in number else constant(values[column], self.prime)
+
+        self.meaning = [unknown(len(states) + i) for i in range(own)] + [unknown(i) for i in still]
+        self.free += [own + k for k, i in enumerate(still) if i in number and number[i] not in self.lost]
+        assert self.plan is not None
+        for law in self.plan.laws:
+            total = unknown(law.state)
+            for i, a in law.others:
+                total = total + unknown(i).scaled(arithmetic.residue(a))
+            self.free.append(len(self.meaning))
+            self.meaning.append(total)
+            self.parameters.append(law.value(states, arithmetic))
 
     # --- evaluation ---
 
@@ -334,8 +361,6 @@ class Coefficients:
 
         What depends on nothing free is known; other relations hold as they are.
         """
-        states = len(self.problem.model.states)
-        number = {column - states: i for i, column in enumerate(self.problem.columns)}
         known: set[int] = set(range(len(self.parameters))) - set(self.free)
         for relation in self.relations:
             inside = relation.above.variables | relation.below.variables
@@ -355,7 +380,17 @@ class Coefficients:
                 equations.append(own + constant(-self.parameters[relation.parameter], self.prime))
             else:
                 equations.append(own * relation.below + relation.above.scaled(-1))
-        return [_renumbered(e, number) for e in equations], [_renumbered(e, number) for e in self.tests]
+        return [self._translated(e) for e in equations], [self._translated(e) for e in self.tests]
+
+    def _translated(self, polynomial: Polynomial) -> Polynomial:
+        """A polynomial in parameters as one in the unknowns of the problem."""
+        total = Polynomial({}, self.prime)
+        for monomial, coefficient in polynomial.terms.items():
+            product = constant(coefficient, self.prime)
+            for i in monomial:
+                product = product * self.meaning[i]
+            total = total + product
+        return total
 
 
 def _equations(polynomials: Sequence[nmod_mpoly], values: Sequence[int]) -> list[nmod_mpoly]:
@@ -392,8 +427,3 @@ def _polynomial(polynomial: nmod_mpoly, symbols: Sequence[int], prime: int) -> P
 def _without(monomial: tuple[int, ...], i: int) -> tuple[int, ...]:
     place = monomial.index(i)
     return monomial[:place] + monomial[place + 1 :]
-
-
-def _renumbered(polynomial: Polynomial, number: dict[int, int]) -> Polynomial:
-    terms = {tuple(sorted(number[i] for i in m)): c for m, c in polynomial.terms.items()}
-    return Polynomial(terms, polynomial.prime)

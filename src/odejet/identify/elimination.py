@@ -48,7 +48,7 @@ def count(local: Local, orders: Orders, engine: Engine, seed: int = 0) -> Count:
     states = len(model.states)
     fixed = {problem.columns[i] - states for i in orders.fixed}
     unknown = [column - states for column in problem.columns if column >= states and column - states not in fixed]
-    facts = Coefficients(problem, at, unknown, engine.budget, seed)
+    facts = Coefficients(problem, at, unknown, frozenset(orders.fixed), engine.budget, seed)
     facts.solve()
     if not wronskian.is_full(facts.first, problem, engine.budget.share(WRONSKIAN_SHARE)):
         raise NotRational("one experiment does not determine the input-output equations")
@@ -60,7 +60,7 @@ def count(local: Local, orders: Orders, engine: Engine, seed: int = 0) -> Count:
     known: frozenset[int] = frozenset()
     while True:
         system = prolong(problem, at, rows, known)
-        system = dataclasses.replace(system, equations=(*held, *equations, *system.equations))
+        system = dataclasses.replace(system, equations=(*held, *(e for e in equations if e), *system.equations))
         extra = [next(iter(e.variables)) for e in system.functions.values()]
         tangents = directions(system)
         fibre = solve(system, to_fix(system, tangents, [*extra, *preference(local)]), engine)

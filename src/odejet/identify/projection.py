@@ -13,7 +13,9 @@ P_l everywhere else, and so exchanges x for y_l^(o_l).  When no P_l holds a stat
 equations.  Eliminants have factors too many; the right one vanishes at a point of the curve, which is known because
 the model can be evaluated.  It is irreducible whatever the field, as the curve's family is parametrised rationally.
 
-Most parameters are numbers here, modulo a prime: this is what makes it fast.  A few may be symbols.
+What does not change in time counts as a parameter: states without a rate, and sums of states that are conserved,
+by which one state less is left.  Most parameters are numbers here, modulo a prime: this is what makes it fast.  A few
+may be symbols.
 """
 
 from __future__ import annotations
@@ -25,10 +27,10 @@ from fractions import Fraction
 from functools import cached_property
 from math import factorial
 
-from flint import Ordering, nmod_mpoly, nmod_mpoly_ctx
+from flint import Ordering, fmpq, fmpq_mat, nmod_mat, nmod_mpoly, nmod_mpoly_ctx
 
 from odejet.budget import Budget, OutOfBudget
-from odejet.identify.local import Problem
+from odejet.identify.local import Problem, kernel, small_fraction
 from odejet.identify.polynomials import Polynomial
 from odejet.identify.ring import Run
 from odejet.jets import modular
@@ -168,11 +170,26 @@ class Step:
 
 
 @dataclass(frozen=True)
+class Law:
+    """A sum of states that does not change: the state to be replaced, with coefficient one, and the others."""
+
+    state: int
+    others: tuple[tuple[int, Fraction], ...]
+
+    def value(self, states: Sequence[int], field: modular.Field) -> int:
+        return (states[self.state] + self.rest(states, field)) % field.prime
+
+    def rest(self, states: Sequence[int], field: modular.Field) -> int:
+        return sum(field.residue(a) * states[i] for i, a in self.others) % field.prime
+
+
+@dataclass(frozen=True)
 class Plan:
-    """The steps, and the order that the equation of every output reaches."""
+    """The steps, the order that the equation of every output reaches, and what is conserved."""
 
     steps: tuple[Step, ...]
     orders: tuple[int, ...]
+    laws: tuple[Law, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -186,7 +203,10 @@ class Relation:
 
 @dataclass
 class Projection:
-    """One elimination at a point: parameters are residues, but for those in `symbolic`, by their numbers."""
+    """One elimination at a point: parameters are residues, but for those in `symbolic`, by their numbers.
+
+    After the model's own parameters come states without a rate, and the values of the laws of the plan.
+    """
 
     problem: Problem
     prime: int
@@ -207,6 +227,19 @@ class Projection:
         return len(self.problem.model.outputs)
 
     @cached_property
+    def still(self) -> tuple[int, ...]:
+        """The states without a rate."""
+        return tuple(i for i, register in enumerate(self.tape.states) if register < self.tape.statics)
+
+    @cached_property
+    def laws(self) -> tuple[Law, ...]:
+        return self.plan.laws if self.plan else ()
+
+    @cached_property
+    def field(self) -> modular.Field:
+        return modular.Field(self.prime)
+
+    @cached_property
     def highest(self) -> tuple[int, ...]:
         """The derivatives of outputs that may be needed."""
         most = len(self.tape.states) + len(self.tape.quadratures)
@@ -224,14 +257,13 @@ class Projection:
     def start(self) -> None:
         """States, rates and outputs as rational functions, and a point of the curve."""
         functions = [f"f{place}" for place in range(len(self.tape.quadratures))]
-        states = [f"x{i}" for i in range(len(self.tape.states))]
+        moving = {f"x{i}": int(r) for i, r in enumerate(self.tape.states) if i not in self.still}
+        states = list(moving)
         own = [f"p{i}" for i in self.symbolic]
         rates = [f"d{name}" for name in (*states, *functions)]
         self.symbols = Symbols((*own, *states, *functions, *rates, *self.jets), self.prime)
         self._place_point()
         run = self._run()
-        one = self.symbols.number(1)
-        moving = dict(zip(states, map(int, self.tape.states), strict=True))
         moving |= {f"f{i}": int(row[Column.OUT]) for i, row in enumerate(self.tape.quadratures)}
         self.rates: dict[str, Ratio | nmod_mpoly] = {}
         for name, register in moving.items():
@@ -244,24 +276,94 @@ class Projection:
         self.tops: list[nmod_mpoly] = []
         for output in range(self.outputs):
             value = run.output(output, 0)
-            self.tops.append((self.symbols.gens[f"y{output}_0"] * value.below - value.above) * one)
+            self.tops.append(self.symbols.gens[f"y{output}_0"] * value.below - value.above)
         self.orders = [0] * self.outputs
         self.left = list(moving)
+        if self.plan is None:
+            self.laws = self._find_laws()
+        first = len(self.problem.model.parameters) + len(self.still)
+        for k, law in enumerate(self.laws):
+            self._apply(law, first + k)
+
+    def _find_laws(self) -> tuple[Law, ...]:
+        """Sums of states with constant numbers as coefficients that do not change, of states that the outputs see."""
+        seen = self._seen()
+        measured = [name for name in seen if any(self.symbols.degree(top, name) for top in self.tops)]
+        names = sorted((name for name in seen if name[0] == "x"), key=lambda name: name in measured)
+        rows: list[int] = []
+        generator = random.Random(self.seed)
+        for _ in range(len(names) + 3):
+            point = modular.random_point(self.tape, self.field, generator, 1)
+            found = modular.jets(self.tape, self.field, point, 1, tangents=False).states[:, 1, 0]
+            rows += [int(found[int(name[1:])]) for name in names]
+        if not names:
+            return ()
+        basis = kernel(*nmod_mat(len(names) + 3, len(names), rows, self.prime).rref())
+        vectors = [[small_fraction(int(x), self.prime) for x in vector] for vector in basis]
+        whole = [[fmpq(x.numerator, x.denominator) for x in v if x is not None] for v in vectors if None not in v]
+        if not whole:
+            return ()
+        echelon, rank = fmpq_mat(whole).rref()
+        laws = []
+        for row in range(rank):
+            entries = [(k, Fraction(int(x.p), int(x.q))) for k, x in enumerate(echelon.tolist()[row]) if x]
+            laws.append(Law(int(names[entries[0][0]][1:]), tuple((int(names[k][1:]), a) for k, a in entries[1:])))
+        first = len(self.problem.model.parameters)
+        self.parameters = [*self.parameters[: first + len(self.still)], *(self._law_value(law) for law in laws)]
+        self.values_of_laws = [Ratio(self.symbols.number(self._law_value(law)), self.symbols.number(1)) for law in laws]
+        return tuple(laws)
+
+    def _law_value(self, law: Law) -> int:
+        return law.value(self.point.states, self.field)
+
+    def _seen(self) -> list[str]:
+        """The states that the outputs depend on, directly or through others."""
+        seen: list[str] = []
+        queue: list[nmod_mpoly] = list(self.tops)
+        while queue:
+            degrees = queue.pop().degrees()
+            for name in self.left:
+                if degrees[self.symbols.index[name]] and name not in seen:
+                    seen.append(name)
+                    rate = self.rates[name]
+                    queue += [rate.above, rate.below] if isinstance(rate, Ratio) else [rate]
+        return seen
+
+    def _apply(self, law: Law, number: int) -> None:
+        """Replace a state by the value of a law and the other states."""
+        symbols, name = self.symbols, f"x{law.state}"
+        first = len(self.problem.model.parameters) + len(self.still)
+        value = self.values_of_laws[number - first]
+        for i, a in law.others:
+            term = Ratio(symbols.gens[f"x{i}"] * (-self.field.residue(a) % self.prime), symbols.number(1))
+            value = value + term
+        self.left.remove(name)
+        del self.rates[name]
+        for other in self.left:
+            self.rates[other] = self._with_value(self.rates[other], name, value)
+        self.tops = [
+            self._vanishing(symbols.replaced(top, name, value)) if symbols.degree(top, name) else top
+            for top in self.tops
+        ]
 
     def _place_point(self) -> None:
         order = max(self.highest)
-        arithmetic = modular.Field(self.prime)
         generator = random.Random(f"{self.seed}/projection")
-        point = modular.random_point(self.tape, arithmetic, generator, order + 1)
-        self.point = modular.point(
-            self.tape, arithmetic, point.states, self.parameters, point.time, point.inputs, generator
-        )
-        found = modular.jets(self.tape, arithmetic, self.point, order, tangents=False)
+        point = modular.random_point(self.tape, self.field, generator, order + 1)
+        own, first = list(point.states), len(self.problem.model.parameters)
+        for k, i in enumerate(self.still):
+            own[i] = self.parameters[first + k]
+        for k, law in enumerate(self.laws, first + len(self.still)):
+            own[law.state] = (self.parameters[k] - law.rest(own, self.field)) % self.prime
+        arguments = own, self.parameters[:first], point.time, point.inputs, generator
+        self.point = modular.point(self.tape, self.field, *arguments)
+        found = modular.jets(self.tape, self.field, self.point, order, tangents=False)
         values = self.symbols.values
         for i in self.symbolic:
             values[f"p{i}"] = int(self.parameters[i])
         for i, value in enumerate(self.point.states):
-            values[f"x{i}"] = value
+            if i not in self.still:
+                values[f"x{i}"] = value
         for i, value in enumerate(self.point.drawn):
             values[f"f{i}"] = value
         for i, series in enumerate(self.point.inputs):
@@ -275,7 +377,7 @@ class Projection:
         """The tape to first order over rational functions."""
         symbols = self.symbols
         one = symbols.number(1)
-        ring = _Arithmetic(symbols, modular.Field(self.prime))
+        ring = _Arithmetic(symbols, self.field)
         parameters = [
             Ratio(symbols.gens[f"p{i}"], one) if i in self.symbolic else ring.number(value)
             for i, value in enumerate(self.parameters)
@@ -283,7 +385,11 @@ class Projection:
         for relation in self.relations if self.symbolic else ():
             above, below = (_evaluated(part, parameters, ring) for part in (relation.above, relation.below))
             parameters[relation.parameter] = ring.quotient(above, below)
-        states = [Ratio(symbols.gens[f"x{i}"], one) for i in range(len(self.tape.states))]
+        first = len(self.problem.model.parameters)
+        still = dict(zip(self.still, parameters[first:], strict=False))
+        states = [still[i] if i in still else Ratio(symbols.gens[f"x{i}"], one) for i in range(len(self.tape.states))]
+        self.values_of_laws = parameters[first + len(self.still) :]
+        parameters = parameters[:first]
         run = Run(self.tape, ring.field, self.point, ring, states, parameters, known_initial=False)
         for i, register in enumerate(self.tape.inputs):
             run.series[int(register)] = [Ratio(symbols.gens[f"u{i}_{k}"], one) for k in (0, 1)]
@@ -306,7 +412,7 @@ class Projection:
 
     @property
     def found(self) -> Plan:
-        return Plan(tuple(self.steps), tuple(self.orders))
+        return Plan(tuple(self.steps), tuple(self.orders), self.laws)
 
     def _cheapest(self) -> Step | None:
         """Low degree in the state first, then few terms."""

@@ -57,9 +57,8 @@ def _series(projection: Projection, problem: Problem, length: int) -> list[nmod_
     known = bool(problem.model.initial)
     order = length + max(projection.highest) + 1
     point = modular.random_point(tape, field, generator, order + 1, known_initial=known)
-    at = modular.point(
-        tape, field, point.states, projection.parameters, point.time, point.inputs, generator, known_initial=known
-    )
+    own = projection.parameters[: len(tape.parameters)]
+    at = modular.point(tape, field, point.states, own, point.time, point.inputs, generator, known_initial=known)
     outputs = modular.jets(tape, field, at, order, tangents=False, known_initial=known).outputs[:, :, 0]
     factorials = [1]
     for k in range(1, order + 1):
