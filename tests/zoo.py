@@ -1386,4 +1386,329 @@ sine_of_state_rational = Entry(
     note="The source states b; x1 = sin/(1 + cos) follows.",
 )
 
+
+# --- further models of the benchmark collections ----------------------------------------------------------------------
+
+lotka_volterra_symmetric = Entry(
+    name="lotka_volterra_symmetric",
+    model=Model(
+        states={"x1": "(a + b)*x1 - c*x1*x2", "x2": "-a*b*x2 + d*x1*x2"},
+        outputs={"y1": "x1"},
+    ),
+    verdicts=_verdicts("d x1", "a b", "c x2"),
+    solutions=2,
+    combinations=("c*x2",),
+    functions={"a + b": "global", "a*b": "global"},
+    source=f"{_RESULTS}, Modified LV for testing",
+)
+
+sir_reported = Entry(
+    name="sir_reported",
+    model=Model(
+        states={"S": "-beta*I*S/N", "I": "beta*I*S/N - gamma*I"},
+        outputs={"y1": "I*K", "y2": "N"},
+    ),
+    verdicts=_verdicts("gamma N", none="K beta I S"),
+    solutions=1,
+    combinations=("K/beta", "I*beta", "S*beta"),
+    source=f"Massonis, Banga, Villaverde, Annu. Rev. Control 51, 2021, model 6; {_RESULTS}, SIR 6",
+)
+
+sir_confined = Entry(
+    name="sir_confined",
+    model=(
+        model := Model(
+            states={
+                "S": "-beta*S*I/N - pp*S + q*C",
+                "I": "beta*S*I/N - (r + mu)*I",
+                "C": "pp*S - q*C",
+                "D": "mu*I",
+            },
+            outputs={"y1": "N", "y2": "D", "y3": "C"},
+        )
+    ),
+    verdicts=_all_global(model),
+    solutions=1,
+    source=f"Massonis, Banga, Villaverde, Annu. Rev. Control 51, 2021, model 19; {_RESULTS}, SIR 19",
+)
+
+sir_confined_recovered = Entry(
+    name="sir_confined_recovered",
+    model=sir_confined.model.replace(states={**sir_confined.model.states, "R": "r*I"}),
+    verdicts={**sir_confined.verdicts, "R": "none"},
+    solutions=1,
+    source=f"Massonis, Banga, Villaverde, Annu. Rev. Control 51, 2021, model 21; {_RESULTS}, SIR 21",
+)
+
+sir_treated = Entry(
+    name="sir_treated",
+    model=Model(
+        states={
+            "A": "0",
+            "S": "A - mu + S - c*phi*I*S/(I + S)",
+            "I": "-mu*I + c*phi*I*S/(I + S) - gamma*I - I*u1/(S + I)",
+            "R": "-mu*R + gamma*I + I*u1/(S + I)",
+        },
+        outputs={"y1": "K*I"},
+        inputs={"u1": "exp(-t)"},
+    ),
+    verdicts=_verdicts("K I S", none="gamma mu c phi A R"),
+    solutions=1,
+    combinations=("gamma + mu", "c*phi", "A - mu"),
+    source=f"Massonis, Banga, Villaverde, Annu. Rev. Control 51, 2021, model 24; {_RESULTS}, SIR 24",
+    note="The sign of S in its own equation is that of the source.",
+)
+
+seir_births = Entry(
+    name="seir_births",
+    model=Model(
+        states={
+            "A": "0",
+            "S": "A - r*beta*S*I/N - mu*S",
+            "E": "r*beta*S*I/N - epsilon*E - mu*E",
+            "I": "epsilon*E - gamma*I - mu*I",
+        },
+        outputs={"y1": "K*I", "y2": "A", "y3": "N"},
+    ),
+    verdicts=_verdicts("mu S N A", "epsilon gamma K I E", "beta r"),
+    solutions=2,
+    functions={"epsilon + gamma": "global", "K*epsilon": "global", "beta*epsilon*r": "global", "E + I": "global"},
+    source=f"Massonis, Banga, Villaverde, Annu. Rev. Control 51, 2021, model 34; {_RESULTS}, SEIR 34",
+)
+
+seir_detected = Entry(
+    name="seir_detected",
+    model=(
+        model := Model(
+            states={
+                "S": "-beta*S*I/N - q*beta_d*S*Di/N + nu*N - mu_0*S",
+                "E": "beta*S*I/N + q*beta_d*S*Di/N - s*E - phi_e*E - mu_0*E",
+                "I": "s*E - gamma*I - mu_i*I - phi*I - mu_0*I",
+                "De": "phi_e*E - s_d*De - mu_0*De",
+                "Di": "phi*I + s_d*De - gamma_d*Di - mu_d*Di - mu_0*Di",
+                "F": "mu_i*I + mu_d*Di",
+            },
+            outputs={"y1": "De", "y2": "Di", "y5": "F", "y3": "N", "y4": "nu", "y6": "q"},
+        )
+    ),
+    verdicts=_all_global(model),
+    solutions=1,
+    source=f"Massonis, Banga, Villaverde, Annu. Rev. Control 51, 2021, model 36; {_RESULTS}, SEIR 36 ref",
+)
+
+seir_cumulative = Entry(
+    name="seir_cumulative",
+    model=(
+        model := Model(
+            states={"S": "-b*S*In/N", "E": "b*S*In/N - nu*E", "In": "nu*E - a*In", "Cu": "nu*E"},
+            outputs={"y1": "Cu", "y2": "N"},
+        )
+    ),
+    verdicts=_all_global(model),
+    solutions=1,
+    source=f"{_RESULTS}, SEIR2T",
+)
+
+seir_prevalence = Entry(
+    name="seir_prevalence",
+    model=Model(
+        states={"S": "-beta*I*S/N", "E": "beta*I*S/N - alpha*E", "I": "alpha*E - lam*I"},
+        outputs={"y1": "I", "y2": "N"},
+    ),
+    verdicts=_verdicts("beta N I", "alpha lam S E"),
+    solutions=2,
+    functions={"alpha + lam": "global", "alpha*lam": "global", "S*alpha": "global"},
+    source=f"{_RESULTS}, SEIRT",
+)
+
+pitavastatin = Entry(
+    name="pitavastatin",
+    model=Model(
+        states={
+            "x1": "k3*x3 - r3*x1 - k1*x1*(T0 - x2) + r1*x2",
+            "x2": "k1*x1*(T0 - x2) - (r1 + k2)*x2",
+            "x3": "r3*x1 - (k3 + k4)*x3 + k2*x2",
+        },
+        outputs={"y1": "k*(x2 + x3)"},
+    ),
+    verdicts=_verdicts("r1 r3 k2 k3 k4", none="T0 k k1 x1 x2 x3"),
+    solutions=1,
+    combinations=("T0*k1", "T0*k", "k1*x1", "k1*x2", "k1*x3"),
+    source=f"Grandjean, Chappell, Yates, Evans, Comput. Methods Programs Biomed. 114, 2014; {_RESULTS}, Pivastatin",
+)
+
+p53 = Entry(
+    name="p53",
+    model=(
+        model := Model(
+            states={
+                "x1": "p1*x4 - p3*x1 - p4*x1**2/(p5 + x1)*(1 + p6*u1/(p7 + u1))",
+                "x2": "p8 - p9*x2 - p10*x1*x2/(p11 + x2)*(1 + p12*u1/(p13 + u1))",
+                "x3": "p14 - p15*x3 - p16*x1*x3*(1 - p18*u1)/(p17 + x3)",
+                "x4": "p20 - p21*(1 - p24)*(1 - p25)/(p22**4 + 1) - p20*x4 + p21*x3**4"
+                " + (1 + p23*u1)*(1 - p24*x1)*(1 - p25*x2)/(p22**4 + x3**4)",
+            },
+            outputs={f"y{i}": f"x{i}" for i in range(1, 5)},
+            inputs={"u1": "exp(-t)"},
+        )
+    ),
+    verdicts={**_all_global(model), "p22": "local"},
+    solutions=4,
+    functions={"p22**4": "global"},
+    source=f"Hat, Kochanczyk, Bogdal, Lipniacki, PLoS Comput. Biol. 12, 2016, reduced; {_RESULTS}, p53",
+)
+
+qy = Entry(
+    name="qy",
+    model=Model(
+        states={
+            "P0": "P1",
+            "P1": "P2",
+            "P2": "P3",
+            "P3": "P4",
+            "P4": (
+                _change := "-(Ks*M*siga1*siga2*P1 + (Ks*M*siga1 + Ks*M*siga2 + Ks*siga1*siga2 + siga1*siga2*M)*P2"
+                " + (Ks*M + Ks*siga1 + Ks*siga2 + M*siga1 + M*siga2 + siga1*siga2)*P3 + (Ks + M + siga1 + siga2)*P4)"
+            )
+            + " - (Mar*P5 + "
+            + (
+                _force := "beta + beta_SA/(siga2*M)*(P3 + P2*(Ks + M + Mar) + P1*(Ks*M + Ks*Mar + M*Mar) + P0*Ks*M*Mar)"
+                " + beta_SI/M*(P2 + P1*(Ks + Mar) + P0*Ks*Mar) + beta_SA*phi/((1 - phi)*siga2*M)*(P3"
+                " + P2*(Ks + M + siga2) + P1*(Ks*M + Ks*siga2 + M*siga2) + P0*Ks*M*siga2)"
+            )
+            + ")*(alpa + Ks*M*siga1*siga2*P0 + (Ks*M*siga1 + Ks*M*siga2 + Ks*siga1*siga2 + siga1*siga2*M)*P1"
+            " + (Ks*M + Ks*siga1 + Ks*siga2 + M*siga1 + M*siga2 + siga1*siga2)*P2 + (Ks + M + siga1 + siga2)*P3 + P4)",
+            "P5": f"-Mar*P5 - ({_force})",
+        },
+        outputs={"y": "P0"},
+    ),
+    verdicts=_verdicts("P0 P1 P2 P3 P4 alpa Mar Ks", "M siga1 siga2 phi beta_SA", "P5 beta"),
+    functions={"M*siga1*siga2": "global", "M + siga1 + siga2": "global", "P5*Mar + beta": "global"},
+    source=f"{_RESULTS}, QY",
+    note="phi and beta_SA follow from siga1, a root of a cubic, by the stated functions.",
+)
+
+jak_stat = Entry(
+    name="jak_stat",
+    model=Model(
+        states={
+            "x1": "-2*t1*x1*u - t5*x1 + t6*x2",
+            "x2": "t5*x1 - t6*x2",
+            "x3": "2*t1*u*x1 - t2*x3*(3 - x6)",
+            "x4": "t2*x3*(3 - x6) - t3*x4",
+            "x5": "t3*x4 - t4*x5",
+            "x6": "-t7*x3*x6/(1 + t13*x1) - t7*x4*x6/(1 + t13*x10) + 92*t8*(3 - x6)",
+            "x7": "-t9*x7*(3 - x6) + 92*t10*(165 - x7)",
+            "x8": "t11*(165 - x7)",
+            "x9": "-2*t12*u*x9",
+            "x10": "x8*t14/(t15 + x8) - t16*x10",
+        },
+        outputs={
+            "y1": "x1 + x3 + x4",
+            "y2": "t18*(x3 + x4 + x5 + (1/3 - x9))",
+            "y3": "t19*(x4 + x5)",
+            "y4": "t20*(3 - x6)",
+            "y5": "t21*x8",
+            "y6": "t22*x8*t17/t11",
+            "y7": "x10",
+            "y8": "165 - x7",
+        },
+        inputs={"u": "exp(-t)"},
+    ),
+    verdicts=_verdicts(
+        "t1 t2 t3 t4 t5 t6 t7 t8 t9 t10 t12 t13 t14 t16 t18 t19 t20 x1 x2 x3 x4 x5 x6 x7 x9 x10",
+        none="t11 t15 t17 t21 t22 x8",
+    ),
+    solutions=1,
+    combinations=("t17*t22", "t15*t21", "t11*t21", "t21*x8"),
+    source=f"Raia et al., Cancer Res. 71, 2011; {_RESULTS}, JAK-STAT 1",
+)
+
+compositional_lotka_volterra = Entry(
+    name="compositional_lotka_volterra",
+    model=Model(
+        states={
+            f"pi{i}": f"pi{i}*((g{i} + A{i}1*pi1 + A{i}2*pi2 + A{i}3*pi3 + B{i}1*u1)"
+            " - pi1*(g1 + A11*pi1 + A12*pi2 + A13*pi3 + B11*u1) + pi2*(g2 + A21*pi1 + A22*pi2 + A23*pi3 + B21*u1))"
+            for i in (1, 2, 3)
+        },
+        outputs={"y1": "pi1", "y2": "pi2"},
+        inputs={"u1": "exp(-t)"},
+    ),
+    verdicts=_verdicts("g1 g2 g3 B11 B21 B31 A11 A12 A21 A22 A31 A32 pi1 pi2", none="A13 A23 A33 pi3"),
+    solutions=1,
+    combinations=("A13/A33", "A23/A33", "A33*pi3"),
+    source=f"Joseph, Shenhav, Xavier, Halperin, Pe'er, PLoS Comput. Biol. 16, 2020; {_RESULTS}, cLV1 (2o)",
+)
+
+generalised_lotka_volterra = Entry(
+    name="generalised_lotka_volterra",
+    model=Model(
+        states={"x1": "r1*x1 + beta11*x1**2 + beta12*x1*x2", "x2": "r2*x2 + beta21*x1*x2 + beta22*x2**2"},
+        outputs={"y1": "x1"},
+    ),
+    verdicts=_verdicts("r1 r2 beta11 beta21 x1", none="beta12 beta22 x2"),
+    solutions=1,
+    combinations=("beta12/beta22", "beta22*x2"),
+    source=f"Remien, Eckwright, Ridenhour, R. Soc. Open Sci. 8, 2021; {_RESULTS}, generalizedLoktaVolterra (1o)",
+)
+
+generalised_lotka_volterra_two_outputs = Entry(
+    name="generalised_lotka_volterra_two_outputs",
+    model=(model := generalised_lotka_volterra.model.replace(outputs={"y1": "x1", "y2": "x2"})),
+    verdicts=_all_global(model),
+    solutions=1,
+    source=f"Remien, Eckwright, Ridenhour, R. Soc. Open Sci. 8, 2021; {_RESULTS}, generalizedLoktaVolterra (2o)",
+)
+
+transfection = Entry(
+    name="transfection",
+    model=Model(
+        states={
+            "mRNA": "-d1*mRNA - d2*mRNA*enz",
+            "GFP": "kTL*mRNA - b*GFP",
+            "enz": "d3*mRNAenz - d2*mRNA*enz",
+            "mRNAenz": "-d3*mRNAenz + d2*mRNA*enz",
+        },
+        outputs={"y1": "GFP"},
+    ),
+    verdicts=_verdicts("d1 d3 b GFP", none="d2 kTL mRNA enz mRNAenz"),
+    solutions=1,
+    combinations=("d2/kTL", "kTL*mRNA", "kTL*enz", "kTL*mRNAenz"),
+    source=f"{_RESULTS}, Transfection_4State",
+)
+
+resistant_bacteria = Entry(
+    name="resistant_bacteria",
+    model=Model(
+        states={
+            "S": "r*S - (e + a*W)*S - d*W*S + g*R",
+            "R": "rR*R + (e + a*W)*S - dr*W*R - g*R",
+            "W": "Dd*(T - W)",
+        },
+        outputs={"y1": "S + R", "y2": "T"},
+    ),
+    verdicts=_verdicts("T Dd"),
+    functions={"S + R": "global", "T*a + T*d + T*dr + e + g - r - rR": "global", "(d*rR - dr*r)/(d - dr)": "global"},
+    source=f"{_RESULTS}, St",
+    note="Stated functions only; five of them for seven rates.",
+)
+
+tumour_hu = Entry(
+    name="tumour_hu",
+    model=Model(
+        states={
+            "x": "(r1 + b1*y)*x*(1 - b1*x) - d1*x*z/(m1 + w)",
+            "y": "(r2 + b2*w/(k2 + w))*y*(1 - b2*y) - mu2*y",
+            "z": "b3*z*v/((k3 + v)*(m3 + w)) - mu3*z + r3",
+            "w": "b4*x*z/(k4 + x) - mu4*w + r4*x*y/(m4 + v)",
+            "v": "b5*x*z/(k5 + x) - mu5*v",
+        },
+        outputs={"y1": "z"},
+    ),
+    verdicts=_verdicts("z"),
+    source="Hu, Ke, Jang, Bull. Math. Biol. 81, 2019, as in StructuralIdentifiability.jl, benchmarks, TumorHu2019",
+    note="No tool decides it; the output itself is evident.",
+)
+
 ENTRIES: tuple[Entry, ...] = tuple(value for value in globals().copy().values() if isinstance(value, Entry))

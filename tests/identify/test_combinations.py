@@ -55,5 +55,5 @@ def test_small_fractions_are_read_back(value):
     prime = modular.PRIMES[-1]
     exact = Fraction(value)
     residue = exact.numerator * pow(exact.denominator, -1, prime) % prime
-    assert combinations._fraction(residue, prime) == exact
-    assert combinations._fraction(123456789123456789, prime) is None
+    assert local.small_fraction(residue, prime) == exact
+    assert local.small_fraction(123456789123456789, prime) is None

@@ -4,11 +4,14 @@
     orders        the least derivatives that tell them: the square system at one time
     combinations  what survives of quantities that are lost
     globally      how many values, by counting the solutions of polynomial equations
+    elimination   the same by input-output equations
     judge         all of them in order
     verdict       the answer
 
-The counting rests on `ring` (the tape over any ring), `prolong` (explicit equations), `polynomials` (elimination of
-what is linear), `msolve` or `groebner` (bases for the rest) and `quotient` (solutions as an algebra).
+Counting rests on `ring` (the tape over any ring), `prolong` (explicit equations), `polynomials` (elimination of what is
+linear), `msolve` or `groebner` (bases for the rest) and `quotient` (solutions as an algebra); elimination on
+`projection` (input-output equations), `coefficients` (what they tell of parameters) and `wronskian` (whether one
+experiment tells them), and on a `worker` process where it takes long.
 """
 
 from __future__ import annotations
@@ -29,16 +32,17 @@ def identify(
     inputs: Literal["generic", "actual"] = "generic",
     budget: float = 60.0,
     seed: int = 0,
-    engine: Literal["auto", "msolve", "builtin"] = "auto",
+    engine: Literal["auto", "elimination", "msolve", "builtin"] = "auto",
 ) -> Verdict:
     """What can be known of a model from its outputs, if these were measured without noise at all times.
 
     Of a problem, what all its experiments together can tell: `x_hot` is the state x of the experiment hot.
     `functions` are expressions in parameters and states (at the initial time) to be judged too.  Known initial states
     and fixed parameters of the model count as known.  Inputs are taken to be known and generic: any signal that excites
-    the model enough; `inputs="actual"` takes the model's own functions of time.  `budget` is in seconds and limits the
-    counting of solutions; whether a quantity has finitely many values is always told.  `engine` says what computes
-    Groebner bases: msolve, if it is found, or this package itself.
+    the model enough; `inputs="actual"` takes the model's own functions of time.  `budget` is in seconds: what is not
+    decided by then is `undecided`.  `engine` says how solutions are counted: by input-output equations
+    ("elimination"), by Groebner bases of the prolonged system ("msolve" or "builtin", for what computes them), or by
+    whichever comes to an end.
     """
     # Exact arithmetic is loaded when it is first asked for: most sessions only simulate.
     from odejet.identify.judge import judge

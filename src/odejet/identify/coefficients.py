@@ -1,23 +1,26 @@
-"""Coefficients: what the coefficients of input-output equations tell of the parameters, one after the other.
+"""Coefficients: what the coefficients of input-output equations tell of the parameters, one relation after the other.
 
-Let c_j(p) be the coefficients of the input-output equations of `projection`, scaled so that one of them is 1.  Parameters
-p and q give the same outputs, for suitable initial states, exactly when c(q) = c(p).  The c_j may have thousands of
-terms, but most questions need only the simplest of them, and few of these are ever written down:
+Let c_j(p) be the coefficients of the input-output equations of `projection`, of which ratios within one equation are
+meant.  Parameters p and q give the same outputs, for suitable initial states, exactly when c(q) = c(p).  The c_j may
+have thousands of terms, but most questions need only the simplest of them, and few of these are ever written down:
 
-1. Doubling one parameter at a time shows which ratios c_j / c_k depend on it, and which are products of powers: a
-   lattice of exponents, whose unit vectors are parameters that are known.
-2. A ratio that depends on a few parameters only, besides those that are known already, is found by one elimination with
-   these few as symbols.  It gives polynomial equations for them.
-3. Parameters with one solution become known and are numbers from then on; more ratios come within reach.
+1. Doubling one parameter at a time shows which ratios depend on it, and which are products of powers.
+2. A ratio that depends on a few parameters only is found by one elimination with these few as symbols; that it has its
+   value at p is a polynomial equation for q.
+3. An equation that is linear in some parameter gives it as a function of others, and one that is free less.  With all
+   known relations in force more ratios depend on few parameters only, and so on.
+4. A parameter that has several values by itself stays a symbol from then on.
 
-In the end all is known, or what is left has several solutions and one last elimination with all of it as symbols gives
-all coefficients, hence the exact number of solutions.
+In the end everything is known, or what is left is a symbol and the last elimination gives all coefficients.
+
+Dividing is safe: all solutions q are conjugates of the generic p over the field of the c_j, because that field's
+extension by p is a field; so a polynomial over it that does not vanish at p vanishes at none of them.
 """
 
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations as subsets
 
@@ -27,10 +30,10 @@ from odejet.budget import Budget, OutOfBudget
 from odejet.identify.globally import Engine, solve
 from odejet.identify.local import Jacobian, Problem
 from odejet.identify.polynomials import Polynomial, constant, variable
-from odejet.identify.projection import Key, Plan, Projection
+from odejet.identify.projection import Key, Plan, Projection, Relation
 from odejet.identify.prolong import Prolonged
 from odejet.identify.quotient import Infinite
-from odejet.jets.modular import Unlucky
+from odejet.jets.modular import Field, Unlucky
 
 REFERENCES = 40
 """Coefficients that are tried as the one to which others are products of powers."""
@@ -39,10 +42,10 @@ MAX_POWER = 40
 """Exponents of parameters in products of powers are smaller than this."""
 
 MOST_SYMBOLS = 3
-"""Parameters that are symbols at once, before all that are left are."""
+"""Parameters that are symbols at once, besides those with several values, before all that are left are."""
 
-MOST_SETS = 40
-"""Sets of parameters of one size that are tried."""
+FEW_TERMS = 100
+"""Input-output equations of so many monomials are found at once with all parameters as symbols."""
 
 SIMPLEST = 60
 """Equations that are solved; the others test the solutions."""
@@ -53,61 +56,107 @@ SOLVE_SHARE = 0.1
 
 @dataclass
 class Coefficients:
-    """The parameters of a model, by their numbers, at one point; `unknown` are not known yet.
+    """The parameters of a model, by their numbers, at one point.
 
-    `equations` are polynomials in the unknowns of the problem, by their numbers, that every solution satisfies;
-    `tests` hold for the solutions alone.
+    `lost` are the unknowns of the problem that are held fixed; `free` are not known as functions of others, `several` of
+    these are known to have several values, and `relations` tell the others, the last found first to be evaluated.
+    `equations` hold for what is left in the end, the simplest of all, and `tests` are mixtures of all.
     """
 
     problem: Problem
     at: Jacobian
-    unknown: list[int]
+    free: list[int]
+    lost: frozenset[int]
     budget: Budget
     seed: int = 0
     plan: Plan | None = None
+    several: list[int] = field(default_factory=list)
+    relations: list[Relation] = field(default_factory=list)
     equations: list[Polynomial] = field(default_factory=list)
     tests: list[Polynomial] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        states = len(self.problem.model.states)
-        self.number = {column - states: i for i, column in enumerate(self.problem.columns) if column >= states}
         self.parameters = list(self.at.point.parameters)
-        self.cached: dict[tuple[int, ...], dict[Key, nmod_mpoly]] = {}
+        self.tried: set[tuple[int, ...]] = set()
 
     @property
     def prime(self) -> int:
         return self.at.prime
 
     def solve(self) -> None:
-        """Find out as much as there is; `equations` and `tests` then say all."""
-        self._begin()
-        while self.unknown and (self._products() or self._few()):
-            pass
-        if self.unknown:
-            self._all()
-
-    # --- evaluation ---
-
-    def _begin(self) -> None:
-        first = Projection(self.problem, self.prime, self.parameters, seed=self.seed)
+        """Find relations until nothing is free, or no ratio of few parameters is left."""
+        states = self.at.point.states
+        still = [i for i, register in enumerate(self.problem.tape.states) if register < self.problem.tape.statics]
+        self.parameters += [states[i] for i in still]
+        first = Projection(self.problem, self.prime, self.parameters, seed=self.seed, budget=self.budget)
         first.run()
         if not first.is_prime:
             raise Unlucky("the input-output equations may have several components")
         self.plan, self.first = first.found, first
+        self._extend(still)
+        if len(first.coefficients()) <= FEW_TERMS:
+            self._look()
+            self._all()
+            return
+        while self.free:
+            self._look()
+            if not self._products() and not self._few():
+                break
+        if self.free:
+            self._all()
+
+    def _extend(self, still: Sequence[int]) -> None:
+        """Count states without a rate and conserved sums as parameters; `meaning` is each one in terms of unknowns."""
+        problem, states = self.problem, self.at.point.states
+        arithmetic = Field(self.prime)
+        own = len(problem.model.parameters)
+        number = {column: i for i, column in enumerate(problem.columns)}
+
+        def unknown(column: int) -> Polynomial:
+            values = (*states, *self.at.point.parameters)
+            return variable(number[column], self.prime) if column in number else constant(values[column], self.prime)
+
+        self.meaning = [unknown(len(states) + i) for i in range(own)] + [unknown(i) for i in still]
+        self.free += [own + k for k, i in enumerate(still) if i in number and number[i] not in self.lost]
+        assert self.plan is not None
+        for law in self.plan.laws:
+            total = unknown(law.state)
+            for i, a in law.others:
+                total = total + unknown(i).scaled(arithmetic.residue(a))
+            self.free.append(len(self.meaning))
+            self.meaning.append(total)
+            self.parameters.append(law.value(states, arithmetic))
+
+    # --- evaluation ---
+
+    def _look(self) -> None:
+        """How all coefficients change when a parameter that is free is doubled."""
         base = self._values(self.parameters)
         self.keys = sorted(base)
         self.growth: dict[int, dict[Key, int]] = {}
-        for i in self.unknown:
-            moved = [2 * value % self.prime if k == i else value for k, value in enumerate(self.parameters)]
-            doubled = self._values(moved)
-            self.growth[i] = {
-                key: doubled.get(key, 0) * pow(base[key], -1, self.prime) % self.prime for key in self.keys
-            }
+        for i in self.free:
+            if i not in self.several:
+                doubled = self._values(self._moved(i))
+                self.growth[i] = {
+                    key: doubled.get(key, 0) * pow(base[key], -1, self.prime) % self.prime for key in self.keys
+                }
+
+    def _moved(self, i: int) -> list[int]:
+        """The parameters with one doubled, and those that depend on it following."""
+        values = [2 * value % self.prime if k == i else value for k, value in enumerate(self.parameters)]
+        for relation in reversed(self.relations):
+            below = relation.below.at(values)
+            if not below:
+                raise Unlucky("a zero denominator")
+            values[relation.parameter] = relation.above.at(values) * pow(below, -1, self.prime) % self.prime
+        return values
 
     def _values(self, parameters: Sequence[int]) -> dict[Key, int]:
         """All coefficients, those of the first monomial of each equation scaled to 1."""
         self.budget.check()
-        projection = Projection(self.problem, self.prime, parameters, plan=self.plan, seed=self.seed)
+        projection = Projection(
+            self.problem, self.prime, parameters, plan=self.plan, seed=self.seed, budget=self.budget
+        )
         projection.run()
         found = {key: parts[()] for key, parts in projection.coefficients().items()}
         if not hasattr(self, "references"):
@@ -118,84 +167,86 @@ class Coefficients:
         return {key: value * scale[key[0]] % self.prime for key, value in found.items()}
 
     def _symbolic(self, chosen: tuple[int, ...]) -> dict[Key, nmod_mpoly]:
-        """All coefficients as polynomials in some of the parameters."""
-        if chosen not in self.cached:
-            self.budget.check()
-            projection = Projection(self.problem, self.prime, self.parameters, chosen, self.plan, self.seed)
-            projection.run()
-            names = tuple(f"p{i}" for i in chosen)
-            context = nmod_mpoly_ctx.get(names, modulus=self.prime, ordering=Ordering.degrevlex)
-            self.cached[chosen] = {k: context.from_dict(parts) for k, parts in projection.coefficients().items()}
-        return self.cached[chosen]
+        """All coefficients as polynomials in some of the parameters that are free."""
+        self.budget.check()
+        relations = tuple(reversed(self.relations))
+        projection = Projection(
+            self.problem, self.prime, self.parameters, chosen, relations, self.plan, self.seed, self.budget
+        )
+        projection.run()
+        names = tuple(f"p{i}" for i in chosen)
+        context = nmod_mpoly_ctx.get(names, modulus=self.prime, ordering=Ordering.degrevlex)
+        return {key: context.from_dict(parts) for key, parts in projection.coefficients().items()}
 
     # --- products of powers ---
 
     def _products(self) -> bool:
-        """Whether some parameter is a product of powers of known ones and of ratios of coefficients."""
-        exponents = self._exponents()
-        if not exponents:
+        """Whether ratios that are products of powers give parameters: by themselves, or one by others."""
+        numbers = [i for i in self.free if i not in self.several]
+        exponents = self._exponents(numbers)
+        if not exponents or self.several:
             return False
-        echelon = fmpz_mat(exponents).hnf()
-        rows = [[int(x) for x in row] for row in echelon.tolist() if any(row)]
-        for row in fmpz_mat(rows).lll().tolist():
-            self._add_product([int(x) for x in row])
-        places = range(len(self.unknown))
-        known = [self.unknown[k] for k in places if _is_in(rows, [int(k == j) for j in places])]
-        self._know(known)
-        return bool(known)
+        echelon = [[int(x) for x in row] for row in fmpz_mat(exponents).hnf().tolist() if any(row)]
+        units = [[int(k == j) for j in range(len(numbers))] for k in range(len(numbers))]
+        known = [i for i, unit in zip(numbers, units, strict=True) if _is_in(echelon, unit)]
+        for i in known:
+            self._know(i)
+        if known:
+            return True
+        short = [[int(x) for x in row] for row in fmpz_mat(echelon).lll().tolist()]
+        for row in sorted(short, key=lambda row: sum(map(abs, row))):
+            place = next((k for k, e in enumerate(row) if abs(e) == 1), None)
+            if place is not None:
+                self._relate_product(numbers, row, place)
+                return True
+        return False
 
-    def _exponents(self) -> list[list[int]]:
+    def _exponents(self, numbers: Sequence[int]) -> list[list[int]]:
         """Exponents of the ratios that are products of powers, for the reference that has most of them."""
         powers = {pow(2, e, self.prime): e for e in range(-MAX_POWER, MAX_POWER + 1)}
         found: set[tuple[int, ...]] = set()
         for output in self.references:
             keys = [key for key in self.keys if key[0] == output]
-            tries = random.Random(output).sample(keys, min(REFERENCES, len(keys)))
             best: set[tuple[int, ...]] = set()
-            for reference in tries:
-                inverse = [pow(self.growth[i][reference] or 1, -1, self.prime) for i in self.unknown]
+            for reference in random.Random(output).sample(keys, min(REFERENCES, len(keys))):
+                inverse = [(i, pow(self.growth[i][reference] or 1, -1, self.prime)) for i in numbers]
                 own: set[tuple[int, ...]] = set()
                 for key in keys:
-                    row = [
-                        powers.get(self.growth[i][key] * w % self.prime)
-                        for i, w in zip(self.unknown, inverse, strict=True)
-                    ]
+                    row = [powers.get(self.growth[i][key] * w % self.prime) for i, w in inverse]
                     if None not in row and any(row):
                         own.add(tuple(row))  # type: ignore[arg-type]
                 best = max(best, own, key=len)
             found |= best
         return [list(row) for row in sorted(found)]
 
-    def _add_product(self, exponents: Sequence[int]) -> None:
-        """The equation `product of powers has its value at the point`."""
+    def _relate_product(self, numbers: Sequence[int], exponents: Sequence[int], place: int) -> None:
+        """The parameter at a place, whose exponent is 1 or -1, by the value of a product of powers."""
         sides = [constant(1, self.prime), constant(1, self.prime)]
-        for i, e in zip(self.unknown, exponents, strict=True):
-            if e:
-                monomial = Polynomial({(self.number[i],) * abs(e): 1}, self.prime)
-                sides[e < 0] = sides[e < 0] * monomial
-        values = [side.at(self._point) for side in sides]
-        self.equations.append(sides[0].scaled(values[1]) + sides[1].scaled(-values[0]))
+        sign = exponents[place]
+        for k, (i, e) in enumerate(zip(numbers, exponents, strict=True)):
+            if e and k != place:
+                side = e * sign > 0
+                sides[side] = sides[side] * Polynomial({(i,) * abs(e): 1}, self.prime)
+        above, below = sides
+        value = self.parameters[numbers[place]] * below.at(self.parameters) % self.prime
+        value = value * pow(above.at(self.parameters), -1, self.prime)
+        self._relate(Relation(numbers[place], above.scaled(value), below))
 
     # --- ratios of few parameters ---
 
     def _few(self) -> bool:
-        """Whether ratios that depend on few parameters decide one."""
-        for size in range(1, min(MOST_SYMBOLS, len(self.unknown) - 1) + 1):
-            before = len(self.unknown)
-            chosen = [s for s in subsets(self.unknown, size) if any(True for _ in self._groups(s))]
-            for some in chosen[:MOST_SETS]:
-                if set(some) <= set(self.unknown):
-                    self._know(self._determined(some, self._ratios(some)))
-                    if size > 1 and len(self.unknown) < before:
-                        return True
-            self._know(self._single(self.equations, self.unknown))
-            if len(self.unknown) < before:
-                return True
+        """Whether ratios that depend on few parameters give a relation, or show that a parameter has several values."""
+        numbers = [i for i in self.free if i not in self.several]
+        # With all of them as symbols, what `_all` does is the same and more.
+        for size in range(1, min(MOST_SYMBOLS, len(numbers) - 1) + 1):
+            for some in subsets(numbers, size):
+                if any(True for _ in self._groups(some)) and self._related(some):
+                    return True
         return False
 
     def _groups(self, chosen: tuple[int, ...]) -> Iterator[list[Key]]:
-        """Coefficients of one equation whose ratios depend on the chosen parameters alone, of those not known."""
-        others = [i for i in self.unknown if i not in chosen]
+        """Coefficients of one equation whose ratios depend on the chosen parameters alone, of those that are free."""
+        others = [i for i in self.growth if i not in chosen]
         groups: dict[tuple, list[Key]] = {}
         for key in self.keys:
             groups.setdefault((key[0], *(self.growth[i][key] for i in others)), []).append(key)
@@ -203,75 +254,143 @@ class Coefficients:
             if all(len({self.growth[i][key] for key in group}) > 1 for i in chosen):
                 yield group
 
-    def _ratios(self, chosen: tuple[int, ...]) -> list[nmod_mpoly]:
-        """The equations of all ratios that depend on the chosen parameters alone."""
-        values = [self.parameters[i] for i in chosen]
-        found = self._symbolic(chosen)
-        return [e for group in self._groups(chosen) for e in _equations([found[key] for key in group], values)]
+    def _related(self, chosen: tuple[int, ...]) -> bool:
+        """Look at the ratios of some parameters; true if something came of it."""
+        symbols = (*chosen, *self.several)
+        signature = (len(self.relations), *symbols)
+        if signature in self.tried:
+            return False
+        self.tried.add(signature)
+        values = [self.parameters[i] for i in symbols]
+        found = self._symbolic(symbols)
+        equations = [e for group in self._groups(chosen) for e in _equations([found[key] for key in group], values)]
+        equations.sort(key=lambda e: (len(e), e.total_degree()))
+        if len(symbols) == 1:
+            return self._relate_root(chosen[0], equations)
+        if any(self._relate_linear(equation, chosen, symbols) for equation in equations[:SIMPLEST]):
+            return True
+        return not self.several and self._relate_single(equations[:SIMPLEST], chosen)
 
-    def _determined(self, chosen: tuple[int, ...], equations: Iterable[nmod_mpoly]) -> list[int]:
-        """Which of the chosen parameters have one value; the equations are kept."""
-        simple = sorted(equations, key=lambda e: (len(e), e.total_degree()))[:SIMPLEST]
-        own = [self._polynomial(e, chosen) for e in simple]
-        known = self._single(own, chosen)
-        if len(known) < len(chosen):
-            self.equations += own
-        return known
+    def _relate_root(self, parameter: int, equations: Sequence[nmod_mpoly]) -> bool:
+        """A parameter by the equations in it alone: it is known, or has several values."""
+        common = equations[0]
+        for equation in equations[1:]:
+            common = common.gcd(equation)
+        if common.total_degree() == 1:
+            self._know(parameter)
+        else:
+            self.several.append(parameter)
+        return True
 
-    def _single(self, equations: Sequence[Polynomial], chosen: Sequence[int]) -> list[int]:
-        """Which of the chosen parameters have one value by some equations; none where these leave too much open."""
-        self.budget.check()
-        numbers = [self.number[i] for i in chosen]
-        point = self._point
-        gradients = [e.gradient(point) for e in equations]
-        rows = [gradient.get(n, 0) for gradient in gradients for n in numbers]
-        if nmod_mat(len(equations), len(numbers), rows, self.prime).rank() < len(numbers):
-            return []
-        system = Prolonged(tuple(equations), tuple(point), (), (), {}, {})
+    def _relate_linear(self, equation: nmod_mpoly, chosen: Sequence[int], symbols: Sequence[int]) -> bool:
+        """A parameter that an equation holds linearly, by the others."""
+        degrees = equation.degrees()
+        for place, i in enumerate(symbols):
+            if degrees[place] == 1 and i in chosen:
+                own = _polynomial(equation, symbols, self.prime)
+                below = Polynomial({_without(m, i): c for m, c in own.terms.items() if i in m}, self.prime)
+                above = Polynomial({m: c for m, c in own.terms.items() if i not in m}, self.prime).scaled(-1)
+                if below.at(self.parameters):
+                    self._relate(Relation(i, above, below))
+                    return True
+        return False
+
+    def _relate_single(self, equations: Sequence[nmod_mpoly], chosen: Sequence[int]) -> bool:
+        """Parameters that have one value by several equations together."""
+        own = [_polynomial(e, chosen, self.prime) for e in equations]
+        gradients = [e.gradient(self.parameters) for e in own]
+        rows = [gradient.get(i, 0) for gradient in gradients for i in chosen]
+        if nmod_mat(len(own), len(chosen), rows, self.prime).rank() < len(chosen):
+            return False
         try:
+            system = Prolonged(tuple(own), tuple(self.parameters), (), (), {}, {})
             fibre = solve(system, (), Engine(None, self.budget.share(SOLVE_SHARE)))
         except (Infinite, OutOfBudget):
-            return []
-        return [i for i in chosen if fibre.values(variable(self.number[i], self.prime)) == 1]
+            return False
+        known = [i for i in chosen if fibre.values(variable(i, self.prime)) == 1]
+        for i in known:
+            self._know(i)
+        return bool(known)
+
+    def _know(self, parameter: int) -> None:
+        self._relate(Relation(parameter, constant(self.parameters[parameter], self.prime), constant(1, self.prime)))
+
+    def _relate(self, relation: Relation) -> None:
+        self.free.remove(relation.parameter)
+        self.relations.append(relation)
+
+    # --- the end ---
 
     def _all(self) -> None:
-        """All coefficients in all parameters that are left: the simplest as equations, the others as tests."""
-        chosen = tuple(self.unknown)
+        """All coefficients in all parameters that are left: the simplest as equations, mixtures of all as tests."""
+        chosen = tuple(self.free)
         values = [self.parameters[i] for i in chosen]
         found = self._symbolic(chosen)
+        if len(chosen) == 1:
+            self._last(chosen[0], found)
+            return
         generator = random.Random(self.seed)
         for output in self.references:
-            equations = _equations([found[key] for key in self.keys if key[0] == output], values)
-            if not equations:
-                continue
-            simple = sorted(equations, key=lambda e: (len(e), e.total_degree()))[:SIMPLEST]
-            self.equations += [self._polynomial(e, chosen) for e in simple]
+            own = [polynomial for key, polynomial in found.items() if key[0] == output]
+            equations = sorted(_equations(own, values), key=lambda e: (len(e), e.total_degree()))
+            self.equations += [_polynomial(e, chosen, self.prime) for e in equations[:SIMPLEST]]
             if len(equations) > SIMPLEST:
                 for _ in range(2):
                     mixed = sum((generator.randrange(1, self.prime) * e for e in equations), 0 * equations[0])
-                    self.tests.append(self._polynomial(mixed, chosen))
+                    self.tests.append(_polynomial(mixed, chosen, self.prime))
 
-    # --- bookkeeping ---
+    def _last(self, parameter: int, found: Mapping[Key, nmod_mpoly]) -> None:
+        """The one equation that all coefficients together are for the last parameter."""
+        common = 0 * next(iter(found.values()))
+        for output in self.references:
+            own = [polynomial for key, polynomial in found.items() if key[0] == output]
+            for equation in _equations(own, [self.parameters[parameter]]):
+                common = common.gcd(equation)
+        if common.total_degree() == 1:
+            self._know(parameter)
+        elif not common.is_zero():
+            self.equations.append(_polynomial(common, [parameter], self.prime))
 
-    @property
-    def _point(self) -> list[int]:
-        """The value of every unknown of the problem."""
+    def held(self, unknowns: Sequence[int]) -> list[tuple[int, int]]:
+        """Some unknowns of the problem with their values at the point."""
         everything = (*self.at.point.states, *self.at.point.parameters)
-        return [everything[column] for column in self.problem.columns]
+        return [(i, everything[self.problem.columns[i]]) for i in unknowns]
 
-    def _polynomial(self, polynomial: nmod_mpoly, chosen: Sequence[int]) -> Polynomial:
-        terms = {}
-        for exponents, coefficient in polynomial.terms():
-            numbers = [n for i, e in zip(chosen, exponents, strict=True) for n in [self.number[i]] * e]
-            terms[tuple(sorted(numbers))] = int(coefficient)
-        return Polynomial(terms, self.prime)
+    def system(self) -> tuple[list[Polynomial], list[Polynomial]]:
+        """Equations and tests in the unknowns of the problem, by their numbers.
 
-    def _know(self, parameters: Iterable[int]) -> None:
-        """Some parameters have their value at the point and no other."""
-        for i in parameters:
-            self.unknown.remove(i)
-            own = variable(self.number[i], self.prime)
-            self.equations.append(own + constant(-self.parameters[i], self.prime))
+        What depends on nothing free is known; other relations hold as they are.
+        """
+        known: set[int] = set(range(len(self.parameters))) - set(self.free)
+        for relation in self.relations:
+            inside = relation.above.variables | relation.below.variables
+            if inside - known:
+                known.discard(relation.parameter)
+        changed = True
+        while changed:
+            changed = False
+            for relation in self.relations:
+                if relation.parameter in known and (relation.above.variables | relation.below.variables) - known:
+                    known.discard(relation.parameter)
+                    changed = True
+        equations = list(self.equations)
+        for relation in self.relations:
+            own = variable(relation.parameter, self.prime)
+            if relation.parameter in known:
+                equations.append(own + constant(-self.parameters[relation.parameter], self.prime))
+            else:
+                equations.append(own * relation.below + relation.above.scaled(-1))
+        return [self._translated(e) for e in equations], [self._translated(e) for e in self.tests]
+
+    def _translated(self, polynomial: Polynomial) -> Polynomial:
+        """A polynomial in parameters as one in the unknowns of the problem."""
+        total = Polynomial({}, self.prime)
+        for monomial, coefficient in polynomial.terms.items():
+            product = constant(coefficient, self.prime)
+            for i in monomial:
+                product = product * self.meaning[i]
+            total = total + product
+        return total
 
 
 def _equations(polynomials: Sequence[nmod_mpoly], values: Sequence[int]) -> list[nmod_mpoly]:
@@ -281,7 +400,7 @@ def _equations(polynomials: Sequence[nmod_mpoly], values: Sequence[int]) -> list
     for polynomial in polynomials:
         common = polynomial.gcd(reference)
         left, right = polynomial // common, reference // common
-        equation = left * right(*values) - right * left(*values)
+        equation = left * int(right(*values)) - right * int(left(*values))
         if not equation.is_zero():
             found.append(equation)
     return found
@@ -296,3 +415,15 @@ def _is_in(echelon: Sequence[Sequence[int]], vector: list[int]) -> bool:
             return False
         vector = [a - times * b for a, b in zip(vector, row, strict=True)]
     return not any(vector)
+
+
+def _polynomial(polynomial: nmod_mpoly, symbols: Sequence[int], prime: int) -> Polynomial:
+    terms = {}
+    for exponents, coefficient in polynomial.terms():
+        terms[tuple(sorted(i for i, e in zip(symbols, exponents, strict=True) for _ in range(e)))] = int(coefficient)
+    return Polynomial(terms, prime)
+
+
+def _without(monomial: tuple[int, ...], i: int) -> tuple[int, ...]:
+    place = monomial.index(i)
+    return monomial[:place] + monomial[place + 1 :]

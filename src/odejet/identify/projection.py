@@ -1,7 +1,7 @@
 """Projection: the equations that outputs and inputs satisfy by themselves, with the states eliminated.
 
-The states trace a curve whose coordinates are replaced one by one by derivatives of outputs (Dong, Goodbrake, Harrington
-and Pogudin, Differential elimination for dynamical models via projections with applications to structural
+The states trace a curve whose coordinates are replaced one by one by derivatives of outputs (Dong, Goodbrake,
+Harrington and Pogudin, Differential elimination for dynamical models via projections with applications to structural
 identifiability, SIAM J. Appl. Algebra Geom. 7, 2023).  At every step there are
 
     coordinates    the states that are left, and y_l^(k) for k < o_l
@@ -13,22 +13,25 @@ P_l everywhere else, and so exchanges x for y_l^(o_l).  When no P_l holds a stat
 equations.  Eliminants have factors too many; the right one vanishes at a point of the curve, which is known because
 the model can be evaluated.  It is irreducible whatever the field, as the curve's family is parametrised rationally.
 
-Most parameters are numbers here, modulo a prime: this is what makes it fast.  A few may be symbols.
+What does not change in time counts as a parameter: states without a rate, and sums of states that are conserved,
+by which one state less is left.  Most parameters are numbers here, modulo a prime: this is what makes it fast.  A few
+may be symbols.
 """
 
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
 from math import factorial
-from typing import Any
 
-from flint import Ordering, nmod_mpoly, nmod_mpoly_ctx
+from flint import Ordering, fmpq, fmpq_mat, nmod_mat, nmod_mpoly, nmod_mpoly_ctx
 
-from odejet.identify.local import Problem
+from odejet.budget import Budget, OutOfBudget
+from odejet.identify.local import Problem, kernel, small_fraction
+from odejet.identify.polynomials import Polynomial
 from odejet.identify.ring import Run
 from odejet.jets import modular
 from odejet.model.tape import Column, Elementary, Tape
@@ -38,6 +41,13 @@ Key = tuple[int, tuple[int, ...]]
 
 SMALL = 3000
 """Terms up to which a polynomial is factored at once; longer ones are first asked whether they are irreducible."""
+
+
+TERM = 40.0
+"""Operations, in nanoseconds, for one product of terms of polynomials."""
+
+FACTOR = 20_000.0
+"""The same for one term of a polynomial that is factored: a rule of thumb, the truth varies."""
 
 
 class NotRational(Exception):
@@ -160,23 +170,52 @@ class Step:
 
 
 @dataclass(frozen=True)
+class Law:
+    """A sum of states that does not change: the state to be replaced, with coefficient one, and the others."""
+
+    state: int
+    others: tuple[tuple[int, Fraction], ...]
+
+    def value(self, states: Sequence[int], field: modular.Field) -> int:
+        return (states[self.state] + self.rest(states, field)) % field.prime
+
+    def rest(self, states: Sequence[int], field: modular.Field) -> int:
+        return sum(field.residue(a) * states[i] for i, a in self.others) % field.prime
+
+
+@dataclass(frozen=True)
 class Plan:
-    """The steps, and the order that the equation of every output reaches."""
+    """The steps, the order that the equation of every output reaches, and what is conserved."""
 
     steps: tuple[Step, ...]
     orders: tuple[int, ...]
+    laws: tuple[Law, ...] = ()
+
+
+@dataclass(frozen=True)
+class Relation:
+    """A parameter as a rational function of others; variables are numbers of parameters."""
+
+    parameter: int
+    above: Polynomial
+    below: Polynomial
 
 
 @dataclass
 class Projection:
-    """One elimination at a point: parameters are residues, but for those in `symbolic`, by their numbers."""
+    """One elimination at a point: parameters are residues, but for those in `symbolic`, by their numbers.
+
+    After the model's own parameters come states without a rate, and the values of the laws of the plan.
+    """
 
     problem: Problem
     prime: int
     parameters: Sequence[int]
     symbolic: Sequence[int] = ()
+    relations: Sequence[Relation] = ()
     plan: Plan | None = None
     seed: int = 0
+    budget: Budget = field(default_factory=Budget)
     steps: list[Step] = field(default_factory=list)
 
     @cached_property
@@ -188,6 +227,19 @@ class Projection:
         return len(self.problem.model.outputs)
 
     @cached_property
+    def still(self) -> tuple[int, ...]:
+        """The states without a rate."""
+        return tuple(i for i, register in enumerate(self.tape.states) if register < self.tape.statics)
+
+    @cached_property
+    def laws(self) -> tuple[Law, ...]:
+        return self.plan.laws if self.plan else ()
+
+    @cached_property
+    def field(self) -> modular.Field:
+        return modular.Field(self.prime)
+
+    @cached_property
     def highest(self) -> tuple[int, ...]:
         """The derivatives of outputs that may be needed."""
         most = len(self.tape.states) + len(self.tape.quadratures)
@@ -197,21 +249,21 @@ class Projection:
     def jets(self) -> tuple[str, ...]:
         """The names of the derivatives of inputs and outputs."""
         inputs = [f"u{i}_{k}" for i in range(len(self.tape.inputs)) for k in range(max(self.highest) + 1)]
-        return (*inputs, *(f"y{l}_{k}" for l in range(self.outputs) for k in range(self.highest[l] + 1)))
+        outputs = (f"y{i}_{k}" for i, highest in enumerate(self.highest) for k in range(highest + 1))
+        return (*inputs, *outputs)
 
     # --- the model ---
 
     def start(self) -> None:
         """States, rates and outputs as rational functions, and a point of the curve."""
         functions = [f"f{place}" for place in range(len(self.tape.quadratures))]
-        states = [f"x{i}" for i in range(len(self.tape.states))]
+        moving = {f"x{i}": int(r) for i, r in enumerate(self.tape.states) if i not in self.still}
+        states = list(moving)
         own = [f"p{i}" for i in self.symbolic]
         rates = [f"d{name}" for name in (*states, *functions)]
         self.symbols = Symbols((*own, *states, *functions, *rates, *self.jets), self.prime)
         self._place_point()
         run = self._run()
-        one = self.symbols.number(1)
-        moving = dict(zip(states, map(int, self.tape.states), strict=True))
         moving |= {f"f{i}": int(row[Column.OUT]) for i, row in enumerate(self.tape.quadratures)}
         self.rates: dict[str, Ratio | nmod_mpoly] = {}
         for name, register in moving.items():
@@ -224,24 +276,94 @@ class Projection:
         self.tops: list[nmod_mpoly] = []
         for output in range(self.outputs):
             value = run.output(output, 0)
-            self.tops.append((self.symbols.gens[f"y{output}_0"] * value.below - value.above) * one)
+            self.tops.append(self.symbols.gens[f"y{output}_0"] * value.below - value.above)
         self.orders = [0] * self.outputs
         self.left = list(moving)
+        if self.plan is None:
+            self.laws = self._find_laws()
+        first = len(self.problem.model.parameters) + len(self.still)
+        for k, law in enumerate(self.laws):
+            self._apply(law, first + k)
+
+    def _find_laws(self) -> tuple[Law, ...]:
+        """Sums of states with constant numbers as coefficients that do not change, of states that the outputs see."""
+        seen = self._seen()
+        measured = [name for name in seen if any(self.symbols.degree(top, name) for top in self.tops)]
+        names = sorted((name for name in seen if name[0] == "x"), key=lambda name: name in measured)
+        rows: list[int] = []
+        generator = random.Random(self.seed)
+        for _ in range(len(names) + 3):
+            point = modular.random_point(self.tape, self.field, generator, 1)
+            found = modular.jets(self.tape, self.field, point, 1, tangents=False).states[:, 1, 0]
+            rows += [int(found[int(name[1:])]) for name in names]
+        if not names:
+            return ()
+        basis = kernel(*nmod_mat(len(names) + 3, len(names), rows, self.prime).rref())
+        vectors = [[small_fraction(int(x), self.prime) for x in vector] for vector in basis]
+        whole = [[fmpq(x.numerator, x.denominator) for x in v if x is not None] for v in vectors if None not in v]
+        if not whole:
+            return ()
+        echelon, rank = fmpq_mat(whole).rref()
+        laws = []
+        for row in range(rank):
+            entries = [(k, Fraction(int(x.p), int(x.q))) for k, x in enumerate(echelon.tolist()[row]) if x]
+            laws.append(Law(int(names[entries[0][0]][1:]), tuple((int(names[k][1:]), a) for k, a in entries[1:])))
+        first = len(self.problem.model.parameters)
+        self.parameters = [*self.parameters[: first + len(self.still)], *(self._law_value(law) for law in laws)]
+        self.values_of_laws = [Ratio(self.symbols.number(self._law_value(law)), self.symbols.number(1)) for law in laws]
+        return tuple(laws)
+
+    def _law_value(self, law: Law) -> int:
+        return law.value(self.point.states, self.field)
+
+    def _seen(self) -> list[str]:
+        """The states that the outputs depend on, directly or through others."""
+        seen: list[str] = []
+        queue: list[nmod_mpoly] = list(self.tops)
+        while queue:
+            degrees = queue.pop().degrees()
+            for name in self.left:
+                if degrees[self.symbols.index[name]] and name not in seen:
+                    seen.append(name)
+                    rate = self.rates[name]
+                    queue += [rate.above, rate.below] if isinstance(rate, Ratio) else [rate]
+        return seen
+
+    def _apply(self, law: Law, number: int) -> None:
+        """Replace a state by the value of a law and the other states."""
+        symbols, name = self.symbols, f"x{law.state}"
+        first = len(self.problem.model.parameters) + len(self.still)
+        value = self.values_of_laws[number - first]
+        for i, a in law.others:
+            term = Ratio(symbols.gens[f"x{i}"] * (-self.field.residue(a) % self.prime), symbols.number(1))
+            value = value + term
+        self.left.remove(name)
+        del self.rates[name]
+        for other in self.left:
+            self.rates[other] = self._with_value(self.rates[other], name, value)
+        self.tops = [
+            self._vanishing(symbols.replaced(top, name, value)) if symbols.degree(top, name) else top
+            for top in self.tops
+        ]
 
     def _place_point(self) -> None:
         order = max(self.highest)
-        arithmetic = modular.Field(self.prime)
         generator = random.Random(f"{self.seed}/projection")
-        point = modular.random_point(self.tape, arithmetic, generator, order + 1)
-        self.point = modular.point(
-            self.tape, arithmetic, point.states, self.parameters, point.time, point.inputs, generator
-        )
-        found = modular.jets(self.tape, arithmetic, self.point, order, tangents=False)
+        point = modular.random_point(self.tape, self.field, generator, order + 1)
+        own, first = list(point.states), len(self.problem.model.parameters)
+        for k, i in enumerate(self.still):
+            own[i] = self.parameters[first + k]
+        for k, law in enumerate(self.laws, first + len(self.still)):
+            own[law.state] = (self.parameters[k] - law.rest(own, self.field)) % self.prime
+        arguments = own, self.parameters[:first], point.time, point.inputs, generator
+        self.point = modular.point(self.tape, self.field, *arguments)
+        found = modular.jets(self.tape, self.field, self.point, order, tangents=False)
         values = self.symbols.values
         for i in self.symbolic:
             values[f"p{i}"] = int(self.parameters[i])
         for i, value in enumerate(self.point.states):
-            values[f"x{i}"] = value
+            if i not in self.still:
+                values[f"x{i}"] = value
         for i, value in enumerate(self.point.drawn):
             values[f"f{i}"] = value
         for i, series in enumerate(self.point.inputs):
@@ -255,12 +377,19 @@ class Projection:
         """The tape to first order over rational functions."""
         symbols = self.symbols
         one = symbols.number(1)
-        ring = _Arithmetic(symbols, modular.Field(self.prime))
+        ring = _Arithmetic(symbols, self.field)
         parameters = [
             Ratio(symbols.gens[f"p{i}"], one) if i in self.symbolic else ring.number(value)
             for i, value in enumerate(self.parameters)
         ]
-        states = [Ratio(symbols.gens[f"x{i}"], one) for i in range(len(self.tape.states))]
+        for relation in self.relations if self.symbolic else ():
+            above, below = (_evaluated(part, parameters, ring) for part in (relation.above, relation.below))
+            parameters[relation.parameter] = ring.quotient(above, below)
+        first = len(self.problem.model.parameters)
+        still = dict(zip(self.still, parameters[first:], strict=False))
+        states = [still[i] if i in still else Ratio(symbols.gens[f"x{i}"], one) for i in range(len(self.tape.states))]
+        self.values_of_laws = parameters[first + len(self.still) :]
+        parameters = parameters[:first]
         run = Run(self.tape, ring.field, self.point, ring, states, parameters, known_initial=False)
         for i, register in enumerate(self.tape.inputs):
             run.series[int(register)] = [Ratio(symbols.gens[f"u{i}_{k}"], one) for k in (0, 1)]
@@ -278,11 +407,12 @@ class Projection:
             if step is None:
                 break
             self.steps.append(step)
+            self.budget.check()
             self._take(step)
 
     @property
     def found(self) -> Plan:
-        return Plan(tuple(self.steps), tuple(self.orders))
+        return Plan(tuple(self.steps), tuple(self.orders), self.laws)
 
     def _cheapest(self) -> Step | None:
         """Low degree in the state first, then few terms."""
@@ -351,6 +481,7 @@ class Projection:
         symbols = self.symbols
         if not isinstance(rate, Ratio):
             return self._vanishing(symbols.replaced(rate, name, value))
+        self._ask(sum(len(part) for part in (rate.above, rate.below)) * (len(value.above) + len(value.below)))
         above, below = (symbols.replaced(part, name, value) for part in (rate.above, rate.below))
         lift = symbols.degree(rate.below, name) - symbols.degree(rate.above, name)
         above, below = (above * value.below**lift, below) if lift > 0 else (above, below * value.below**-lift)
@@ -413,8 +544,9 @@ class Projection:
                 plain += top.derivative(jet) * symbols.gens[f"{head}_{int(order) + 1}"]
         result = self._vanishing(total + plain * common, [common])
         for name in self.left:
-            if symbols.degree(result, f"d{name}"):
-                result = self._eliminant(result, self.rates[name], f"d{name}")
+            rate = self.rates[name]
+            if not isinstance(rate, Ratio) and symbols.degree(result, f"d{name}"):
+                result = self._eliminant(result, rate, f"d{name}")
         for other, own in enumerate(self.tops):
             highest = f"y{other}_{self.orders[other]}"
             if other != output and symbols.degree(result, highest):
@@ -435,6 +567,7 @@ class Projection:
             common = a[-1].gcd(b[-1])
             left, right = a[-1] // common, b[-1] // common
             shift = len(a) - len(b)
+            self._ask(len(right) * sum(map(len, a)) + len(left) * sum(map(len, b)))
             a = [right * c - (left * b[k - shift] if k >= shift else 0) for k, c in enumerate(a[:-1])]
             while len(a) > 1 and a[-1].is_zero():
                 a.pop()
@@ -442,11 +575,50 @@ class Projection:
             return self._vanishing(a[0] if len(a) < 2 else b[0], leads)
         if len(b) == 2 or len(a) == 2:
             linear, other = (b, a) if len(b) == 2 else (a, b)
-            return self._vanishing(_substituted(other, -linear[0], linear[1]), leads)
-        return self._vanishing(determinant(bezout(a, b, symbols.number(0))), leads)
+            return self._vanishing(self._substituted(other, -linear[0], linear[1]), leads)
+        self._ask(max(len(a), len(b)) * sum(map(len, a)) * sum(map(len, b)))
+        return self._vanishing(self._determinant(bezout(a, b, symbols.number(0))), leads)
+
+    def _ask(self, products: float) -> None:
+        """Count so many products of terms; `OutOfBudget` if they are too many, since nothing can interrupt them."""
+        if not self.budget.affords(TERM * products) or not self.budget.fits(8.0 * products**0.5):
+            raise OutOfBudget("the input-output equations are too long")
+        self.budget.check(TERM * products)
+
+    def _substituted(self, parts: Sequence[nmod_mpoly], above: nmod_mpoly, below: nmod_mpoly) -> nmod_mpoly:
+        """sum_k parts[k] above^k below^(n-k)."""
+        total, power = parts[-1], below
+        for part in reversed(parts[:-1]):
+            self._ask(len(total) * len(above) + len(part) * len(power) + len(power) * len(below))
+            total = total * above + part * power
+            power = power * below
+        return total
+
+    def _determinant(self, matrix: list[list[nmod_mpoly]]) -> nmod_mpoly:
+        """Expansion by minors, each computed once, the largest rows last."""
+        rows = sorted(matrix, key=lambda row: sum(len(entry) for entry in row), reverse=True)
+        minors: dict[tuple[int, ...], nmod_mpoly] = {}
+
+        def minor(first: int, columns: tuple[int, ...]) -> nmod_mpoly:
+            if columns not in minors:
+                total = self.symbols.number(0)
+                for k, column in enumerate(columns):
+                    term = rows[first][column]
+                    if not term.is_zero() and len(columns) > 1:
+                        rest = minor(first + 1, columns[:k] + columns[k + 1 :])
+                        self._ask(len(term) * len(rest))
+                        term = term * rest
+                    total = total - term if k % 2 else total + term
+                minors[columns] = total
+            return minors[columns]
+
+        return minor(0, tuple(range(len(matrix))))
 
     def _vanishing(self, polynomial: nmod_mpoly, candidates: Iterable[nmod_mpoly] = ()) -> nmod_mpoly:
         """The irreducible factor that vanishes at the point; `candidates` are made of factors that may be too many."""
+        if not self.budget.affords(FACTOR * len(polynomial)):
+            raise OutOfBudget("the input-output equations are too long")
+        self.budget.check(FACTOR / 10 * len(polynomial))
         if len(polynomial) > SMALL:
             for candidate in candidates:
                 for factor, _ in candidate.factor()[1]:
@@ -503,12 +675,13 @@ class Projection:
         return sum(degree > 1 for degree in tops) <= 1
 
 
-def _substituted(parts: Sequence[nmod_mpoly], above: nmod_mpoly, below: nmod_mpoly) -> nmod_mpoly:
-    """sum_k parts[k] above^k below^(n-k)."""
-    total, power = parts[-1], below
-    for part in reversed(parts[:-1]):
-        total = total * above + part * power
-        power = power * below
+def _evaluated(polynomial: Polynomial, values: Sequence[Ratio], ring: _Arithmetic) -> Ratio:
+    total = ring.number(0)
+    for monomial, coefficient in polynomial.terms.items():
+        product = ring.number(coefficient)
+        for i in monomial:
+            product = product * values[i]
+        total = total + product
     return total
 
 
@@ -525,28 +698,3 @@ def bezout(a: Sequence[nmod_mpoly], b: Sequence[nmod_mpoly], zero: nmod_mpoly) -
                 total = total + (a[j + k + 1] * b[i - k] - a[i - k] * b[j + k + 1])
             matrix[i][j] = matrix[j][i] = total
     return matrix
-
-
-def determinant(matrix: list[list[nmod_mpoly]]) -> nmod_mpoly:
-    """Expansion by minors, each computed once, the largest rows last."""
-    rows = sorted(matrix, key=lambda row: sum(len(entry) for entry in row), reverse=True)
-    minors: dict[tuple[int, ...], Any] = {}
-
-    def minor(first: int, columns: tuple[int, ...]) -> Any:
-        if columns not in minors:
-            total = None
-            for k, column in enumerate(columns):
-                entry = rows[first][column]
-                if entry.is_zero():
-                    continue
-                term = entry if len(columns) == 1 else entry * minor(first + 1, columns[:k] + columns[k + 1 :])
-                total = (-term if k % 2 else term) if total is None else (total - term if k % 2 else total + term)
-            minors[columns] = rows[0][0] * 0 if total is None else total
-        return minors[columns]
-
-    return minor(0, tuple(range(len(matrix))))
-
-
-def ratio_of(coefficients: Mapping[Key, int], key: Key, reference: Key, prime: int) -> int:
-    """A coefficient relative to another one of the same equation."""
-    return coefficients[key] * pow(coefficients[reference], -1, prime) % prime

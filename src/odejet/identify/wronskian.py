@@ -55,11 +55,10 @@ def _series(projection: Projection, problem: Problem, length: int) -> list[nmod_
     prime, tape = projection.prime, problem.tape
     field, generator = modular.Field(prime), random.Random(f"{projection.seed}/wronskian")
     known = bool(problem.model.initial)
-    order = length + max(projection.orders) + 1
+    order = length + max(projection.highest) + 1
     point = modular.random_point(tape, field, generator, order + 1, known_initial=known)
-    at = modular.point(
-        tape, field, point.states, projection.parameters, point.time, point.inputs, generator, known_initial=known
-    )
+    own = projection.parameters[: len(tape.parameters)]
+    at = modular.point(tape, field, point.states, own, point.time, point.inputs, generator, known_initial=known)
     outputs = modular.jets(tape, field, at, order, tangents=False, known_initial=known).outputs[:, :, 0]
     factorials = [1]
     for k in range(1, order + 1):
@@ -67,8 +66,8 @@ def _series(projection: Projection, problem: Problem, length: int) -> list[nmod_
     inverse = [pow(f, -1, prime) for f in factorials[:length]]
     result = []
     for name in projection.jets:
-        head, _, k = name.partition("_")
-        number, shift = int(head[1:]), int(k)
+        head, order_of = name.split("_")
+        number, shift = int(head[1:]), int(order_of)
         series = at.inputs[number] if head[0] == "u" else outputs[number]
         result.append(
             nmod_poly(

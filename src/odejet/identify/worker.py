@@ -1,0 +1,90 @@
+"""Worker: elimination in a process of its own, which can be ended.
+
+Computer algebra in C cannot be interrupted, and how long it takes cannot be known beforehand.  Where little work was
+not enough, it goes on in another process, which ends with the budget and whose memory is limited.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import threading
+
+from odejet.budget import Budget, OutOfBudget
+from odejet.identify import elimination, local, orders
+from odejet.identify.globally import Count, Engine
+from odejet.identify.local import Local
+from odejet.identify.projection import NotRational
+from odejet.identify.quotient import Infinite
+from odejet.jets.modular import Unlucky
+from odejet.model import Model
+
+MEMORY = 1_200_000_000
+"""Bytes that the process may take."""
+
+
+def limit_memory(process: int, size: int) -> None:
+    """The memory that a process may take, where the system can be told."""
+    if sys.platform == "linux":
+        import contextlib
+        import resource
+
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            resource.prlimit(process, resource.RLIMIT_DATA, (size, size))
+
+
+def count(ranks: Local, seed: int, budget: Budget) -> Count:
+    """`elimination.count` in a process of its own."""
+    problem = ranks.problem
+    question = {
+        "model": problem.model.to_toml(),
+        "functions": list(problem.functions),
+        "inputs": problem.inputs,
+        "seed": seed,
+        "seconds": min(budget.seconds, threading.TIMEOUT_MAX),
+    }
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
+    command = [sys.executable, "-m", "odejet.identify.worker"]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
+    try:
+        with subprocess.Popen(command, env=environment, **pipes) as process:  # type: ignore[call-overload]
+            limit_memory(process.pid, MEMORY)
+            try:
+                answer, _ = process.communicate(json.dumps(question).encode(), question["seconds"])
+            except subprocess.TimeoutExpired:
+                raise OutOfBudget("the time is over") from None
+            finally:
+                process.kill()
+    except OSError as error:
+        raise NotRational(f"no further process could be started: {error.strerror}") from None
+    if process.returncode != 0:
+        raise OutOfBudget("the input-output equations do not fit into memory")
+    return _read(json.loads(answer))
+
+
+def _read(answer: dict) -> Count:
+    if "budget" in answer:
+        raise OutOfBudget(answer["budget"])
+    if "refused" in answer:
+        raise NotRational(answer["refused"])
+    return Count(answer["solutions"], answer["values"], answer["exact"])
+
+
+def _answer(question: dict) -> dict:
+    budget = Budget.within(question["seconds"])
+    model = Model.from_toml_text(question["model"])
+    problem = local.problem(model, question["functions"], question["inputs"])
+    ranks = local.analyse(problem, question["seed"])
+    try:
+        found = elimination.count(ranks, orders.choose(ranks), Engine(None, budget), question["seed"])
+    except OutOfBudget as end:
+        return {"budget": str(end)}
+    except (NotRational, Infinite, Unlucky) as reason:
+        return {"refused": str(reason) or "functions of unknowns leave the equations underdetermined"}
+    return {"solutions": found.solutions, "values": dict(found.values), "exact": found.exact}
+
+
+if __name__ == "__main__":
+    json.dump(_answer(json.load(sys.stdin)), sys.stdout)
