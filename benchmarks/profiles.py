@@ -36,7 +36,7 @@ RANGE, BOUNDS = (0.1, 10.0), (1e-5, 1e4)
 Over two decades there are draws in which a saturation is never reached or a rate too fast to see."""
 EXPERIMENTS = {"joined": 10, "valleys": 1}
 CHOSEN = {
-    "joined": ("biohydrogenation", "crauste", "hiv", "lotka_volterra"),
+    "joined": ("biohydrogenation", "daisy_mamil3", "lotka_volterra", "sirt_treatment"),
     "valleys": ("biohydrogenation", "crauste", "cstr", "daisy_mamil4", "hiv"),
 }
 """Systems whose likelihood often has long valleys at a noise of a percent, and one beside them that has none."""
