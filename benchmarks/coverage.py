@@ -4,6 +4,7 @@ python -m benchmarks coverage [intervals] --seed 8 --trials 20 --noise 1e-4 1e-2
 python -m benchmarks coverage law --seed 8 [--trials 500] [--noise 1e-4] [--systems ...]
 python -m benchmarks coverage combinations --seed 8 --trials 10 [--noise 1e-2] [--systems ...]
 python -m benchmarks coverage timing --seed 8 --trials 5 [--noise 1e-2] [--systems ...]
+python -m benchmarks coverage {joined,valleys} --seed 8 --trials 10 [--noise 1e-2] [--systems ...]
 
 Every cell (system, noise, trial) is one line of a file, written as soon as it is known: stopping and starting again
 loses and repeats nothing.  Only the uncertainty is under test, so fits start from the truth.  A true value is in the
@@ -18,13 +19,15 @@ import json
 import math
 import time
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from benchmarks import systems
+from benchmarks import profiles, systems
 from benchmarks.accuracy import Truth, draw
+from benchmarks.profiles import LEVEL, held_at
 from odejet.algebra.system import SquareSystem
 from odejet.errors import DataError, ModelError
 from odejet.problem import Problem
@@ -35,14 +38,11 @@ from odejet.smooth import fit_series
 from odejet.uncertainty import error_budget as budgets
 from odejet.uncertainty.forms import relative_root
 from odejet.uncertainty.practical import DETERMINED, UNDETERMINED, judged, kind
-from odejet.uncertainty.profile import deviance_quantile, profile
+from odejet.uncertainty.profile import profile
 
 RESULTS = Path(__file__).parent / "results" / "uncertainty"
-PARTS = ("intervals", "law", "combinations", "timing")
+PARTS = ("intervals", "law", "combinations", "timing", "joined", "valleys")
 POINTS = 750
-LEVEL = 0.95
-HELD_EVALUATIONS = 200
-"""What a fit with a quantity held at its true value may take."""
 
 LAW_SYSTEMS = ("lotka_volterra", "seir", "daisy_mamil3", "vanderpol")
 COMPOUND_SYSTEMS = ("cstr", "hiv", "crauste")
@@ -128,23 +128,6 @@ def interval_quantities(name: str, noise: float, trial: int, seed: int) -> tuple
             }
         )
     return fit, quantities
-
-
-def held_at(fit: Fit, label: str, true: float, z: np.ndarray) -> tuple[float, float]:
-    """The deviance of the true value, and the quantile it has to stay below."""
-    likelihood = fit.likelihood
-    asked = likelihood.derived(label)
-    _, gradient = asked.at(fit.estimates)
-    known = likelihood.information
-    freedom, ratio = float(known.degrees_of_freedom(gradient[None])[0]), float(known.ratio(gradient[None])[0])
-    least, quantile = math.inf, deviance_quantile(LEVEL, freedom, ratio)
-    for start in (z, np.where(np.arange(len(z)) == asked.place, true, fit.estimates)):
-        found = likelihood.hold(asked, true, start, evaluations=HELD_EVALUATIONS)
-        if found is not None and math.isfinite(found.cost):
-            least = min(least, max(2 * (found.cost - fit.cost), 0.0))
-        if least <= quantile:
-            break  # another start could only find less
-    return least, quantile
 
 
 def interval_table(lines: list[dict[str, Any]]) -> str:
@@ -480,13 +463,28 @@ def timing_table(lines: list[dict[str, Any]]) -> str:
 
 # --- running ----------------------------------------------------------------------------------------------------------
 
-CELLS = {"intervals": interval_cell, "combinations": combination_cell, "timing": timing_cell}
-TABLES = {"intervals": interval_table, "law": law_table, "combinations": combination_table, "timing": timing_table}
+CELLS = {
+    "intervals": interval_cell,
+    "combinations": combination_cell,
+    "timing": timing_cell,
+    "joined": partial(profiles.cell, "joined"),
+    "valleys": partial(profiles.cell, "valleys"),
+}
+TABLES = {
+    "intervals": interval_table,
+    "law": law_table,
+    "combinations": combination_table,
+    "timing": timing_table,
+    "joined": profiles.table,
+    "valleys": profiles.table,
+}
 DEFAULTS: dict[str, tuple[int, list[float], list[str]]] = {
     "intervals": (20, [1e-4, 1e-2], list(systems.names())),
     "law": (500, [1e-4], list(LAW_SYSTEMS)),
     "combinations": (10, [1e-2], list(COMPOUND_SYSTEMS)),
     "timing": (5, [1e-2], list(TIMED_SYSTEMS)),
+    "joined": (10, [1e-2], list(profiles.CHOSEN["joined"])),
+    "valleys": (10, [1e-2], list(profiles.CHOSEN["valleys"])),
 }
 
 

@@ -69,7 +69,7 @@ class Line:
 
 def squares(fit: oj.Fit) -> float:
     """The sum of squared residuals of all experiments."""
-    simulated = fit.problem.simulate(values_of(fit))
+    simulated = fit.problem.simulate(fit.values)
     total = 0.0
     for experiment in fit.data.experiments:
         for output, series in experiment.outputs.items():
@@ -93,13 +93,6 @@ def columns(name: str) -> dict[str, dict[str, np.ndarray]]:
     }
 
 
-def values_of(fit: oj.Fit) -> dict[str, float]:
-    """Every unknown by its label."""
-    return (
-        dict(fit.values) if isinstance(fit.values, Mapping) else dict(zip(fit.labels, fit.values.tolist(), strict=True))
-    )
-
-
 def measured(
     task: Task, reference: Mapping[str, float], cost: float, told: Callable[[dict[str, float]], dict[str, float]] = dict
 ) -> Line:
@@ -107,7 +100,7 @@ def measured(
     begin = time.perf_counter()
     fit = oj.fit(task.model, task.data, local=list(task.local), positive=True)
     seconds = time.perf_counter() - begin
-    values = told(values_of(fit))
+    values = told(dict(fit.values))
     return Line(
         task.part,
         len(task.data.experiments),
