@@ -6,8 +6,8 @@ import importlib
 import sys
 
 SECTIONS = (
-    "flow", "sharp", "identify", "smooth", "explicit", "algebra", "refine", "accuracy", "beyond", "solutions", "coverage",
-    "generate", "run", "pack", "ceiling", "report", "cstr", "summary",
+    "flow", "sharp", "stiff", "identify", "smooth", "explicit", "algebra", "refine", "accuracy", "beyond", "solutions",
+    "coverage", "generate", "run", "pack", "ceiling", "report", "cstr", "summary",
 )  # fmt: skip
 
 
