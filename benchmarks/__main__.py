@@ -6,8 +6,28 @@ import importlib
 import sys
 
 SECTIONS = (
-    "flow", "sharp", "identify", "smooth", "explicit", "algebra", "refine", "accuracy", "beyond", "solutions",
-    "coverage", "sideby", "limits", "experiments", "generate", "run", "pack", "ceiling", "report", "cstr", "summary",
+    "flow",
+    "sharp",
+    "identify",
+    "smooth",
+    "explicit",
+    "algebra",
+    "refine",
+    "accuracy",
+    "beyond",
+    "solutions",
+    "coverage",
+    "sideby",
+    "limits",
+    "experiments",
+    "generate",
+    "run",
+    "pack",
+    "ceiling",
+    "report",
+    "cstr",
+    "summary",
+    "stiff",
 )  # fmt: skip
 
 

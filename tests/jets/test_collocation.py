@@ -4,17 +4,31 @@ import numpy as np
 import pytest
 from numba import njit
 
-from odejet.jets.collocation import factor, radau, solve
+from odejet.jets.linear import factor, factor_complex, solve, solve_complex, solve_many, solve_many_complex
+from odejet.jets.radau import radau
 from odejet.model import Model
 from odejet.simulate.flow import Flow, Outcome
 
 
 @njit
-def solved(matrix, pivots, right):
+def solved(matrix, right):
+    """The solutions for all columns at once, and for the first alone."""
+    pivots, first = np.empty(len(matrix), np.int64), right[:, 0].copy()
     regular = factor(matrix, pivots)
     if regular:
-        solve(matrix, pivots, right)
-    return regular
+        solve_many(matrix, pivots, right)
+        solve(matrix, pivots, first)
+    return regular, first
+
+
+@njit
+def solved_complex(real, imaginary, right, other):
+    pivots, first, second = np.empty(len(real), np.int64), right[:, 0].copy(), other[:, 0].copy()
+    regular = factor_complex(real, imaginary, pivots)
+    if regular:
+        solve_many_complex(real, imaginary, pivots, right, other)
+        solve_complex(real, imaginary, pivots, first, second)
+    return regular, first, second
 
 
 @pytest.mark.parametrize(("size", "columns"), [(1, 1), (9, 4), (39, 8)])
@@ -23,16 +37,44 @@ def test_linear_systems_agree_with_numpy(size, columns):
     matrix = rng.standard_normal((size, size)) * np.geomspace(1, 1e8, size)
     right = rng.standard_normal((size, columns))
     solution = right.copy()
-    assert solved(matrix.copy(), np.empty(size, np.int64), solution)
+    regular, first = solved(matrix.copy(), solution)
+    assert regular
     assert np.all(np.abs(matrix @ solution - right) <= 1e-12 * (np.abs(matrix) @ np.abs(solution)))
+    np.testing.assert_allclose(first, solution[:, 0], rtol=1e-9)
+
+
+@pytest.mark.parametrize(("size", "columns"), [(1, 1), (9, 4), (39, 8)])
+def test_complex_systems_agree_with_numpy(size, columns):
+    rng = np.random.default_rng(size)
+    real, imaginary = rng.standard_normal((2, size, size)) * np.geomspace(1, 1e8, size)
+    right, other = rng.standard_normal((2, size, columns))
+    x, y = right.copy(), other.copy()
+    regular, first, second = solved_complex(real.copy(), imaginary.copy(), x, y)
+    assert regular
+    matrix, solution = real + 1j * imaginary, x + 1j * y
+    assert np.all(np.abs(matrix @ solution - right - 1j * other) <= 1e-12 * (np.abs(matrix) @ np.abs(solution)))
+    np.testing.assert_allclose(first + 1j * second, solution[:, 0], rtol=1e-9)
 
 
 @pytest.mark.parametrize("matrix", [np.ones((2, 2)), np.full((2, 2), np.inf), np.full((2, 2), np.nan)])
 def test_what_has_no_solution_is_told(matrix):
-    assert not solved(matrix.copy(), np.empty(2, np.int64), np.ones((2, 1)))
+    assert not solved(matrix.copy(), np.ones((2, 1)))[0]
+    assert not solved_complex(matrix.copy(), matrix.copy(), np.ones((2, 1)), np.ones((2, 1)))[0]
 
 
-@pytest.mark.parametrize("stages", [5, 9, 13])
+@pytest.mark.parametrize("stages", [3, 5, 7, 9])
+def test_the_transformation_takes_the_stages_apart(stages):
+    """The inverse of A is the sum of its parts, mu times column times row, of the real rate and of all pairs."""
+    rule = radau(stages)
+    total = rule.real_rate * np.outer(rule.together[:, 0], rule.apart[0])
+    for q, (x, y) in enumerate(rule.rates):
+        row = rule.apart[2 * q + 1] + 1j * rule.apart[2 * q + 2]
+        column = rule.together[:, 2 * q + 1] + 1j * rule.together[:, 2 * q + 2]
+        total += 2 * ((x + 1j * y) * np.outer(column, row)).real
+    np.testing.assert_allclose(total @ rule.matrix, np.eye(stages), atol=1e-11)
+
+
+@pytest.mark.parametrize("stages", [3, 5, 9])
 def test_the_rule_integrates_polynomials_of_its_degree_exactly(stages):
     rule = radau(stages)
     powers = np.arange(stages)

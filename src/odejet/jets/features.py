@@ -17,8 +17,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from odejet.jets.lanes import WIDTH, kernel, load, peek, poke, store
+from odejet.jets.points import find_rates
 from odejet.jets.series import evaluate, evaluate_rate, lowest, value
-from odejet.jets.shared import run
 from odejet.model.tape import Column, Elementary, Op, Tape
 
 RISES, GROWS, SETTLES, VANISHES, POWER, BENDS = range(6)
@@ -96,7 +96,7 @@ def may_hide(kind, a, change, exponent):
         return not abs(a) - change > LARGEST
     if kind == SETTLES:
         return 2 * change > _HIDDEN and 2 * (change - abs(a)) > _SETTLED
-    if kind == VANISHES or kind == POWER:
+    if kind in (VANISHES, POWER):
         left = abs(a) - change
         power = max(abs(exponent), 1.0) if kind == POWER else 1.0
         return not power * change <= _HIDDEN * left
@@ -122,52 +122,27 @@ def peak(c, place, lanes, order, kind, exponent, low, high):
 
 
 class Checks(NamedTuple):
-    """Where the equations are evaluated at single points of a step; all arrays as pointers, which numba need not count.
-
-    Registers of one point, of the `series` and of the point their lanes and the places of the states, the program of
-    the rates, places of time and inputs, the pieces of the inputs, and memory for rates and gaps.
-    """
+    """Where the polynomials of a step are checked: their registers and places, a point, memory for rates and gaps."""
 
     c: Any
-    p: Any
-    lanes: int
-    states: int
-    series_places: Any
-    point_places: Any
-    dynamic: int
-    code: Any
-    terms: Any
-    first: int
-    last: int
-    time: int
-    inputs: Any
-    sampled: int
-    coefficients: Any
-    knots: Any
-    pieces: int
+    states: Any
+    point: Any
     rates: Any
-    tables: Any
 
 
 @kernel
 def proceed(at, piece, t, unit, order, s, shaken):
-    """The states at s of a step, or those numbers shaken by rounding, and their rates, in the registers of the point."""
-    c, p, now = at.c, at.p, t + s * unit
-    for i in range(at.states):
-        place = peek(at.point_places, i)
-        if place >= at.dynamic:
-            evaluate(c, peek(at.series_places, i), order, at.lanes, s, p, place)
+    """The states at s of a step, or those numbers shaken by rounding, and their rates, in registers of the point."""
+    point, now = at.point, t + s * unit
+    for i in range(point.size):
+        place = peek(point.states, i)
+        if place >= point.dynamic:
+            evaluate(at.c, peek(at.states, i), order, point.lanes, s, point.p, place)
             if shaken:
-                for lane in range(at.lanes):
-                    poke(p, place + lane, peek(p, place + lane) * (1 + (_SHAKEN if (i + lane) % 2 else -_SHAKEN)))
-    for i in range(at.sampled):
-        a, d = 4 * (i * at.pieces + piece), now - peek(at.knots, piece)
-        total = 0.0
-        for k in range(3, -1, -1):
-            total = total * d + peek(at.coefficients, a + k)
-        poke(p, peek(at.inputs, i), total)
-    poke(p, at.time, now * (1 + _SHAKEN) if shaken else now)
-    run(p, at.code, at.terms, at.first, at.last, 0, at.dynamic, at.lanes, at.tables, 0)
+                for lane in range(point.lanes):
+                    factor = 1 + (_SHAKEN if (i + lane) % 2 else -_SHAKEN)
+                    poke(point.p, place + lane, peek(point.p, place + lane) * factor)
+    find_rates(point, piece, now * (1 + _SHAKEN) if shaken else now)
 
 
 @kernel
@@ -176,22 +151,22 @@ def agrees(at, piece, t, unit, order, s, h, used, goal):
 
     What the smallest changes of all numbers would do to the right-hand sides is no disagreement.
     """
-    c, lanes, n, span, rates = at.c, at.lanes, at.states, abs(h), at.rates
+    c, lanes, n, span, rates = at.c, at.point.lanes, at.point.size, abs(h), at.rates
     proceed(at, piece, t, unit, order, s, False)
     good = True
     for lane in range(used):
         relative = 0.0  # the largest tangent in the lane, relative to its state
         for i in range(n if lane > 0 else 0):
-            x = peek(at.series_places, i)
-            size = lowest(c, x, lanes, span) if peek(at.point_places, i) >= at.dynamic else 0.0
+            x = peek(at.states, i)
+            size = lowest(c, x, lanes, span) if peek(at.point.states, i) >= at.point.dynamic else 0.0
             if size > 0:
                 relative = max(relative, lowest(c, x + lane, lanes, span) / size)
         for i in range(n):
-            x, place = peek(at.series_places, i), peek(at.point_places, i)
-            if place >= at.dynamic:
+            x, place = peek(at.states, i), peek(at.point.states, i)
+            if place >= at.point.dynamic:
                 if lane == 0:
                     evaluate_rate(c, x, order, lanes, s, rates, i * lanes)
-                slope = peek(at.p, place + lanes + lane) * unit
+                slope = peek(at.point.p, place + lanes + lane) * unit
                 gap = abs(peek(rates, i * lanes + lane) - slope) * span
                 allowed = goal * lowest(c, x + lane, lanes, span) + _NOTHING
                 if lane > 0:
@@ -204,9 +179,9 @@ def agrees(at, piece, t, unit, order, s, h, used, goal):
         return True
     proceed(at, piece, t, unit, order, s, True)
     for i in range(n):
-        if peek(at.point_places, i) >= at.dynamic:
+        if peek(at.point.states, i) >= at.point.dynamic:
             for lane in range(used):
-                slope = peek(at.p, peek(at.point_places, i) + lanes + lane) * unit
+                slope = peek(at.point.p, peek(at.point.states, i) + lanes + lane) * unit
                 moved = abs(slope - peek(rates, i * lanes + lane)) * span
                 if not peek(rates, (n + i) * lanes + lane) <= _NOISE * moved:
                     return False
@@ -224,56 +199,68 @@ def is_plain(c, watched, count, lanes, order, h):
             change = (change + abs(peek(c, place + k * lanes))) * size
         exponent = peek(c, power) if power >= 0 else 0.0
         last = abs(peek(c, place + known * lanes)) * size**known
-        if last > argument_slack(c, place, lanes, kind, size) or may_hide(kind, peek(c, place), change, exponent):
+        if last > slack_of(kind, lowest(c, place, lanes, size)) or may_hide(kind, peek(c, place), change, exponent):
             return False
     return True
 
 
 @kernel
-def argument_slack(c, place, lanes, kind, h):
-    """How large the last term of a watched argument may be."""
-    return (_HELD if kind <= SETTLES else _HELD * lowest(c, place, lanes, h)) + _ROUNDED * abs(peek(c, place))
+def slack_of(kind, size):
+    """How large the last term of a watched argument of some size may be."""
+    return (_HELD if kind <= SETTLES else _HELD * size) + _ROUNDED * size
 
 
 @kernel
 def attentive_step(at, watched, count, piece, t, unit, order, h, goal):
-    """The step h, shortened until every watched argument holds and nothing hides inside it."""
-    c, lanes, known = at.c, at.lanes, order - 1
+    """The step h, shortened until every watched argument holds and nothing hides inside it.
+
+    At a peak of a watched function at which the equations do not hold it is cut to half of the way there.
+    """
+    c, lanes, known = at.c, at.point.lanes, order - 1
     for i in range(0, 3 * count, 3):
         kind, place, power = peek(watched, i), peek(watched, i + 1), peek(watched, i + 2)
         exponent = peek(c, power) if power >= 0 else 0.0
-        last, slack = (
-            abs(peek(c, place + known * lanes)) * abs(h) ** known,
-            argument_slack(c, place, lanes, kind, abs(h)),
-        )
+        slack = slack_of(kind, lowest(c, place, lanes, abs(h)))
+        last = abs(peek(c, place + known * lanes)) * abs(h) ** known
         if last > slack:
             h *= (slack / last) ** (1 / known)
-        if kind != BENDS:
-            h = open_step(at, piece, t, unit, order, h, goal, kind, place, exponent)
+        h, j = awake_step(c, place, lanes, known, kind, exponent, h), 0
+        while j < _PLACES:
+            s, j = next_peak(c, place, lanes, known, kind, exponent, h, j)
+            if s != 0 and not agrees(at, piece, t, unit, order, s, h, lanes, goal):
+                h, j = 0.5 * s, _PLACES
     return h
 
 
 @kernel
-def open_step(at, piece, t, unit, order, h, goal, kind, place, exponent):
-    """The step h, cut at half of the way to the first peak of a watched function at which the equations do not hold."""
-    c, lanes, known = at.c, at.lanes, order - 1
+def awake_step(c, place, lanes, order, kind, exponent, h):
+    """The step h; where an exponential stands still, halved to end a little before that does."""
     if stands_still(kind, peek(c, place)):
-        # The function is followed from where it can be, a little before its end.
-        while not level(kind, value(c, place, known, lanes, h), exponent) > LARGEST - _HIDDEN:
+        while not level(kind, value(c, place, order, lanes, h), exponent) > LARGEST - _HIDDEN:
             h *= 0.5
-        return h
-    here, before = level(kind, peek(c, place), exponent), -np.inf
-    bottom = (max(here, _SETTLED) if kind == SETTLES else here) + _HIDDEN
-    for j in range(1, _PLACES + 1):
-        ahead = level(kind, value(c, place, known, lanes, h * j / _PLACES), exponent)
+    return h
+
+
+@kernel
+def next_peak(c, place, lanes, order, kind, exponent, h, j):
+    """The next place in a step, from the j-th of all that are looked at, where a watched function does much more than
+    at its start; zero if there is none, and where to go on."""
+    if kind == BENDS or stands_still(kind, peek(c, place)):
+        return 0.0, np.int64(_PLACES)
+    start = level(kind, peek(c, place), exponent)
+    bottom = (max(start, _SETTLED) if kind == SETTLES else start) + _HIDDEN
+    before = level(kind, value(c, place, order, lanes, h * (j - 1) / _PLACES), exponent) if j > 0 else -np.inf
+    here = level(kind, value(c, place, order, lanes, h * j / _PLACES), exponent)
+    while j < _PLACES:
+        j += 1
+        ahead = level(kind, value(c, place, order, lanes, h * j / _PLACES), exponent)
         if (here >= before and here >= ahead) or (j == _PLACES and ahead >= here):
             first = max(j - 2, 0) if here >= ahead else j - 1
-            s = peak(c, place, lanes, known, kind, exponent, h * first / _PLACES, h * j / _PLACES)
-            top = level(kind, value(c, place, known, lanes, s), exponent)
-            if not top <= bottom and not agrees(at, piece, t, unit, order, s, h, lanes, goal):
-                return 0.5 * s
+            s = peak(c, place, lanes, order, kind, exponent, h * first / _PLACES, h * j / _PLACES)
+            if not level(kind, value(c, place, order, lanes, s), exponent) <= bottom:
+                return s, j
         before, here = here, ahead
-    return h
+    return 0.0, j
 
 
 @kernel
@@ -288,11 +275,11 @@ def verified_step(at, piece, t, unit, order, h, goal):
 
 @kernel
 def keep(at, order, h, kept, slopes):
-    """Keep the first two orders of all states, which the next series overwrite, and their rates at the end of a step."""
-    c, lanes = at.c, at.lanes
-    for i in range(at.states):
-        if peek(at.point_places, i) >= at.dynamic:
-            x = peek(at.series_places, i)
+    """Keep the first two orders of all states, which the next series overwrite, and the rates where a step ends."""
+    c, lanes = at.c, at.point.lanes
+    for i in range(at.point.size):
+        if peek(at.point.states, i) >= at.point.dynamic:
+            x = peek(at.states, i)
             for lane in range(0, 2 * lanes, WIDTH):
                 store(kept, 2 * i * lanes + lane, load(c, x + lane))
             total = 0.0
@@ -304,10 +291,10 @@ def keep(at, order, h, kept, slopes):
 @kernel
 def take_back(at, kept):
     """The first two orders of all states as they were kept."""
-    for i in range(at.states):
-        if peek(at.point_places, i) >= at.dynamic:
-            for lane in range(0, 2 * at.lanes, WIDTH):
-                store(at.c, peek(at.series_places, i) + lane, load(kept, 2 * i * at.lanes + lane))
+    for i in range(at.point.size):
+        if peek(at.point.states, i) >= at.point.dynamic:
+            for lane in range(0, 2 * at.point.lanes, WIDTH):
+                store(at.c, peek(at.states, i) + lane, load(kept, 2 * i * at.point.lanes + lane))
 
 
 @kernel
@@ -316,9 +303,9 @@ def continues(at, slopes, scales, before, unit, h, goal):
 
     Rates are in units of time, those kept in the unit before; h is the length of that step.
     """
-    for i in range(at.states):
-        if peek(at.point_places, i) >= at.dynamic:
-            rate = peek(at.c, peek(at.series_places, i) + at.lanes) / unit
+    for i in range(at.point.size):
+        if peek(at.point.states, i) >= at.point.dynamic:
+            rate = peek(at.c, peek(at.states, i) + at.point.lanes) / unit
             if not abs(peek(slopes, i) / before - rate) * h <= goal * peek(scales, i) + _NOTHING:
                 return False
     return True

@@ -274,8 +274,7 @@ def overflows(function, number):
 def _overflows(function, number):
     if number == types.float64:
         return lambda function, number: (
-            (number > LARGEST and function == _EXP)
-            or (abs(number) > LARGEST and (function == _SINH or function == _COSH))
+            (number > LARGEST and function == _EXP) or (abs(number) > LARGEST and function in (_SINH, _COSH))
         )
     return lambda function, number: False
 

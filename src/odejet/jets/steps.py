@@ -16,6 +16,7 @@ import numpy as np
 from odejet.jets.features import Checks, attentive_step, continues, is_plain, keep, take_back, verified_step
 from odejet.jets.kernel import MAX_ORDER, TABLES, Layout, expand, prepare
 from odejet.jets.lanes import WIDTH, entry, kernel, load, peek, pointer, poke, store
+from odejet.jets.points import point_of
 from odejet.jets.series import evaluate, lowest, sample
 from odejet.jets.shared import run
 
@@ -258,33 +259,6 @@ class Arrays(NamedTuple):
         )
 
 
-@kernel
-def checks(layout, point, memory, point_memory, drive, rates, tables):
-    """Where steps are checked."""
-    reciprocals = pointer(tables[1])
-    return Checks(
-        pointer(memory),
-        pointer(point_memory),
-        layout.lanes,
-        len(layout.states),
-        pointer(layout.states),
-        pointer(point.states),
-        point.dynamic,
-        pointer(point.code),
-        pointer(point.terms),
-        point.split[0],
-        point.split[1],
-        point.time,
-        pointer(point.inputs),
-        len(point.inputs),
-        pointer(drive.coefficients),
-        pointer(drive.knots),
-        drive.coefficients.shape[1],
-        pointer(rates),
-        (pointer(tables[0]), reciprocals, reciprocals),
-    )
-
-
 @entry
 def integrate(layout, point, constants, parameters, states, drive, start, times, limits, work, tables, arrays):
     """States and outputs at `times`, which lead away from `start` in one direction.
@@ -301,7 +275,7 @@ def integrate(layout, point, constants, parameters, states, drive, start, times,
     prepare(c, layout, constants, parameters, states, pointers, modulus)
     for i in range(layout.dynamic):
         point_memory[i] = memory[i]
-    at = checks(layout, point, memory, point_memory, drive, rates, tables)
+    at = Checks(c, pointer(layout.states), point_of(point, point_memory, drive, tables), pointer(rates))
     watched, watches, goal = pointer(layout.watched), len(layout.watched), max(_HOLDS, _LOSS * tolerance)
     sizes, slopes, rows = pointer(scales), pointer(kept[2 * len(states)]), pointer(kept)
 

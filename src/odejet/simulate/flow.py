@@ -1,9 +1,9 @@
 """Flow: the solution of a model as a function of its parameters and initial states.
 
 `simulate` is for people; `Flow` is the same for programs that call it many times.  Taylor series on the tape carry
-ordinary models; where their steps are held down by stability alone, collocation goes on from there (CVODE, for models
-with many states).  Sampled inputs are polynomials between knots, and every method stops at each knot.  Whatever happens
-to a solution is an `Outcome` with a sentence, never an exception or a NaN.
+ordinary models; where their steps are held down by stability alone, collocation goes on from there.  Sampled inputs are
+polynomials between knots, and every method stops at each knot.  Whatever happens to a solution is an `Outcome` with a
+sentence, never an exception or a NaN.
 """
 
 from __future__ import annotations
@@ -17,13 +17,12 @@ import numpy as np
 
 from odejet.errors import DataError, ModelError, nearest
 from odejet.jets import steps
-from odejet.jets.collocation import STAGES, collocate
+from odejet.jets.collocation import collocate
 from odejet.jets.inputs import Pieces, Sampled, merged
 from odejet.jets.kernel import MAX_ORDER, TABLES, lay_out
 from odejet.jets.lanes import padded
-from odejet.jets.registers import expand_points
+from odejet.jets.radau import stages_for
 from odejet.model.tape import Tape, build
-from odejet.simulate import sundials
 
 if TYPE_CHECKING:
     from odejet.model import Model
@@ -35,16 +34,12 @@ MAX_STEPS = 20_000
 STIFF_STEPS = 5000
 """Steps of collocation, of a millisecond or more each: a solution that needs more is not smooth."""
 
-COLLOCATION_STATES = 40
-"""Beyond this many states the dense linear algebra of collocation costs more than the small steps of CVODE."""
-
 _GROWTH = 1e3  # a step that collapses after such growth of the states is taken for a pole
 _FIRST_STEPS = 5  # a step that collapses right away is taken for a stiff initial layer
-_MANY, _VERY_MANY = 600, 3000  # Taylor steps still to go that collocation and CVODE are worth
+_MANY = 600  # Taylor steps still to go that collocation is worth a trial
 _NEVER = 1 << 62  # steps
-_BLOCK = 0.7  # the time of an operation of collocation, in those of a block of lanes in a Taylor step, measured
+_ITERATIONS, _CALL = 6, 30  # of Newton's method in a step of collocation; the cost of a call in vector operations
 _STIFF_TOLERANCE = 1e-12
-_SUNDIALS_TOLERANCE = 1e-10
 
 
 class Outcome(Enum):
@@ -202,17 +197,16 @@ class _Problem:
     def solve(self, start: float, times: np.ndarray, tolerance: float, max_steps: int, stiff_steps: int) -> Trajectory:
         """Along times that lead away from the start in one direction."""
         leg = _Leg(start, self.states.copy(), max_steps + len(self.flow.pieces.knots), stiff_steps)
-        hybrid = self.is_small and not self.flow.driven and stiff_steps > 0
-        method, patience = "taylor", steps.PATIENCE if hybrid else _NEVER
-        many = (_MANY if self.is_small else _VERY_MANY) if stiff_steps > 0 else max_steps
+        method, patience = "taylor", steps.PATIENCE if stiff_steps > 0 and not self.flow.driven else _NEVER
+        many = _MANY if stiff_steps > 0 else max_steps
         while True:
             status, order, step = self.explicit(leg, times[leg.done :], tolerance, many, patience)
             outcome = self.outcome(status, leg)
-            if outcome is not Outcome.STIFF_FAILURE or (self.is_small and leg.implicit_steps <= 0):
+            if outcome is not Outcome.STIFF_FAILURE or leg.implicit_steps <= 0:
                 break
             if method == "taylor":
-                method = f"taylor, {'collocation' if self.is_small else 'cvode'} from t = {leg.time:.6g}"
-            least = self.least_step(step, order) if status == steps.SLOW else 0.0
+                method = f"taylor, collocation from t = {leg.time:.6g}"
+            least = self.least_step(step, order, tolerance) if status == steps.SLOW else 0.0
             if self.implicit(leg, times[leg.done :], tolerance, least):
                 outcome = Outcome.COMPLETED
                 break
@@ -223,10 +217,6 @@ class _Problem:
         trajectory, outputs = (np.concatenate(rows) for rows in zip(*leg.parts, strict=True))
         result = Trajectory(np.arange(leg.done), trajectory, outputs, outcome, leg.time, leg.steps, method)
         return _finite_part(result, times)
-
-    @property
-    def is_small(self) -> bool:
-        return len(self.states) <= COLLOCATION_STATES
 
     def explicit(
         self, leg: _Leg, times: np.ndarray, tolerance: float, many: int, patience: int
@@ -254,13 +244,21 @@ class _Problem:
         leg.steps, leg.explicit_steps = leg.steps + count, leg.explicit_steps - count
         return status, order, step
 
-    def least_step(self, step: float, order: int) -> float:
-        """A step of collocation that is worth so many Taylor steps of this length and order, by counting operations."""
+    def least_step(self, step: float, order: int, tolerance: float) -> float:
+        """A step of collocation that is worth so many Taylor steps of this length and order, by counting operations.
+
+        Values alone are counted, so that the choice does not depend on whether sensitivities are asked for.
+        """
         tape = self.flow.tape
-        size = STAGES * int(np.sum(tape.states >= tape.statics))
+        stages, n = stages_for(self.stiff_tolerance(tolerance)), int(np.sum(tape.states >= tape.statics))
         constant, linear, quadratic, _ = tape.work
-        blocks = constant + linear * order + quadratic * order * order
-        return _BLOCK * (2 * size**3 + 2 * size**2 * self.lanes) / (blocks * self.lanes) * step
+        series = constant + linear * order + quadratic * order * order
+        systems = 1 + 2 * (stages - 1)  # a complex one counts four times
+        implicit = systems * n**3 / 6 + _ITERATIONS * (stages * (linear + _CALL) + systems * n**2) + linear * n / 4
+        return implicit / series * step
+
+    def stiff_tolerance(self, tolerance: float) -> float:
+        return max(tolerance, _STIFF_TOLERANCE)
 
     def outcome(self, status: int, leg: _Leg) -> Outcome:
         """What an integration that ended with `status` has met; stiffness is a failure until solved."""
@@ -274,65 +272,21 @@ class _Problem:
         return Outcome.BLOW_UP if grown or not np.all(np.isfinite(leg.states)) else Outcome.SINGULAR
 
     def implicit(self, leg: _Leg, times: np.ndarray, tolerance: float, least: float) -> bool:
-        """Steps of collocation or, for a large model, of CVODE, from knot to knot of the inputs: do they arrive?"""
-        method, done = (self.collocation if self.is_small else self.cvode), 0
-        origin = leg.time
+        """Steps of collocation, from knot to knot of the inputs: do they arrive?"""
+        done, origin = 0, leg.time
         for piece, stop in self.flow.pieces.stretches(origin, times[-1]):
             inside = int(np.searchsorted(np.abs(times - origin), abs(stop - origin), side="right"))
             grid = times[done:inside] if stop == times[-1] else np.r_[times[done:inside], stop]
-            trajectory, outputs, time = method(leg, piece, grid, tolerance, least)
+            limits = self.stiff_tolerance(tolerance), leg.implicit_steps, least, self.used > 1
+            trajectory, outputs, time, count = collocate(
+                self.flow.tape, self.parameters, leg.states, self.flow.drive(grid), piece or 0, leg.time, grid, *limits
+            )
+            leg.implicit_steps -= count
             leg.add(trajectory[: inside - done], outputs[: inside - done], self.used, time)
             if len(trajectory) < len(grid):
                 return False
             done = inside
         return True
-
-    def collocation(self, leg, piece, times, tolerance, least):
-        drive, limit = self.flow.drive(times), max(tolerance, _STIFF_TOLERANCE)
-        limits = limit, leg.implicit_steps, least, self.used > 1
-        trajectory, outputs, time, count = collocate(
-            self.flow.tape, self.parameters, leg.states, drive, piece or 0, leg.time, times, *limits
-        )
-        leg.implicit_steps -= count
-        return trajectory, outputs, time
-
-    def cvode(self, leg, piece, times, tolerance, least):
-        slopes, limit = (self.slopes(self.parameters, piece), self.jacobian(piece)), max(tolerance, _SUNDIALS_TOLERANCE)
-        rows = np.ascontiguousarray(leg.states[:, : self.used])
-        trajectory = sundials.integrate(*slopes, leg.time, rows, times, limit, leg.explicit_steps)
-        time = leg.time
-        if len(trajectory):
-            leg.states[:, : self.used], time = trajectory[-1], float(times[len(trajectory) - 1])
-        return trajectory, self.outputs(times[: len(trajectory)], trajectory), time
-
-    def evaluate(
-        self, times: np.ndarray, rows: np.ndarray, parameters: np.ndarray, piece: int | None = None
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Series to first order of states and outputs at points given by rows of value and tangents.
-
-        Sampled inputs are those of one piece or, without it, what holds from each time on.
-        """
-        points, n, used = rows.shape
-        tape, lanes = self.flow.tape, parameters.shape[1]
-        states = np.zeros((points, n, lanes))
-        states[:, :, :used] = rows
-        inputs, nothing = self.flow.pieces.series(times, 1, piece), np.zeros((points, 0))
-        repeated = np.repeat(parameters[None], points, axis=0)
-        arguments = (np.ascontiguousarray(times), inputs, nothing, 1, TABLES, 0)
-        series = expand_points(lay_out(tape, lanes, 3, True), tape.constant_values, repeated, states, *arguments)
-        return series[0][:, :, :, :used], series[1][:, :, :, :used]
-
-    def slopes(self, parameters: np.ndarray, piece: int | None) -> sundials.Slopes:
-        return lambda times, rows: self.evaluate(times, rows, parameters, piece)[0][:, :, 1]
-
-    def jacobian(self, piece: int | None) -> sundials.Slopes:
-        """Slopes with one lane per state and none for the parameters."""
-        parameters = np.zeros((len(self.parameters), padded(1 + len(self.states))))
-        parameters[:, 0] = self.parameters[:, 0]
-        return self.slopes(parameters, piece)
-
-    def outputs(self, times: np.ndarray, trajectory: np.ndarray) -> np.ndarray:
-        return self.evaluate(times, trajectory, self.parameters)[1][:, :, 0]
 
 
 def _finite_part(trajectory: Trajectory, times: np.ndarray) -> Trajectory:

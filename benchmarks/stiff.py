@@ -1,0 +1,336 @@
+"""Stiff classics with and without sensitivities, side by side with CVODES in one run.
+
+    python -m benchmarks stiff [--problems NAME ...] [--tolerances 1e-6 1e-8 1e-10] [--write]
+
+Robertson, HIRES, E5, the Oregonator, the pollution model and the ring modulator are those of Hairer and Wanner (1996)
+and of the Test Set for IVP Solvers (Mazzia and Magherini 2008).  CVODES runs through CasADi, on the variational equations
+where sensitivities are asked for.  Times are processor milliseconds, the best of some repetitions.  Errors are relative
+to the largest value of each state and sensitivity, from SciPy's Radau method at 1e-12 (with sensitivities, where it
+takes less than a few minutes).
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import Any
+
+import casadi
+import numpy as np
+from scipy.integrate import solve_ivp
+
+from benchmarks.yardsticks import Cvodes, _rates, _Variational
+from odejet.model import Model
+from odejet.simulate.flow import Flow, Outcome
+
+RESULTS = Path(__file__).parent / "results" / "stiff"
+REPEATS = 5
+
+
+@dataclass(frozen=True)
+class Problem:
+    """A model at values, with the times at which it is asked for."""
+
+    model: Model
+    parameters: dict[str, float]
+    initial: dict[str, float]
+    times: np.ndarray
+
+    @property
+    def values(self) -> tuple[list[float], list[float]]:
+        return list(self.parameters.values()), [self.initial.get(state, 0.0) for state in self.model.states]
+
+
+def problem(states: dict[str, str], parameters: dict[str, float], initial: dict[str, float], times: Any) -> Problem:
+    model = Model(states, parameters=tuple(parameters))
+    return Problem(model, parameters, initial, np.r_[0.0, times])
+
+
+def pollution() -> Problem:
+    constants = [0.35, 26.6, 1.23e4, 8.6e-4, 8.2e-4, 1.5e4, 1.3e-4, 2.4e4, 1.65e4, 9e3, 0.022, 1.2e4, 1.88, 1.63e4]
+    constants += [4.8e6, 3.5e-4, 0.0175, 1e8, 4.44e11, 1.24e3, 2.1, 5.78, 0.0474, 1.78e3, 3.12]
+    factors = [
+        "1",
+        "2*4",
+        "5*2",
+        "7",
+        "7",
+        "7*6",
+        "9",
+        "9*6",
+        "11*2",
+        "11*1",
+        "13",
+        "10*2",
+        "14",
+        "1*6",
+        "3",
+        "4",
+        "4",
+        "16",
+        "16",
+        "17*6",
+        "19",
+        "19",
+        "1*4",
+        "19*1",
+        "20",
+    ]
+    rates = [f"k{i}*" + "*".join(f"y{j}" for j in factor.split("*")) for i, factor in enumerate(factors, start=1)]
+    balance = {
+        1: "-1-10-14-23-24+2+3+9+11+12+22+25", 2: "-2-3-9-12+1+21", 3: "-15+1+17+19+22", 4: "-2-16-17-23+15",
+        5: "-3+4+4+6+7+13+20", 6: "-6-8-14-20+3+18+18", 7: "-4-5-6+13", 8: "+4+5+6+7", 9: "-7-8", 10: "-12+7+9",
+        11: "-9-10+8+11", 12: "+9", 13: "-11+10", 14: "-13+12", 15: "+14", 16: "-18-19+16", 17: "-20", 18: "+20",
+        19: "-21-22-24+23+25", 20: "-25+24",
+    }  # fmt: skip
+    states = {
+        f"y{i}": "".join(
+            f" {sign} {rates[int(number) - 1]}"
+            for sign, number in zip(
+                [c for c in text if c in "+-"], text.replace("-", "+").strip("+").split("+"), strict=True
+            )
+        ).strip(" +")
+        for i, text in balance.items()
+    }
+    initial = {"y2": 0.2, "y4": 0.04, "y7": 0.1, "y8": 0.3, "y9": 0.01, "y17": 0.007}
+    parameters = {f"k{i}": value for i, value in enumerate(constants, start=1)}
+    return problem(states, parameters, initial, np.linspace(3, 60, 20))
+
+
+def ring_modulator() -> Problem:
+    drops = {
+        1: "y3 - y5 - y7 - u", 2: "-y4 + y6 - y7 - u", 3: "y4 + y5 + y7 + u", 4: "-y3 - y6 + y7 + u",
+    }  # fmt: skip
+    second = "2*sin(62831.853071795865*t)"
+    q = {i: f"g*(exp(d*({drop.replace('u', second)})) - 1)" for i, drop in drops.items()}
+    states = {
+        "y1": "(y8 - y10/2 + y11/2 + y14 - y1/R)/C",
+        "y2": "(y9 - y12/2 + y13/2 + y15 - y2/R)/C",
+        "y3": f"(y10 - {q[1]} + {q[4]})/Cs",
+        "y4": f"(-y11 + {q[2]} - {q[3]})/Cs",
+        "y5": f"(y12 + {q[1]} - {q[3]})/Cs",
+        "y6": f"(-y13 - {q[2]} + {q[4]})/Cs",
+        "y7": f"(-y7/50 + {q[1]} + {q[2]} - {q[3]} - {q[4]})/Cp",
+        "y8": "-y1/4.45",
+        "y9": "-y2/4.45",
+        "y10": "(y1/2 - y3 - 17.3*y10)/0.0005",
+        "y11": "(-y1/2 + y4 - 17.3*y11)/0.0005",
+        "y12": "(y2/2 - y5 - 17.3*y12)/0.0005",
+        "y13": "(-y2/2 + y6 - 17.3*y13)/0.0005",
+        "y14": "(-y1 + sin(6283.1853071795865*t)/2 - 86.3*y14)/0.002",
+        "y15": "(-y2 - 636.3*y15)/0.002",
+    }
+    values = {"g": 40.67286402e-9, "d": 17.7493332, "R": 25e3, "C": 1.6e-8, "Cs": 2e-12, "Cp": 1e-8}
+    return problem(states, values, {}, np.linspace(1e-5, 2e-4, 20))
+
+
+def problems() -> dict[str, Problem]:
+    hires = {
+        "y1": "-a*y1 + b*y2 + c*y3 + 0.0007", "y2": "a*y1 - 8.75*y2", "y3": "-10.03*y3 + b*y4 + 0.035*y5",
+        "y4": "c*y2 + a*y3 - 1.12*y4", "y5": "-1.745*y5 + b*y6 + b*y7",
+        "y6": "-k*y6*y8 + 0.69*y4 + a*y5 - b*y6 + 0.69*y7", "y7": "k*y6*y8 - 1.81*y7", "y8": "-k*y6*y8 + 1.81*y7",
+    }  # fmt: skip
+    return {
+        "robertson": problem(
+            {"a": "-k1*a + k3*b*c", "b": "k1*a - k3*b*c - k2*b**2", "c": "k2*b**2"},
+            {"k1": 0.04, "k2": 3e7, "k3": 1e4},
+            {"a": 1.0},
+            np.geomspace(0.1, 1e6, 20),
+        ),
+        "hires": problem(
+            hires, {"a": 1.71, "b": 0.43, "c": 8.32, "k": 280.0}, {"y1": 1.0, "y8": 0.0057}, np.linspace(16, 321, 20)
+        ),
+        "e5": problem(
+            {
+                "y1": "-A*y1 - B*y1*y3", "y2": "A*y1 - 1000000*C*y2*y3",
+                "y3": "A*y1 - B*y1*y3 - 1000000*C*y2*y3 + C*y4", "y4": "B*y1*y3 - C*y4",
+            },
+            {"A": 7.89e-10, "B": 1.1e7, "C": 1.13e3},
+            {"y1": 1.76e-3},
+            np.geomspace(1e-2, 1e9, 20),
+        ),
+        "oregonator": problem(
+            {"y1": "s*(y2 + y1*(1 - q*y1 - y2))", "y2": "(y3 - (1 + y1)*y2)/s", "y3": "w*(y1 - y3)"},
+            {"s": 77.27, "q": 8.375e-6, "w": 0.161},
+            {"y1": 1.0, "y2": 2.0, "y3": 3.0},
+            np.linspace(18, 360, 20),
+        ),
+        "pollution": pollution(),
+        "ring modulator": ring_modulator(),
+    }  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Row:
+    """One problem at one tolerance, with sensitivities or without."""
+
+    problem: str
+    states: int
+    unknowns: int
+    sensitivities: bool
+    tolerance: float
+    method: str
+    ours_ms: float | None
+    cvodes_ms: float | None
+    ours_error: float | None  # of the values
+    ours_sensitivity_error: float | None
+    cvodes_error: float | None
+
+
+class Values:
+    """CVODES through CasADi, for the states alone."""
+
+    def __init__(self, model: Model, times: np.ndarray, tolerance: float) -> None:
+        names = [*model.states, *model.parameters, "t"]
+        n = len(model.states)
+        states, parameters, now = casadi.SX.sym("x", n), casadi.SX.sym("p", len(names) - n - 1), casadi.SX.sym("t")
+        symbols = [*casadi.vertsplit(states), *casadi.vertsplit(parameters), now]
+        rates = _rates(model, dict(zip(names, symbols, strict=True)), casadi, lambda exact: casadi.SX(float(exact)))
+        equations = {"t": now, "x": states, "p": parameters, "ode": casadi.vertcat(*rates)}
+        options = {"reltol": tolerance, "abstol": ABSOLUTE * tolerance, "max_num_steps": 1_000_000}
+        self.integrator = casadi.integrator("flow", "cvodes", equations, float(times[0]), times[1:].tolist(), options)
+
+    def run(self, parameters: list[float], states: list[float]) -> np.ndarray | None:
+        try:
+            found = self.integrator(x0=states, p=parameters)["xf"].full().T
+        except RuntimeError:
+            return None
+        return np.vstack([states, found])[:, :, None]
+
+
+ABSOLUTE = 1e-6
+"""Absolute tolerances of CVODES, relative to the relative ones: some states of these problems are small."""
+
+
+def exact(case: Problem, sensitivities: bool) -> np.ndarray | None:
+    """The reference: SciPy's Radau method."""
+    equations = _Variational(case.model)
+    count = equations.unknowns.numel() if sensitivities else equations.size
+    arguments = [equations.time, equations.unknowns, equations.parameters]
+    parameters, states = case.values
+    rates = casadi.Function("rates", arguments, [equations.rates[:count]])
+    slopes = casadi.jacobian(equations.rates[:count], equations.unknowns[:count])
+    jacobian = casadi.Function("jacobian", arguments, [slopes])
+    rest = np.zeros(equations.unknowns.numel() - count)
+    start = equations.start(states)[:count]
+    solution = solve_ivp(
+        lambda t, x: rates(t, np.r_[x, rest], parameters).full().ravel(),
+        (case.times[0], case.times[-1]),
+        start,
+        "Radau",
+        case.times,
+        jac=lambda t, x: jacobian(t, np.r_[x, rest], parameters).sparse(),
+        rtol=1e-12,
+        atol=1e-26,
+    )
+    if not solution.success:
+        return None
+    return equations.arrange(solution.y.T) if sensitivities else solution.y.T[:, :, None]
+
+
+def milliseconds(call: Callable[[], object]) -> float:
+    times = []
+    for _ in range(REPEATS):
+        begin = time.process_time()
+        call()
+        times.append(time.process_time() - begin)
+    return 1e3 * min(times)
+
+
+def errors(found: np.ndarray | None, reference: np.ndarray | None) -> tuple[float | None, float | None]:
+    """The largest relative errors of values and of sensitivities."""
+    if found is None or reference is None or len(found) < len(reference):
+        return None, None
+    size = np.abs(reference).max(axis=0)
+    lanes = min(found.shape[2], reference.shape[2])
+    gap = np.abs(found[:, :, :lanes] - reference[:, :, :lanes]).max(axis=0)
+    gap = gap / np.where(size > 0, size, np.inf)[:, :lanes]
+    return float(gap[:, 0].max()), float(gap[:, 1:].max()) if lanes > 1 else None
+
+
+def measure(name: str, case: Problem, tolerances: list[float], with_reference: bool) -> list[Row]:
+    rows, flow = [], Flow(case.model)
+    for sensitivities in (False, True):
+        reference = exact(case, sensitivities and len(case.model.states) < 10) if with_reference else None
+        for tolerance in tolerances:
+            run = lambda s=sensitivities, t=tolerance: flow.run(  # noqa: E731
+                *case.values, case.times, sensitivities=s, tolerance=t
+            )
+            found = run()
+            completed = found.outcome is Outcome.COMPLETED
+            peer = (Cvodes if sensitivities else Values)(case.model, case.times, tolerance)
+            theirs = peer.run(*case.values)
+            ours = errors(found.states if completed else None, reference)
+            rows.append(
+                Row(
+                    problem=name,
+                    states=len(case.model.states),
+                    unknowns=len(case.model.states) + len(case.model.parameters),
+                    sensitivities=sensitivities,
+                    tolerance=tolerance,
+                    method=found.method.split(" from")[0] if completed else found.outcome.name,
+                    ours_ms=milliseconds(run) if completed else None,
+                    cvodes_ms=None if theirs is None else milliseconds(lambda p=peer: p.run(*case.values)),
+                    ours_error=ours[0],
+                    ours_sensitivity_error=ours[1],
+                    cvodes_error=errors(theirs, reference)[0],
+                )
+            )
+            print(rows[-1], file=sys.stderr)
+    return rows
+
+
+def number(value: float | None, style: str) -> str:
+    return "-" if value is None else format(value, style)
+
+
+def table(rows: list[Row]) -> str:
+    lines = [
+        "| problem | states, unknowns | sensitivities | tolerance | ours ms | CVODES ms | CVODES/ours | error "
+        "| of sensitivities | CVODES's error |",
+        "|---|---:|---|---:|---:|---:|---:|---:|---:|---:|",
+    ]
+    for row in rows:
+        ratio = None if row.ours_ms is None or row.cvodes_ms is None else row.cvodes_ms / row.ours_ms
+        cells = [
+            row.problem,
+            f"{row.states}, {row.unknowns}",
+            "with" if row.sensitivities else "without",
+            f"{row.tolerance:.0e}",
+            number(row.ours_ms, ".2f"),
+            number(row.cvodes_ms, ".2f"),
+            number(ratio, ".1f"),
+            number(row.ours_error, ".0e"),
+            number(row.ours_sensitivity_error, ".0e"),
+            number(row.cvodes_error, ".0e"),
+        ]
+        lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def main(argv: list[str] | None = None) -> int:
+    cases = problems()
+    parser = argparse.ArgumentParser(prog="python -m benchmarks stiff", description=__doc__.split("\n")[0])
+    parser.add_argument("--problems", nargs="+", default=list(cases), metavar="NAME")
+    parser.add_argument("--tolerances", nargs="+", type=float, default=[1e-6, 1e-8, 1e-10])
+    parser.add_argument("--quick", action="store_true", help="no reference")
+    parser.add_argument("--write", action="store_true", help=f"write the table to {RESULTS}")
+    options = parser.parse_args(argv)
+    rows: list[Row] = []
+    for name in options.problems:
+        rows += measure(name, cases[name], options.tolerances, not options.quick)
+    text = table(rows)
+    print(text)
+    if options.write:
+        RESULTS.mkdir(parents=True, exist_ok=True)
+        with (RESULTS / "stiff.csv").open("w", newline="") as file:
+            writer = csv.DictWriter(file, [field.name for field in fields(Row)])
+            writer.writeheader()
+            writer.writerows(asdict(row) for row in rows)
+        (RESULTS / "stiff.md").write_text(f"# Stiff classics beside CVODES\n\n{text}\n")
+    return 0
