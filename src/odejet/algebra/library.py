@@ -79,8 +79,10 @@ class Library:
 
     def _attempt(self, points: int, budget: Budget) -> Fibre | None:
         try:
+            if points == 2 and self.fibre(1, budget) is None:
+                raise OutOfBudget(f"one point is out of reach, and two have more unknowns: {self.reason(1)}")
             system = self.system(points, budget)
-            if points == 2 and not self._worthwhile(system, budget):
+            if points == 2 and not self._worthwhile(system):
                 return None
             limited = budget.at_most(work=FIBRE_WORK[points])
             return fibre(system, fixed=np.ones(len(system.fixed)), budget=limited)
@@ -88,10 +90,9 @@ class Library:
             self._reasons[points] = str(error)
             return None
 
-    def _worthwhile(self, pair: SquareSystem, budget: Budget) -> bool:
+    def _worthwhile(self, pair: SquareSystem) -> bool:
         """Whether two points need lower derivatives than one, at a bearable number of roots."""
-        one = self.fibre(1, budget)
-        if one is not None and pair.highest >= one.system.highest:
+        if pair.highest >= self._systems[1].highest:
             self._reasons[2] = "two points need no lower derivatives than one"
         elif pair.roots is None or pair.roots > MOST_PAIR_ROOTS:
             self._reasons[2] = "two points have too many roots"

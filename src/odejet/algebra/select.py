@@ -36,6 +36,7 @@ from odejet.identify.quotient import Infinite
 from odejet.jets.kernel import MAX_ORDER
 from odejet.jets.modular import Unlucky
 from odejet.model import Model
+from odejet.model.expressions import Expression, children
 
 COUNTS = 6
 """Root counts of other rows."""
@@ -47,6 +48,8 @@ COUNT_SHARE = 0.3
 """The part of the whole time that it may take: roots are found without a count too."""
 RANKS_WORK, EXCHANGES_WORK = 1e10, 5e9
 """Operations for exact ranks, and for predicting the errors of other rows."""
+TERM = 5e4
+"""Operations to write down and lower one term of an equation."""
 PROBES = 15
 """Random points at which errors are predicted; their median is taken."""
 GROWTH = 3.0
@@ -63,6 +66,7 @@ def select(model: Model, points: int = 1, *, seed: int = 0, budget: Budget | Non
     `OutOfBudget` where not even exact ranks come out in time, or equations would need derivatives of too high an order.
     """
     budget = Budget() if budget is None else budget
+    _refuse_long_equations(model, points, budget)
     joined = join(model, points)
     _refuse_high_orders(joined)
     ranks = local.analyse(local.problem(joined.together), seed, budget=budget.at_most(work=RANKS_WORK))
@@ -81,6 +85,18 @@ def select(model: Model, points: int = 1, *, seed: int = 0, budget: Budget | Non
             break
         best = better
     return best.system
+
+
+def _refuse_long_equations(model: Model, points: int, budget: Budget) -> None:
+    """Writing equations once more for each point, and making a program of them, takes its time."""
+    terms = sum(_terms(e) for table in (model.states, model.outputs) for e in table.values())
+    if not budget.affords(points * terms * TERM):
+        raise OutOfBudget(budget.reason or f"equations with {terms} terms take longer than the time that is left")
+    budget.spend(points * terms * TERM)
+
+
+def _terms(expression: Expression) -> int:
+    return 1 + sum(map(_terms, children(expression)))
 
 
 def _refuse_high_orders(joined: Joined) -> None:
