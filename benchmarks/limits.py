@@ -46,6 +46,8 @@ PATIENCE, MOST_MEMORY = 60.0, 2 * MEMORY
 READING = 30.0
 """Seconds that imports and the reading of a problem may take before."""
 
+SEVERAL = ("Bachmann_MSB2011", "Raia_CancerResearch2011", "SalazarCavazos_MBoC2020", "Schwen_PONE2014")
+"""Published problems that are taken with one and with all of their conditions."""
 CHAINS = (5, 10, 20, 40, 80)
 NOISE, POINTS, SPAN = 0.01, 101, 10.0
 
@@ -57,6 +59,10 @@ class Subject:
     model: oj.Model
     data: oj.Data
     bounds: Any = None
+
+    @property
+    def problem(self) -> oj.Problem:
+        return oj.Problem(self.model, self.data, self.bounds)
 
     @property
     def points(self) -> int:
@@ -97,14 +103,15 @@ def of_zoo(name: str) -> Subject:
     return Subject(model, noisy(model, np.random.default_rng([*name.encode()])))
 
 
-def published(name: str) -> Subject:
-    found = collection.read(collection.FOLDER / name)
+def published(name: str, every: bool) -> Subject:
+    found = collection.read(collection.FOLDER / name, every)
     return Subject(found.model, found.data, dict(found.bounds))
 
 
 def subjects() -> dict[str, Callable[[], Subject]]:
     """Every model by its name, made when it is asked for."""
-    found: dict[str, Callable[[], Subject]] = {name: partial(published, name) for name in collection.names()}
+    found: dict[str, Callable[[], Subject]] = {name: partial(published, name, False) for name in collection.names()}
+    found |= {f"{name}-all": partial(published, name, True) for name in collection.names() if name in SEVERAL}
     found |= {name: partial(of_zoo, name) for name in sorted(HARD)}
     for steps in CHAINS:
         found[f"chain-{steps}-all"] = partial(chain, steps, 1)
@@ -123,7 +130,8 @@ def fitted(subject: Subject, limit: float) -> str:
 
 
 def identified(subject: Subject, limit: float) -> str:
-    verdict = oj.identify(subject.model, budget=limit)
+    several = len(subject.data.experiments) > 1
+    verdict = oj.identify(subject.problem if several else subject.model, budget=limit)
     kinds = [quantity.kind for _, quantity in verdict.items()]
     return f"{sum(kind == 'undecided' for kind in kinds)} of {len(kinds)} undecided"
 
@@ -149,7 +157,7 @@ def perform(name: str, task: str) -> dict[str, Any]:
         outcome = f"refused: {error}".splitlines()[0]
     return {
         "states": len(subject.model.states),
-        "unknowns": len(subject.model.unknowns),
+        "unknowns": len(subject.problem.unknowns),
         "points": subject.points,
         "seconds": time.perf_counter() - begin - (compilation.seconds() - compiled),
         "cpu": time.process_time() - before,
