@@ -48,6 +48,7 @@ READING = 30.0
 
 SEVERAL = ("Bachmann_MSB2011", "Raia_CancerResearch2011", "SalazarCavazos_MBoC2020", "Schwen_PONE2014")
 """Published problems that are taken with one and with all of their conditions."""
+_IDLE = 1.5  # processes per core: this one, and a little
 CHAINS = (5, 10, 20, 40, 80)
 NOISE, POINTS, SPAN = 0.01, 101, 10.0
 
@@ -161,6 +162,7 @@ def perform(name: str, task: str) -> dict[str, Any]:
         "points": subject.points,
         "seconds": time.perf_counter() - begin - (compilation.seconds() - compiled),
         "cpu": time.process_time() - before,
+        "load": os.getloadavg()[0] / (os.cpu_count() or 1),
         "outcome": outcome,
     }
 
@@ -228,7 +230,7 @@ def table(lines: list[dict[str, Any]]) -> str:
     text = [
         f"Within the limit plus {ROOM:g} s and {MEMORY} MB: {kept}.",
         "Seconds are by the clock, without those of compiling kernels; memory is the peak of the process, with Python",
-        "and all libraries.  Bold is what broke a limit.",
+        f"and all libraries.  Bold is what broke a limit.  {_busy(measured)}",
         "",
         f"| model | states | unknowns | points | {' | '.join(f'{task} s | MB | outcome' for task in TASKS)} |",
         f"|---|---:|---:|---:|{'---:|---:|---|' * len(TASKS)}",
@@ -243,6 +245,14 @@ def table(lines: list[dict[str, Any]]) -> str:
     left = {line["model"]: line["left_out"] for line in lines if "left_out" in line}
     text += ["", *(f"{model} is left out: {reason}." for model, reason in left.items())] if left else []
     return "\n".join(text) + "\n"
+
+
+def _busy(lines: list[dict[str, Any]]) -> str:
+    """How much else the machine had to do: only on an idle one is the clock that of the task."""
+    loads = [line["load"] for line in lines if "load" in line]
+    if not loads or np.median(loads) < _IDLE:
+        return "The machine had nothing else to do."
+    return f"For every core {np.median(loads):.0f} processes were waiting (median), which stretches whatever follows a limit."
 
 
 def _cell(line: dict[str, Any] | None) -> str:
