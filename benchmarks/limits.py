@@ -249,10 +249,10 @@ def table(lines: list[dict[str, Any]]) -> str:
 
 def _busy(lines: list[dict[str, Any]]) -> str:
     """How much else the machine had to do: only on an idle one is the clock that of the task."""
-    loads = [line["load"] for line in lines if "load" in line]
-    if not loads or np.median(loads) < _IDLE:
+    busy = float(np.median([line["load"] for line in lines if "load" in line] or [0.0]))
+    if busy < _IDLE:
         return "The machine had nothing else to do."
-    return f"For every core {np.median(loads):.0f} processes were waiting (median), which stretches whatever follows a limit."
+    return f"Every core had {busy:.0f} processes to run (median), which stretches whatever follows a limit."
 
 
 def _cell(line: dict[str, Any] | None) -> str:
