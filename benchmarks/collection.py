@@ -4,9 +4,10 @@
     odejet.fit(problem.model, problem.data, bounds=problem.bounds)
 
 A small reader for benchmarks: one condition of a problem, the one with the most measurements, with its numbers written
-into the model.  Noise is what odejet estimates, unless a file gives numbers; of a switch at known times the branch is
-taken that holds halfway; an equilibrium before the experiment is left out, so that such problems are like the published
-ones in size and difficulty but not in their optimum.  What has events, or switches that depend on states, is refused.
+into the model; or all of them, with numbers per experiment.  Noise is what odejet estimates, unless a file gives
+numbers; of a switch at known times the branch is taken that holds halfway; an equilibrium before the experiment is left
+out, so that such problems are like the published ones in size and difficulty but not in their optimum.  What has
+events, or switches that depend on states or differ between conditions, is refused.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ class Unreadable(Exception):
 
 @dataclass(frozen=True)
 class Published:
-    """One condition of a published problem."""
+    """A published problem, under one condition or several."""
 
     name: str
     model: oj.Model
@@ -48,26 +49,30 @@ def names() -> list[str]:
     return sorted(path.name for path in FOLDER.iterdir() if path.is_dir()) if FOLDER.is_dir() else []
 
 
-def read(folder: Path) -> Published:
-    """The condition with the most measurements of a problem."""
+def read(folder: Path, every: bool = False) -> Published:
+    """A problem under the condition with the most measurements, or under every one of them."""
     files = _files(folder)
     table = {row["parameterId"]: row for row in _rows(files["parameter"])}
     measurements = [row for row in _rows(files["measurement"]) if math.isfinite(float(row["time"]))]
-    (condition, _), *_ = Counter(row["simulationConditionId"] for row in measurements).most_common(1)
-    own = [row for row in measurements if row["simulationConditionId"] == condition]
-    settings = next(row for row in _rows(files["condition"]) if row["conditionId"] == condition)
-    span = max(float(row["time"]) for row in own)
-    network = _Network(files["sbml"], _settings(settings), table, span)
-    outputs, series, noise = _observed(own, {row["observableId"]: row for row in _rows(files["observable"])}, network)
-    model = network.model(folder.name, outputs)
-    data = oj.Data(None, series, noise=noise or None, start=0.0)
+    counted = Counter(row["simulationConditionId"] for row in measurements)
+    chosen = list(counted) if every else [counted.most_common(1)[0][0]]
+    rows = [row for row in measurements if row["simulationConditionId"] in chosen]
+    settings = {row["conditionId"]: _settings(row) for row in _rows(files["condition"]) if row["conditionId"] in chosen}
+    span = max(float(row["time"]) for row in rows)
+    if len(chosen) == 1:
+        network = _Network(files["sbml"], settings[chosen[0]], table, span)
+    else:
+        network = _Network(files["sbml"], {}, table, span, varying=frozenset().union(*settings.values()))
+    measured = _observed(rows, {row["observableId"]: row for row in _rows(files["observable"])}, network)
+    model = network.model(folder.name, {name: one.formula for name, one in measured.items()})
+    parts = [_experiment(name, settings[name] if len(chosen) > 1 else {}, measured, network, model) for name in chosen]
     bounds = {
         name: (float(row["lowerBound"]), float(row["upperBound"]))
         for name, row in ((_plain(key), row) for key, row in table.items())
         if name in model.parameters
     }
     nominal = {name: float(table[key]["nominalValue"]) for key in table if (name := _plain(key)) in bounds}
-    return Published(folder.name, model, data, bounds, nominal)
+    return Published(folder.name, model, oj.Data.join(parts), bounds, nominal)
 
 
 # --- tables -----------------------------------------------------------------------------------------------------------
@@ -102,32 +107,71 @@ def _is_number(text: str) -> bool:
     return True
 
 
+@dataclass(frozen=True)
+class _Measured:
+    """One kind of measurement: its formula, and times, values and noise (if all are numbers) by condition."""
+
+    formula: str
+    series: Mapping[str, tuple[list[float], list[float]]]
+    noise: Mapping[str, list[float]]
+
+
 def _observed(
     rows: list[dict[str, str]], observables: Mapping[str, dict[str, str]], network: _Network
-) -> tuple[dict[str, str], dict[str, tuple[list[float], list[float]]], dict[str, Any]]:
-    """Formulas, times and values, and noise where it is given by numbers; one output per kind of measurement."""
+) -> dict[str, _Measured]:
+    """One output per observable and per set of parameters that its measurements override."""
     groups: dict[tuple[str, str], list[dict[str, str]]] = {}
     for row in rows:
         groups.setdefault((row["observableId"], row.get("observableParameters") or ""), []).append(row)
-    count = Counter(name for name, _ in groups)
-    outputs, series, noise, seen = {}, {}, {}, Counter[str]()
+    count, seen = Counter(name for name, _ in groups), Counter[str]()
+    found = {}
     for (name, overrides), own in groups.items():
         seen[name] += 1
         output = _plain(name) if count[name] == 1 else f"{_plain(name)}_{seen[name]}"
         entry = observables[name]
         local = {f"observableParameter{i + 1}_{name}": text for i, text in enumerate(overrides.split(";")) if text}
-        formula = network.formula(entry["observableFormula"], local)
-        values = [float(row["measurement"]) for row in own]
-        transformation = entry.get("observableTransformation") or "lin"
-        if transformation != "lin":
-            base = math.log(10) if transformation == "log10" else 1.0
-            formula, values = f"log({formula})/{base!r}", [math.log(value) / base for value in values]
-        sds = [row.get("noiseParameters") or "" for row in own]
-        if entry["noiseFormula"].startswith("noiseParameter1") and all(map(_is_number, sds)):
-            noise[output] = [float(text) for text in sds]
-        outputs[output] = formula
-        series[output] = ([float(row["time"]) for row in own], values)
-    return outputs, series, noise if len(noise) == len(outputs) else {}
+        found[output] = _measured(network.formula(entry["observableFormula"], local), entry, own)
+    return found
+
+
+def _measured(formula: str, entry: Mapping[str, str], rows: list[dict[str, str]]) -> _Measured:
+    base = {"lin": 0.0, "log": 1.0, "log10": math.log(10)}[entry.get("observableTransformation") or "lin"]
+    numbers = entry["noiseFormula"].startswith("noiseParameter1") and all(
+        _is_number(row.get("noiseParameters") or "") for row in rows
+    )
+    series: dict[str, tuple[list[float], list[float]]] = {}
+    noise: dict[str, list[float]] = {}
+    for row in rows:
+        times, values = series.setdefault(row["simulationConditionId"], ([], []))
+        value = float(row["measurement"])
+        times.append(float(row["time"]))
+        values.append(math.log(value) / base if base else value)
+        if numbers:
+            noise.setdefault(row["simulationConditionId"], []).append(float(row["noiseParameters"]))
+    return _Measured(f"log({formula})/{base!r}" if base else formula, series, noise)
+
+
+def _experiment(
+    name: str, settings: Mapping[str, str], measured: Mapping[str, _Measured], network: _Network, model: oj.Model
+) -> oj.Data:
+    """The measurements of one condition, with what it sets: parameters, and species at the start."""
+    outputs = {output: one.series[name] for output, one in measured.items() if name in one.series}
+    noise = {output: measured[output].noise[name] for output in outputs if name in measured[output].noise}
+    given = {_plain(key): _known(text, network.values) for key, text in settings.items()}
+    return oj.Data(
+        None,
+        outputs,
+        noise=noise if len(noise) == len(outputs) else None,
+        name=name,
+        initial={key: _number_or_text(text) for key, text in given.items() if key in model.states},
+        start=0.0,
+        values={key: _number_or_text(text) for key, text in given.items() if key in model.parameters},
+    )
+
+
+def _number_or_text(text: str) -> float | str:
+    bare = text.strip("()")
+    return float(bare) if _is_number(bare) else text
 
 
 # --- SBML -------------------------------------------------------------------------------------------------------------
@@ -146,6 +190,7 @@ class _Network:
     settings: Mapping[str, str]
     table: Mapping[str, Mapping[str, str]]
     span: float
+    varying: frozenset[str] = frozenset()  # what every condition sets for itself
     values: dict[str, str] = field(default_factory=dict)
     states: dict[str, str] = field(default_factory=dict)
     initial: dict[str, str] = field(default_factory=dict)
@@ -178,11 +223,13 @@ class _Network:
                 self.values[name] = _plain(name)
             else:
                 self.values[name] = repr(float(row["nominalValue"]))
+        self.values |= {name: _plain(name) for name in self.varying if name in self.values}
         for name, text in self.settings.items():
             if name in self.values:
                 self.values[name] = repr(float(text)) if _is_number(text) else self.values[text]
+        fixed = {*self.settings, *self.varying}
         for assignment in sbml.getListOfInitialAssignments():
-            if sbml.getSpecies(assignment.getSymbol()) is None and assignment.getSymbol() not in self.settings:
+            if sbml.getSpecies(assignment.getSymbol()) is None and assignment.getSymbol() not in fixed:
                 self.values[assignment.getSymbol()] = self.text(assignment.getMath())
         self.rules = {r.getVariable(): r.getMath() for r in sbml.getListOfRules() if r.isAssignment()}
 

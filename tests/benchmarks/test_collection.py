@@ -50,6 +50,28 @@ def test_known_standard_deviations_are_kept():
     assert series["observable_Naive"].sds.tolist() == [290.0, 64.0]
 
 
+def test_conditions_are_experiments_with_numbers_of_their_own():
+    folder = collection.FOLDER / "Raia_CancerResearch2011"
+    whole = collection.read(folder, every=True)
+    rows = {
+        row["conditionId"]: float(row["il13_level"]) for row in collection._rows(collection._files(folder)["condition"])
+    }
+    assert {one.name: float(one.values["il13_level"].value) for one in whole.data.experiments} == rows
+    problem = oj.Problem(whole.model, whole.data, whole.bounds)
+    assert set(problem.unknowns) == set(whole.nominal)
+    alone = collection.read(folder)
+    (experiment,) = alone.data.experiments
+    one = oj.simulate(alone.model, {name: alone.nominal[name] for name in alone.model.parameters}, {}, [0.0, 60.0])
+    together = problem.simulate(whole.nominal, [0.0, 60.0])[experiment.name]
+    for output in alone.model.outputs:
+        assert together[output][-1] == pytest.approx(one[output][-1], rel=1e-7)
+
+
+def test_switches_that_differ_between_conditions_are_refused():
+    with pytest.raises(collection.Unreadable, match="a switch depends on"):
+        collection.read(collection.FOLDER / "Brannmark_JBC2010", every=True)
+
+
 def test_events_are_refused_by_name():
     with pytest.raises(collection.Unreadable, match="events"):
         collection.read(collection.FOLDER / "Liu_IFACPapersOnLine2025")

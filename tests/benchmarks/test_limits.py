@@ -71,6 +71,7 @@ def test_a_table_tells_what_broke_its_limits():
         {"model": "n", "task": "fit-5", "left_out": "it is odd"},
     ]
     text = limits.table(lines)
+    assert "nothing else to do" in text and "had 8 processes to run" in limits.table([line(load=8.2)])
     assert "fit-5 0 of 1, fit-30 0 of 1" in text
     assert "| m | 2 | 4 | 40 | **7.5** | 300 | certified | 4.0 | **2100** | certified |" in text
     assert "n is left out: it is odd." in text
