@@ -28,7 +28,7 @@ SECTIONS = (
     "cstr",
     "summary",
     "stiff",
-)  # fmt: skip
+)
 
 
 def main(argv: list[str]) -> int:
