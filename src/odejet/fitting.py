@@ -60,8 +60,8 @@ def fit(
 
     `effort` moves how much is tried: "quick" ends after a few shooting times, "auto" when the answer is certified,
     "full" tries all of it.  What is tried is counted, so that the answer does not depend on the speed of the machine
-    unless it takes longer than `time_limit` seconds.  One fit runs on one core whatever `jobs` allows, since most take
-    less time than it takes to start another process; `fit_many` spreads data sets over `jobs` cores.
+    unless it takes longer than `time_limit` seconds.  Experiments are simulated on `jobs` cores, which is worth it
+    where there are many or where they take long; `fit_many` spreads data sets over `jobs` cores.
     `weights="none"`, `refine=False` and `estimators` are for comparisons with other methods.
     """
     options = _checked(seed, jobs, effort, refine, estimators, time_limit)
@@ -122,7 +122,7 @@ def _checked(
     limit = LIMITS[effort] if time_limit is None else time_limit
     if isinstance(limit, bool) or not isinstance(limit, int | float) or not limit > 0:
         raise ModelError(f"time_limit must be a positive number of seconds, not {time_limit!r}")
-    return Options(seed, effort, bool(refine), None if estimators is None else tuple(estimators), float(limit))
+    return Options(seed, jobs, effort, bool(refine), None if estimators is None else tuple(estimators), float(limit))
 
 
 def _whole(name: str, value: Any, least: int) -> None:

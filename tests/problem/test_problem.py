@@ -1,6 +1,7 @@
 """Problems: experiments with a start, values and local parameters of their own, in one layout."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -229,6 +230,22 @@ def test_blocks_are_the_dense_jacobian(seed, count):
         rows = slice(5 * number, 5 * number + 5)
         np.testing.assert_array_equal(whole[rows][:, own], alone.evaluate(z[own]).dense)
         assert not np.delete(whole[rows], own, axis=1).any()
+
+
+def test_threads_give_the_same_numbers():
+    """Also where one experiment fails: what was done up to it is told, and nothing more."""
+    rng = np.random.default_rng(5)
+    parts = [Data(TIMES, {"y": rng.normal(size=13)}, name=f"e{i}") for i in range(9)]
+    misfit = Problem(Model({"x": "k*x**2"}, {"y": "x"}), Data.join(parts), local=["k"]).misfit
+    for blow_up in (False, True):
+        z = np.full(18, 0.2)
+        z[9] = 5.0 if blow_up else 0.2
+        alone, together = (replace(misfit, jobs=jobs).evaluate(z) for jobs in (1, 4))
+        assert (alone.outcome, alone.work, alone.reached) == (together.outcome, together.work, together.reached)
+        assert alone.complete is together.complete is not blow_up
+        if not blow_up:
+            np.testing.assert_array_equal(alone.residuals, together.residuals)
+            np.testing.assert_array_equal(alone.dense, together.dense)
 
 
 # --- all experiments as one model ---

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 from odejet.budget import Budget
 from odejet.jets import compilation
@@ -30,6 +31,7 @@ class Options:
     """How a fit is searched for."""
 
     seed: int = 0
+    jobs: int = 1
     effort: str = "auto"
     refine: bool = True
     estimators: tuple[str, ...] | None = None
@@ -70,9 +72,9 @@ class Task:
     budget: Budget
     record: Record
 
-    @property
+    @cached_property
     def misfit(self) -> Misfit:
-        return self.problem.misfit
+        return replace(self.problem.misfit, jobs=self.options.jobs)
 
     @contextmanager
     def stage(self, name: str, last: bool = False) -> Iterator[Budget]:

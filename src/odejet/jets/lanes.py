@@ -39,7 +39,8 @@ def entry(function):
 
     numba compiles again when the file of the function changes; here all files with kernels count.
     """
-    dispatcher = njit(function, error_model="numpy", cache=True)
+    # Without Python's lock, so that experiments can be simulated side by side.
+    dispatcher = njit(function, error_model="numpy", cache=True, nogil=True)
     dispatcher._cache._cache_file._source_stamp = shared.SOURCES
     compile_alone = dispatcher.compile
 

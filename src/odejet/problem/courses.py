@@ -7,8 +7,10 @@ in blocks.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -38,6 +40,9 @@ ROUGH = Effort(1e-8, 3000, 100)
 
 GLANCE = Effort(1e-6, 1000, 25)
 """For a first look at hundreds."""
+
+FEWEST_FOR_THREADS = 4
+"""Experiments that are worth the time of handing them to threads."""
 
 ORDINARY_STEPS, STIFF_WORK = 250, 4
 """Steps beyond which a simulation counts as more than one, and what stiffness adds."""
@@ -89,6 +94,22 @@ class Course:
     def reached(self, run: Trajectory) -> float:
         """The fraction of the time span that was simulated."""
         return float(min(max((run.time - self.start) / max(self.end - self.start, 1e-300), 0.0), 1.0))
+
+
+def runs(
+    courses: Sequence[Course], z: np.ndarray, effort: Effort, sensitivities: bool, jobs: int
+) -> Iterator[tuple[Course, Trajectory]]:
+    """The simulations of experiments in their order, on so many cores; the numbers are the same for any."""
+    if jobs == 1 or len(courses) < FEWEST_FOR_THREADS:
+        yield from ((course, course.run(z, effort, sensitivities)) for course in courses)
+    else:
+        found = _threads(jobs).map(lambda course: course.run(z, effort, sensitivities), courses)
+        yield from zip(courses, found, strict=True)
+
+
+@cache
+def _threads(jobs: int) -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(jobs)
 
 
 def work(run: Trajectory) -> int:

@@ -29,6 +29,7 @@ from odejet.problem.courses import (
     Effort,
     completed,
     courses,
+    runs,
     work,
 )
 from odejet.problem.measurements import Measurements
@@ -84,6 +85,7 @@ class Misfit:
     known: np.ndarray  # noise level per output; NaN where it is to be estimated
     weighted: bool = True  # by the likelihood, or plain squares
     effort: Effort = THOROUGH
+    jobs: int = 1  # cores on which experiments are simulated
 
     # --- what it is a function of ---
 
@@ -172,10 +174,8 @@ class Misfit:
         """Residuals at z and, unless it is not wanted, their derivative."""
         residuals, parts, total = np.empty(self.points), [], 1
         whole = np.zeros((self.points, len(z))) if jacobian and not self.in_blocks else None
-        for course in self.courses:
-            if not course.series:
-                continue
-            run = course.run(z, self.effort, jacobian)
+        measured = [course for course in self.courses if course.series]
+        for course, run in runs(measured, z, self.effort, jacobian, self.jobs):
             total += work(run)
             if not completed(run):
                 return Evaluation(None, None, run.outcome, run.message, course.reached(run), total)

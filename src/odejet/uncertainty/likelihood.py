@@ -124,7 +124,7 @@ class Held(Misfit):
             if not (np.all(np.isfinite(effects)) and effects.max(initial=0.0) > 0):
                 return None
             pivot = int(np.argmax(effects))
-        parts = (whole.simulator, whole.measurements, whole.known, whole.weighted, whole.effort)
+        parts = (whole.simulator, whole.measurements, whole.known, whole.weighted, whole.effort, whole.jobs)
         return cls(*parts, whole=whole, frame=frame, held=held, value=value, near=near, pivot=pivot)
 
     @property
