@@ -90,6 +90,7 @@ def _fit(answer: Answer) -> Fit:
         answer.problem,
         answer.best,
         others=answer.others,
+        rivals=answer.rivals,
         verdict=answer.verdict,
         success=answer.certificate.granted,
         message=answer.message,

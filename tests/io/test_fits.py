@@ -73,7 +73,7 @@ def random_fits(draw):
         ONE,
         estimates=np.array(draw(st.lists(finite, min_size=n, max_size=n))),
         uncertainty=Uncertainty(
-            Matrix(ONE.unknowns, rows),
+            Matrix(ONE.unknowns.entries, rows),
             tuple(draw(st.lists(st.dictionaries(st.sampled_from(ONE.labels), finite), max_size=2))),
             {label: draw(upward) for label in ONE.labels},
         ),
@@ -219,7 +219,7 @@ def test_numbers_that_json_lacks():
     np.fill_diagonal(rows, math.inf)
     fit = replace(
         ONE,
-        uncertainty=Uncertainty(Matrix(ONE.unknowns, rows), (), dict.fromkeys(ONE.labels, math.inf)),
+        uncertainty=Uncertainty(Matrix(ONE.unknowns.entries, rows), (), dict.fromkeys(ONE.labels, math.inf)),
         cost=math.inf,
         aic=math.nan,
     )

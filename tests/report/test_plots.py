@@ -98,7 +98,8 @@ def test_correlations_that_do_not_exist_stay_empty():
     rows = np.full((5, 5), math.nan)
     np.fill_diagonal(rows, [1.0, 1.0, math.inf, math.inf, math.inf])
     rows[0, 1] = rows[1, 0] = 0.25
-    flat = replace(fit, uncertainty=Uncertainty(Matrix(fit.unknowns, rows), (), dict.fromkeys(fit.labels, math.inf)))
+    covariance = Matrix(fit.unknowns.entries, rows)
+    flat = replace(fit, uncertainty=Uncertainty(covariance, (), dict.fromkeys(fit.labels, math.inf)))
     figure = plots.correlation_figure(flat)
     assert [text.get_text() for text in figure.get_axes()[0].texts] == [".25", ".25"]
 

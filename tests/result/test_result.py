@@ -10,7 +10,9 @@ import pytest
 from scipy import stats
 
 from odejet import Data, DataError, Fit, Model, ModelError, simulate
+from odejet.decide.answer import NO_SEARCH
 from odejet.problem import Problem
+from odejet.report.html import page
 from odejet.result import Certificate, Identifiability
 from odejet.search.refine import Ending, refine
 from tests.fits import DRIVEN, PREDATORS, STRAIGHT, driven, predators, refined_fit
@@ -401,6 +403,23 @@ def test_solutions_side_by_side():
     assert len(frame_free.solutions) == 2
     assert frame_free.solutions[1].cost == ends[1].cost
     assert "2 sets of values" in frame_free.summary()
+
+
+def test_rivals_stand_beside_the_answer():
+    problem = Problem(STRAIGHT, Data(TIMES, {"y": line(0.1)}))
+    best, rival = (refine(problem.misfit, np.array([1.0, slope])) for slope in (0.2, 0.4))
+    moved = replace(rival, z=rival.z + [0.0, 7.25], cost=rival.cost + 1.6)
+    fit = Fit.of(problem, best, rivals=[moved])
+    assert fit.rivals[0].parameters["b"] == moved.z[1] and len(fit.solutions) == 1
+    for shown in (str(fit), page(fit), str(Fit.from_dict(fit.to_dict()))):
+        assert f"{moved.z[1]:.6g}" in shown and "rival 1" in shown
+    assert "rival" not in str(Fit.of(problem, best))
+
+
+def test_values_that_no_search_led_to_say_so_first():
+    fit = replace(predators(), provenance=NO_SEARCH)
+    assert str(fit).startswith("predators: no search led to these values")
+    assert "no search led to these values" in fit._repr_html_()
 
 
 def test_data_of_another_model_are_refused():

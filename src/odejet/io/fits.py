@@ -117,6 +117,7 @@ def encode(fit: Fit) -> dict[str, Any]:
         "certificate": asdict(fit.certificate),
         "provenance": asdict(fit.provenance),
         "solutions": [asdict(solution) for solution in fit.solutions],
+        "rivals": [asdict(rival) for rival in fit.rivals],
         "verdict": None if fit.verdict is None else asdict(fit.verdict),
         "census": fit.census,
         "seconds": fit.seconds,
@@ -210,7 +211,7 @@ def decode(document: Any, where: str) -> Fit:
         problem=problem,
         estimates=entry("unknowns", lambda told: _array([one["value"] for one in told], (n,), math.nan)),
         uncertainty=Uncertainty(
-            Matrix(problem.layout, entry("covariance", lambda told: _covariance(told, n))),
+            Matrix(problem.layout.entries, entry("covariance", lambda told: _covariance(told, n))),
             entry("directions", lambda told: tuple({now[_text(k)]: _real(v) for k, v in one.items()} for one in told)),
             entry("noise_freedom", lambda told: {now[label]: _real(told[label], math.inf) for label in old}),
         ),
@@ -223,6 +224,7 @@ def decode(document: Any, where: str) -> Fit:
         success=entry("success", _truth),
         message=entry("message", _text),
         solutions=entry("solutions", lambda told: tuple(_solution(one, problem.layout) for one in told)),
+        rivals=entry("rivals", lambda told: tuple(_solution(one, problem.layout) for one in told), ()),
         certificate=entry("certificate", _certificate),
         provenance=entry("provenance", _provenance),
         census=entry(

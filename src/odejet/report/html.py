@@ -17,7 +17,7 @@ from odejet.errors import DataError, ModelError
 from odejet.jets.compilation import now
 from odejet.report import plots, text
 from odejet.report.svg import inline
-from odejet.result import Comparison, Fit
+from odejet.result import Comparison, Estimate, Fit
 from odejet.smooth import Smoothed, fit_series
 from odejet.uncertainty.practical import DETERMINED, UNDETERMINED, Practical
 from odejet.uncertainty.profile import Profile
@@ -30,6 +30,9 @@ MOST_DERIVATIVES = 12
 
 MOST_SUSPICIOUS = 20
 """Measurements that a page names one by one."""
+
+MOST_BESIDE = 12
+"""Solutions that stand side by side."""
 
 BESIDE = 10
 """Unknowns whose correlations are readable in half the width of the page."""
@@ -272,20 +275,25 @@ def _budget(fit: Fit, smoothed: Mapping[tuple[str, str], Smoothed]) -> str:
 
 
 def _solutions(fit: Fit) -> str:
-    """All equally good solutions side by side."""
-    if len(fit.solutions) < 2:
-        return ""
-    shown = fit.solutions[:12]
+    """All equally good solutions side by side, and those nearly as good."""
+    words = f"{len(fit.solutions)} sets of values explain the data equally well."
+    found = _side_by_side(fit, "solution", fit.solutions, words) if len(fit.solutions) > 1 else ""
+    if fit.rivals:
+        words = "Other optima are nearly as likely, and no interval around the best one has them."
+        found += _side_by_side(fit, "rival", fit.rivals, words)
+    return _section("All solutions", found)
+
+
+def _side_by_side(fit: Fit, what: str, estimates: Sequence[Estimate], words: str) -> str:
+    shown = estimates[:MOST_BESIDE]
     rows = []
     for unknown, label in zip(fit.unknowns, fit.labels, strict=True):
         rows.append([_name(label), *(f"{one.value(unknown):.6g}" for one in shown)])
     rows.append(["misfit", *(f"{one.cost:.6g}" for one in shown)])
     rows.append(["within bounds", *("yes" if one.inside_bounds else "no" for one in shown)])
-    heads = ["quantity", *(f"solution {i + 1}" for i in range(len(shown)))]
-    more = f"<p class='soft'>and {len(fit.solutions) - 12} more</p>" if len(fit.solutions) > 12 else ""
-    words = f"<p>{len(fit.solutions)} sets of values explain the data equally well.</p>"
-    table = _table(heads, rows, right=range(1, len(heads)))
-    return _section("All solutions", words + table + more)
+    heads = ["quantity", *(f"{what} {i + 1}" for i in range(len(shown)))]
+    more = _left_out(len(estimates) - MOST_BESIDE, f"fit.{what}s", f"{what}s")
+    return f"<p>{words}</p>{_table(heads, rows, right=range(1, len(heads)))}{more}"
 
 
 def _certificate(fit: Fit) -> str:

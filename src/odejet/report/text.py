@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 
 from odejet.attach import attach
+from odejet.decide.answer import NO_SEARCH
 from odejet.decide.statistics import OutputCheck
 from odejet.errors import DataError, ModelError
-from odejet.result import Fit
+from odejet.result import Estimate, Fit
 from odejet.uncertainty.practical import DETERMINED, UNDETERMINED, Practical, kind
 from odejet.uncertainty.tables import table
 
@@ -36,7 +37,8 @@ def shown(fit: Fit) -> str:
     rows = [HEAD, *(row(fit, label) for label in fit.labels[:MAX_ROWS])]
     more = [f"... and {len(fit.labels) - MAX_ROWS} more"] if len(fit.labels) > MAX_ROWS else []
     told = [f"{subject}: {words}" for subject, words in notes(fit).items()]
-    lines = [headline(fit), "", *table(rows, right=(1, 2)), *more, "", *told, *solutions(fit)]
+    several = [*side_by_side(fit, "solution", fit.solutions), *side_by_side(fit, "rival", fit.rivals, least=1)]
+    lines = [headline(fit), "", *table(rows, right=(1, 2)), *more, "", *told, *several]
     return "\n".join(f"  {line}".rstrip() if i else line for i, line in enumerate(lines))
 
 
@@ -50,6 +52,8 @@ def headline(fit: Fit) -> str:
 def state(fit: Fit) -> str:
     if not fit.found:
         return "no fit"
+    if fit.provenance == NO_SEARCH:
+        return "no search led to these values"
     if not fit.certificate.granted:
         return "fitted, not certified"
     return "certified as far as data can tell" if "none" in map(fit.kind, fit.labels) else "certified"
@@ -124,6 +128,9 @@ def notes(fit: Fit) -> dict[str, str]:
     told["answered by"] = fit.provenance.sentence
     if len(fit.solutions) > 1:
         told["solutions"] = f"{len(fit.solutions)} sets of values explain the data equally well"
+    if fit.rivals:
+        optima = "another optimum is" if len(fit.rivals) == 1 else f"{len(fit.rivals)} other optima are"
+        told["rivals"] = f"{optima} nearly as likely, which no interval around this one has"
     if fit.found and fit.undetermined:
         told["not determined"] = f"{', '.join(fit.undetermined)}; other values of them give the same outputs"
     if fit.verdict is not None and fit.verdict.combinations:
@@ -144,14 +151,14 @@ def notes(fit: Fit) -> dict[str, str]:
     return told
 
 
-def solutions(fit: Fit) -> list[str]:
-    """All solutions side by side, where there are several: a table for every few of them."""
-    if len(fit.solutions) < 2:
+def side_by_side(fit: Fit, what: str, estimates: Sequence[Estimate], least: int = 2) -> list[str]:
+    """All estimates of a kind, where there are at least so many: a table for every few of them."""
+    if len(estimates) < least:
         return []
     lines = []
-    for first in range(0, len(fit.solutions), BESIDE):
-        beside = fit.solutions[first : first + BESIDE]
-        rows: list[tuple[str, ...]] = [("quantity", *(f"solution {first + i + 1}" for i in range(len(beside))))]
+    for first in range(0, len(estimates), BESIDE):
+        beside = estimates[first : first + BESIDE]
+        rows: list[tuple[str, ...]] = [("quantity", *(f"{what} {first + i + 1}" for i in range(len(beside))))]
         for unknown in fit.unknowns[:MAX_ROWS]:
             rows.append((unknown.label, *(f"{one.value(unknown):.6g}" for one in beside)))
         rows.append(("misfit", *(f"{one.cost:.6g}" for one in beside)))

@@ -63,6 +63,7 @@ class Fit:
     success: bool
     message: str
     solutions: tuple[Estimate, ...]  # all that explain the data equally well, this one first
+    rivals: tuple[Estimate, ...] = ()  # other optima that are nearly as likely, which no interval around this one has
     certificate: Certificate = field(default_factory=Certificate)
     provenance: Provenance = field(default_factory=Provenance)
     census: Mapping[str, Mapping[str, int]] = field(default_factory=dict)  # stage -> what became of it -> count
@@ -82,6 +83,7 @@ class Fit:
         *,
         checks: FitCheck | None = None,
         others: Sequence[Refined] = (),
+        rivals: Sequence[Refined] = (),
         verdict: Identifiability | None = None,
         success: bool | None = None,
         message: str | None = None,
@@ -91,9 +93,10 @@ class Fit:
     ) -> Fit:
         """The fit that a refinement found, with all that follows from it.
 
-        `checks` tells how the residuals were judged, `others` are equally good solutions; `told`
-        are further fields of a fit that stay as they are: certificate, provenance, census, candidates, seed, effort,
-        smoothed.  Without a certificate the fit is not certified, but its residuals are judged all the same.
+        `checks` tells how the residuals were judged, `others` are equally good solutions and `rivals` nearly as good
+        ones; `told` are further fields of a fit that stay as they are: certificate, provenance, census, candidates,
+        seed, effort, smoothed.  Without a certificate the fit is not certified, but its residuals are judged all the
+        same.
         """
         misfit, bounds, experiments = problem.misfit, problem.bounds, problem.experiments
         simulated = len(refined.residuals) > 0
@@ -119,6 +122,7 @@ class Fit:
             success=refined.ending.settled and math.isfinite(refined.cost) if success is None else success,
             message=refined.message if message is None else message,
             solutions=tuple(Estimate.of(misfit.unknowns, experiments, one, bounds) for one in (refined, *others)),
+            rivals=tuple(Estimate.of(misfit.unknowns, experiments, one, bounds) for one in rivals),
             stages=stages,
             seconds=sum(stages.values()) if seconds is None else seconds,
             verdict=verdict,

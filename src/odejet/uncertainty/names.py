@@ -47,7 +47,7 @@ class ByName(dict[str, Any]):
 class Matrix:
     """A square matrix with names: `matrix["k1", "k2"]` is a number, `matrix["k1"]` a row by label."""
 
-    unknowns: Sequence[Unknown]
+    unknowns: tuple[Unknown, ...]
     values: np.ndarray
 
     @property
