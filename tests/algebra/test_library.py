@@ -57,7 +57,7 @@ def test_what_a_small_budget_ended_is_tried_again_with_a_larger_one(small):
 
 def test_what_the_largest_budget_could_not_do_is_not_tried_again(monkeypatch):
     attempts = []
-    monkeypatch.setattr(module, "select", lambda *_, **__: attempts.append(1) or _refuse())
+    monkeypatch.setattr(module, "least", lambda *_, **__: attempts.append(1) or _refuse())
     own = Library(DECAY)
     assert own.fibre(1) is None
     assert own.fibre(1) is None
@@ -91,3 +91,12 @@ def test_too_few_outputs_for_too_many_unknowns_are_refused_at_once():
     with pytest.raises(OutOfBudget, match="need too many derivatives"):
         Library(chain(80, 79)).system(1, budget)
     assert budget.left > 1e8
+
+
+def test_too_few_times_for_the_derivatives_that_are_needed_are_told_at_once():
+    own = Library(chain(5, 4))
+    needed = own.least(1).highest
+    assert own.fibre(1, highest=needed - 1) is None
+    assert own.reason(1) == f"it needs derivatives of order {needed}, and there are {needed} different times"
+    assert not own._systems  # nothing was counted
+    assert Library(DECAY).fibre(1, highest=1) is not None

@@ -11,7 +11,7 @@ from collections import OrderedDict
 import numpy as np
 
 from odejet.algebra.monodromy import Fibre, fibre
-from odejet.algebra.select import select
+from odejet.algebra.select import Least, least, refined
 from odejet.algebra.system import SquareSystem
 from odejet.budget import Budget, OutOfBudget
 from odejet.errors import ModelError
@@ -40,6 +40,7 @@ class Library:
         self._reasons: dict[int, str] = {}
         self._fibres: dict[int, Fibre | None] = {}
         self._systems: dict[int, SquareSystem] = {}
+        self._least: dict[int, Least] = {}
         self._verdict: Verdict | None = None
         self._judged = 0.0  # seconds with which the verdict was found
         self._given: dict[int, np.ndarray] = {}  # work and seconds with which a fibre was looked for
@@ -59,12 +60,23 @@ class Library:
     def system(self, points: int = 1, budget: Budget | None = None) -> SquareSystem:
         """The square system of one point or two; `ModelError` or `OutOfBudget` say why there is none."""
         if points not in self._systems:
-            self._systems[points] = select(self.model, points, budget=budget)
+            self._systems[points] = refined(self.least(points, budget), budget=budget)
         return self._systems[points]
 
-    def fibre(self, points: int, budget: Budget | None = None) -> Fibre | None:
-        """The fibre of the square system of one point or two; None for a reason."""
+    def least(self, points: int = 1, budget: Budget | None = None) -> Least:
+        """The rows of least order; errors as of `system`."""
+        if points not in self._least:
+            self._least[points] = least(self.model, points, budget=budget)
+        return self._least[points]
+
+    def fibre(self, points: int, budget: Budget | None = None, highest: int | None = None) -> Fibre | None:
+        """The fibre of the square system of one point or two; None for a reason.
+
+        A system that needs derivatives above the `highest` that the data can tell is not looked at any further.
+        """
         budget = Budget() if budget is None else budget
+        if highest is not None and self._beyond(points, budget, highest):
+            return None
         given = np.array([min(budget.left, MOST_WORK), min(budget.seconds, MOST_SECONDS)])
         known = self._fibres.get(points)
         complete = known is not None and known.complete
@@ -73,6 +85,17 @@ class Library:
             self._fibres[points], self._given[points] = self._attempt(points, budget), given
         return self._fibres[points]
 
+    def _beyond(self, points: int, budget: Budget, highest: int) -> bool:
+        """Whether the system needs derivatives of a higher order."""
+        try:
+            needed = self.least(points, budget).highest
+        except (ModelError, OutOfBudget):
+            return False  # the attempt itself says so, and why
+        if needed > highest:
+            times = highest + 1
+            self._reasons[points] = f"it needs derivatives of order {needed}, and there are {times} different times"
+        return needed > highest
+
     def reason(self, points: int) -> str:
         """Why there is no fibre."""
         return self._reasons.get(points, "")
@@ -80,7 +103,7 @@ class Library:
     def _attempt(self, points: int, budget: Budget) -> Fibre | None:
         try:
             if points == 2 and self.fibre(1, budget) is None:
-                raise OutOfBudget(f"one point is out of reach, and two have more unknowns: {self.reason(1)}")
+                raise OutOfBudget("one point is out of reach, and two have more unknowns")
             system = self.system(points, budget)
             if points == 2 and not self._worthwhile(system):
                 return None

@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -65,6 +65,26 @@ def select(model: Model, points: int = 1, *, seed: int = 0, budget: Budget | Non
 
     `OutOfBudget` where not even exact ranks come out in time, or equations would need derivatives of too high an order.
     """
+    return refined(least(model, points, seed=seed, budget=budget), budget=budget)
+
+
+@dataclass(frozen=True)
+class Least:
+    """The rows of least order of a joined model, and the exact ranks that tell so."""
+
+    joined: Joined
+    ranks: Local
+    rows: Orders
+    seed: int
+
+    @property
+    def highest(self) -> int:
+        """The highest derivative, as low as it can be."""
+        return self.rows.highest
+
+
+def least(model: Model, points: int = 1, *, seed: int = 0, budget: Budget | None = None) -> Least:
+    """The first step alone, which is exact and cheap beside the others."""
     budget = Budget() if budget is None else budget
     _refuse_long_equations(model, points, budget)
     joined = join(model, points)
@@ -73,9 +93,16 @@ def select(model: Model, points: int = 1, *, seed: int = 0, budget: Budget | Non
     greedy = orders.choose(ranks)
     if greedy.highest > MAX_ORDER:
         raise OutOfBudget(f"it needs derivatives of order {greedy.highest}; {MAX_ORDER} are served")
-    counter = _Counter(ranks, seed, budget.share(COUNT_SHARE).at_most(seconds=COUNT_SECONDS[points]))
+    return Least(joined, ranks, greedy, seed)
+
+
+def refined(first: Least, *, budget: Budget | None = None) -> SquareSystem:
+    """The other steps: rows exchanged for fewer roots and smaller errors."""
+    budget = Budget() if budget is None else budget
+    joined, ranks, greedy, points = first.joined, first.ranks, first.rows, first.joined.points
+    counter = _Counter(ranks, first.seed, budget.share(COUNT_SHARE).at_most(seconds=COUNT_SECONDS[points]))
     roots = counter.roots(greedy)
-    best = _Choice(joined, greedy, roots, PredictedErrors(joined, seed))
+    best = _Choice(joined, greedy, roots, PredictedErrors(joined, first.seed))
     if roots is None or counter.used > TOO_COSTLY * COUNT_SECONDS[points]:
         return best.system
     exchanges = budget.at_most(work=EXCHANGES_WORK)

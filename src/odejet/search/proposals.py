@@ -89,7 +89,8 @@ class Proposer:
 
     def of_points(self, points: int, number: int, rung: Rung) -> list[Root]:
         own, experiment, flow = self.libraries[number], self.problem.experiments[number], self.problem.flows[number]
-        fibre = own.fibre(points, self.budget)
+        distinct = [one.series.distinct for (name, _), one in self.smoothed.items() if name == experiment.name]
+        fibre = own.fibre(points, self.budget, highest=max(distinct, default=0) - 1)
         if fibre is None:
             self.census.add("algebra", own.reason(points))
             return []
