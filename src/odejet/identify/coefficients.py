@@ -58,8 +58,8 @@ SOLVE_SHARE = 0.1
 class Coefficients:
     """The parameters of a model, by their numbers, at one point.
 
-    `lost` are the unknowns of the problem that are held fixed; `free` are not known as functions of others, `several` of
-    these are known to have several values, and `relations` tell the others, the last found first to be evaluated.
+    `lost` are the unknowns of the problem that are held fixed; `free` are not known as functions of others, `several`
+    of these are known to have several values, and `relations` tell the others, the last found first to be evaluated.
     `equations` hold for what is left in the end, the simplest of all, and `tests` are mixtures of all.
     """
 

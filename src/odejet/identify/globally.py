@@ -169,7 +169,7 @@ def _count(local: Local, highest: int, engine: Engine, seed: int) -> Count:
     rows = [(i, j) for j in range(highest + 1) for i in outputs]
     known: frozenset[int] = frozenset()
     while True:
-        system = prolong(problem, at, rows, known)
+        system = prolong(problem, at, rows, known, engine.budget)
         extra = [next(iter(e.variables)) for e in system.functions.values()]
         tangents = directions(system)
         fibre = solve(system, to_fix(system, tangents, [*extra, *preference(local)]), engine)
@@ -232,7 +232,7 @@ def roots(local: Local, orders: Orders, engine: Engine, seed: int = 0) -> int | 
     """The number of solutions of the square system; None where functions of unknowns leave it open."""
     problem = local.problem
     at = problem.at_random(PRIME, seed, orders.highest)
-    system = prolong(problem, at, orders.rows)
+    system = prolong(problem, at, orders.rows, budget=engine.budget)
     if system.functions:
         return None
     fixed = to_fix(system, directions(system), preference(local))

@@ -22,8 +22,11 @@ ROOTS = 2.0
 QUICK = 2e8
 """Work that is spent on counting first: it decides most models at once."""
 
-SMALL = 2e9
+SMALL = 1e9
 """Work that elimination may do in this process; beyond that it gets one of its own, which can be ended."""
+
+SMALL_SHARE = 0.1
+"""The part of the budget that it may take there, as nothing ends what has begun."""
 
 COUNT_SHARE = 0.3
 """The part of the budget that is kept for counting where elimination does not end."""
@@ -136,7 +139,7 @@ def _decide(ways: _Ways, engine: str) -> _Answer:
         answer = ways.counting(whole.at_most(work=QUICK, seconds=QUICK / 1e9))
     refused = projection.refusal(ways.ranks.problem)
     if answer.count is None and not refused:
-        answer = ways.elimination(whole.at_most(work=SMALL, seconds=3 * SMALL / 1e9))
+        answer = ways.elimination(whole.at_most(work=min(SMALL, SMALL_SHARE * 1e9 * ways.seconds)))
         if answer.count is None and answer.reason.startswith(_LONG):
             answer = ways.worker(whole.share(1.0 if engine == "elimination" else 1 - COUNT_SHARE))
     if answer.count is None and engine == "auto":

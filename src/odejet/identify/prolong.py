@@ -18,8 +18,9 @@ from fractions import Fraction
 
 from flint import nmod_mat
 
+from odejet.budget import Budget
 from odejet.identify.local import Jacobian, Problem
-from odejet.identify.polynomials import Polynomial, System, constant, variable
+from odejet.identify.polynomials import TERM, Polynomial, System, constant, variable
 from odejet.identify.ring import Run
 from odejet.jets.modular import Field
 from odejet.model.tape import Elementary
@@ -134,9 +135,14 @@ class Prolonged:
 
 
 def prolong(
-    problem: Problem, at: Jacobian, rows: Sequence[tuple[int, int]], known: AbstractSet[int] = frozenset()
+    problem: Problem,
+    at: Jacobian,
+    rows: Sequence[tuple[int, int]],
+    known: AbstractSet[int] = frozenset(),
+    budget: Budget | None = None,
 ) -> Prolonged:
     """The equations `output i has the point's derivative of order j` for the rows (i, j)."""
+    budget = budget or Budget()
     model, tape = problem.model, problem.tape
     ring = Explicit(Field(at.prime), known)
     values = (*at.point.states, *at.point.parameters)
@@ -145,6 +151,9 @@ def prolong(
         elements[column] = ring.new(values[column])
     n = len(model.states)
     run = Run(tape, ring.field, at.point, ring, elements[:n], elements[n:], bool(model.initial))
+    for order in range(max((j for _, j in rows), default=0) + 1):
+        budget.check(TERM * (order + 1) * (tape.products + len(tape.terms)))
+        run.extend(order)
     data = [run.output(i, j) + constant(-int(at.jets[i, j, 0]), at.prime) for i, j in rows]
     first = len(model.outputs)
     asked = tuple(run.output(first + i, 0) for i in range(len(problem.functions)))
