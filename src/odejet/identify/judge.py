@@ -9,7 +9,17 @@ from typing import Any
 
 from odejet.budget import Budget, OutOfBudget
 from odejet.errors import ModelError
-from odejet.identify import combinations, elimination, globally, local, msolve, orders, projection, worker
+from odejet.identify import (
+    combinations,
+    elimination,
+    globally,
+    local,
+    msolve,
+    orders,
+    outputs,
+    projection,
+    worker,
+)
 from odejet.identify.quotient import Infinite
 from odejet.identify.verdict import Quantity, Role, Verdict
 from odejet.jets.compilation import now
@@ -45,6 +55,7 @@ def judge(
     start = now()
     _check(budget, seed, engine)
     whole, ample = Budget.within(budget), Budget.within(max(budget, LEAST))
+    given, model = model, outputs.plain(model)
     question = local.problem(model, functions, inputs)
     try:
         ranks = local.analyse(question, seed, budget=ample)
@@ -66,13 +77,13 @@ def judge(
     undecided = any(q.kind == "undecided" for q in quantities.values())
     if undecided and not reason:
         reason = next(q.reason for q in quantities.values() if q.kind == "undecided")
-    outputs = list(model.outputs)
+    names = list(model.outputs)
     return Verdict(
-        model=model,
+        model=given,
         quantities=quantities,
         solutions=None if undecided or counted is None else counted.solutions,
-        orders={outputs[i]: max(j for k, j in square.rows if k == i) for i in sorted({k for k, _ in square.rows})},
-        rows=tuple((outputs[i], j) for i, j in square.rows),
+        orders={names[i]: max(j for k, j in square.rows if k == i) for i in sorted({k for k, _ in square.rows})},
+        rows=tuple((names[i], j) for i, j in square.rows),
         roots=roots,
         combinations=survivors,
         fix=tuple(model.unknowns[i] for i in square.fixed),
@@ -144,7 +155,7 @@ def _decide(ways: _Ways, engine: str) -> _Answer:
             answer = ways.worker(whole.share(1.0 if engine == "elimination" else 1 - COUNT_SHARE))
     if answer.count is None and engine == "auto":
         answer = ways.counting(whole)
-    return replace(answer, reason=answer.reason or refused)
+    return replace(answer, reason=answer.reason or refused) if answer.count is None else answer
 
 
 _LONG = "the time"
