@@ -122,6 +122,17 @@ def test_functions_of_hidden_quantities_leave_it_open():
     assert verdict.solutions is None
 
 
+def test_measuring_an_invertible_function_is_measuring_its_argument():
+    lynx = {"H": "a*H - b*H*L", "L": "c*H*L - d*L"}
+    plain = oj.identify(Model(lynx, {"y1": "H", "y2": "L"}))
+    logs = oj.identify(Model(lynx, {"y1": "log(H)", "y2": "2*log(L) + 1"}))
+    assert kinds(logs) == kinds(plain)
+    assert logs.orders == plain.orders
+    assert str(logs.model.outputs["y1"]) == "log(H)"
+    scaled = oj.identify(Model({"x": "-k*x"}, {"y": "s*exp(x)"}))
+    assert scaled["k"].kind in ("global", "undecided")
+
+
 def test_without_time_local_verdicts_still_come():
     model = systems.load("cstr").model
     verdict = oj.identify(model, budget=0)

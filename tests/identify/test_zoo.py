@@ -8,20 +8,19 @@ from tests import zoo
 
 HARD = {
     "siwr",
-    "siwr_population",
     "seaijrc",
-    "goodwin",
-    "goodwin_known_intermediates",
+    "sirs_forced",
+    "mapk_six_outputs",
     "mapk_five_outputs",
     "nfkb",
     "pharm",
-    "cgv1990",
     "qwwc",
-    "stirred_tank_reactor",
-    "stirred_tank_reactor_recast",
-    "sliqr",
+    "qy",
+    "jak_stat",
+    "resistant_bacteria",
+    "tumour_hu",
 }
-"""Models whose Groebner bases take longer than a test may: only their local verdicts are compared."""
+"""Models that take longer than a test may: only their local verdicts are compared here, the rest by `benchmarks`."""
 
 ENTRIES = {entry.name: entry for entry in zoo.ENTRIES}
 EASY = sorted(set(ENTRIES) - HARD)
@@ -31,12 +30,12 @@ def expected(entry: zoo.Entry) -> dict[str, str]:
     return {**entry.verdicts, **entry.functions, **dict.fromkeys(entry.combinations, "global")}
 
 
-@pytest.mark.skipif(not msolve.executable(), reason="no msolve")
 @pytest.mark.parametrize("name", EASY)
-def test_verdicts_are_those_published(name):
+def test_verdicts_are_those_published(name, monkeypatch):
+    monkeypatch.setenv(msolve.VARIABLE, "")
     entry = ENTRIES[name]
     asked = [*entry.functions, *entry.combinations]
-    verdict = oj.identify(entry.model, functions=asked, budget=120)
+    verdict = oj.identify(entry.model, functions=asked, budget=600)
     assert {key: verdict[key].kind for key in expected(entry)} == expected(entry)
     assert entry.solutions is None or verdict.solutions == entry.solutions
     assert all(verdict[text].kind in ("global", "local", "undecided") for text in verdict.combinations)
@@ -53,5 +52,5 @@ def test_without_counting_nothing_contradicts_what_is_published(name):
 
 
 def test_the_zoo_is_large_and_its_hard_models_are_in_it():
-    assert len(ENTRIES) >= 25
+    assert len(ENTRIES) >= 83
     assert set(ENTRIES) >= HARD

@@ -24,6 +24,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations as subsets
 
+import numpy as np
 from flint import Ordering, fmpz_mat, nmod_mat, nmod_mpoly, nmod_mpoly_ctx
 
 from odejet.budget import Budget, OutOfBudget
@@ -58,8 +59,8 @@ SOLVE_SHARE = 0.1
 class Coefficients:
     """The parameters of a model, by their numbers, at one point.
 
-    `lost` are the unknowns of the problem that are held fixed; `free` are not known as functions of others, `several` of
-    these are known to have several values, and `relations` tell the others, the last found first to be evaluated.
+    `lost` are the unknowns of the problem that are held fixed; `free` are not known as functions of others, `several`
+    of these are known to have several values, and `relations` tell the others, the last found first to be evaluated.
     `equations` hold for what is left in the end, the simplest of all, and `tests` are mixtures of all.
     """
 
@@ -140,6 +141,13 @@ class Coefficients:
                 self.growth[i] = {
                     key: doubled.get(key, 0) * pow(base[key], -1, self.prime) % self.prime for key in self.keys
                 }
+        # Sums of random marks of all changes tell coefficients that change alike, much faster than the changes do.
+        own = [hash((-1, key[0])) for key in self.keys]
+        self.marks: dict[int | str, np.ndarray] = {
+            i: np.array([hash((i, growth[key])) for key in self.keys], dtype=np.int64)
+            for i, growth in self.growth.items()
+        }
+        self.marks["all"] = sum(self.marks.values(), np.array(own, dtype=np.int64))
 
     def _moved(self, i: int) -> list[int]:
         """The parameters with one doubled, and those that depend on it following."""
@@ -194,12 +202,14 @@ class Coefficients:
         if known:
             return True
         short = [[int(x) for x in row] for row in fmpz_mat(echelon).lll().tolist()]
+        touched: set[int] = set()
         for row in sorted(short, key=lambda row: sum(map(abs, row))):
             place = next((k for k, e in enumerate(row) if abs(e) == 1), None)
-            if place is not None:
+            inside = {i for i, e in zip(numbers, row, strict=True) if e}
+            if place is not None and not inside & touched:
                 self._relate_product(numbers, row, place)
-                return True
-        return False
+                touched |= inside
+        return bool(touched)
 
     def _exponents(self, numbers: Sequence[int]) -> list[list[int]]:
         """Exponents of the ratios that are products of powers, for the reference that has most of them."""
@@ -235,24 +245,34 @@ class Coefficients:
     # --- ratios of few parameters ---
 
     def _few(self) -> bool:
-        """Whether ratios that depend on few parameters give a relation, or show that a parameter has several values."""
+        """Whether ratios that depend on few parameters give relations, or show that a parameter has several values.
+
+        A ratio that depends on none of some parameters does not do so either once these are related to each other: so
+        sets of parameters without a common one can be treated at once.
+        """
         numbers = [i for i in self.free if i not in self.several]
+        touched: set[int] = set()
         # With all of them as symbols, what `_all` does is the same and more.
         for size in range(1, min(MOST_SYMBOLS, len(numbers) - 1) + 1):
             for some in subsets(numbers, size):
-                if any(True for _ in self._groups(some)) and self._related(some):
+                if touched & set(some) or not any(True for _ in self._groups(some)):
+                    continue
+                if self._related(some):
+                    touched |= set(some)
+                if touched and self.several:
                     return True
+            if touched:
+                return True
         return False
 
     def _groups(self, chosen: tuple[int, ...]) -> Iterator[list[Key]]:
         """Coefficients of one equation whose ratios depend on the chosen parameters alone, of those that are free."""
-        others = [i for i in self.growth if i not in chosen]
-        groups: dict[tuple, list[Key]] = {}
-        for key in self.keys:
-            groups.setdefault((key[0], *(self.growth[i][key] for i in others)), []).append(key)
-        for group in groups.values():
-            if all(len({self.growth[i][key] for key in group}) > 1 for i in chosen):
-                yield group
+        rest = self.marks["all"] - sum(self.marks[i] for i in chosen)
+        order = np.argsort(rest, kind="stable")
+        ends = np.flatnonzero(np.diff(rest[order])) + 1
+        for group in np.split(order, ends):
+            if len(group) > 1 and all(len({self.growth[i][self.keys[k]] for k in group}) > 1 for i in chosen):
+                yield [self.keys[k] for k in group]
 
     def _related(self, chosen: tuple[int, ...]) -> bool:
         """Look at the ratios of some parameters; true if something came of it."""

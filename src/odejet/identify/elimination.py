@@ -59,7 +59,7 @@ def count(local: Local, orders: Orders, engine: Engine, seed: int = 0) -> Count:
     rows = [(i, j) for i, order in enumerate(reached) for j in range(order + 2)]
     known: frozenset[int] = frozenset()
     while True:
-        system = prolong(problem, at, rows, known)
+        system = prolong(problem, at, rows, known, engine.budget)
         system = dataclasses.replace(system, equations=(*held, *(e for e in equations if e), *system.equations))
         extra = [next(iter(e.variables)) for e in system.functions.values()]
         tangents = directions(system)

@@ -9,7 +9,17 @@ from typing import Any
 
 from odejet.budget import Budget, OutOfBudget
 from odejet.errors import ModelError
-from odejet.identify import combinations, elimination, globally, local, msolve, orders, projection, worker
+from odejet.identify import (
+    combinations,
+    elimination,
+    globally,
+    local,
+    msolve,
+    orders,
+    outputs,
+    projection,
+    worker,
+)
 from odejet.identify.quotient import Infinite
 from odejet.identify.verdict import Quantity, Role, Verdict
 from odejet.jets.compilation import now
@@ -22,8 +32,11 @@ ROOTS = 2.0
 QUICK = 2e8
 """Work that is spent on counting first: it decides most models at once."""
 
-SMALL = 2e9
+SMALL = 1e9
 """Work that elimination may do in this process; beyond that it gets one of its own, which can be ended."""
+
+SMALL_SHARE = 0.1
+"""The part of the budget that it may take there, as nothing ends what has begun."""
 
 COUNT_SHARE = 0.3
 """The part of the budget that is kept for counting where elimination does not end."""
@@ -42,6 +55,7 @@ def judge(
     start = now()
     _check(budget, seed, engine)
     whole, ample = Budget.within(budget), Budget.within(max(budget, LEAST))
+    given, model = model, outputs.plain(model)
     question = local.problem(model, functions, inputs)
     try:
         ranks = local.analyse(question, seed, budget=ample)
@@ -63,13 +77,13 @@ def judge(
     undecided = any(q.kind == "undecided" for q in quantities.values())
     if undecided and not reason:
         reason = next(q.reason for q in quantities.values() if q.kind == "undecided")
-    outputs = list(model.outputs)
+    names = list(model.outputs)
     return Verdict(
-        model=model,
+        model=given,
         quantities=quantities,
         solutions=None if undecided or counted is None else counted.solutions,
-        orders={outputs[i]: max(j for k, j in square.rows if k == i) for i in sorted({k for k, _ in square.rows})},
-        rows=tuple((outputs[i], j) for i, j in square.rows),
+        orders={names[i]: max(j for k, j in square.rows if k == i) for i in sorted({k for k, _ in square.rows})},
+        rows=tuple((names[i], j) for i, j in square.rows),
         roots=roots,
         combinations=survivors,
         fix=tuple(model.unknowns[i] for i in square.fixed),
@@ -136,12 +150,12 @@ def _decide(ways: _Ways, engine: str) -> _Answer:
         answer = ways.counting(whole.at_most(work=QUICK, seconds=QUICK / 1e9))
     refused = projection.refusal(ways.ranks.problem)
     if answer.count is None and not refused:
-        answer = ways.elimination(whole.at_most(work=SMALL, seconds=3 * SMALL / 1e9))
+        answer = ways.elimination(whole.at_most(work=min(SMALL, SMALL_SHARE * 1e9 * ways.seconds)))
         if answer.count is None and answer.reason.startswith(_LONG):
             answer = ways.worker(whole.share(1.0 if engine == "elimination" else 1 - COUNT_SHARE))
     if answer.count is None and engine == "auto":
         answer = ways.counting(whole)
-    return replace(answer, reason=answer.reason or refused)
+    return replace(answer, reason=answer.reason or refused) if answer.count is None else answer
 
 
 _LONG = "the time"

@@ -20,7 +20,7 @@ from flint import nmod_mat
 
 from odejet.budget import Budget, OutOfBudget
 from odejet.identify.local import Jacobian, Problem
-from odejet.identify.polynomials import Polynomial, System, constant, variable
+from odejet.identify.polynomials import TERM, Polynomial, System, constant, variable
 from odejet.identify.ring import Run
 from odejet.jets.modular import Field
 from odejet.model.tape import Elementary
@@ -204,7 +204,8 @@ def prolong(
 
     `OutOfBudget` where they are too large.
     """
-    refuse_too_large(problem, at, max(j for _, j in rows), budget or Budget())
+    budget = budget or Budget()
+    refuse_too_large(problem, at, max(j for _, j in rows), budget)
     model, tape = problem.model, problem.tape
     ring = Explicit(Field(at.prime), known)
     values = (*at.point.states, *at.point.parameters)
@@ -213,6 +214,9 @@ def prolong(
         elements[column] = ring.new(values[column])
     n = len(model.states)
     run = Run(tape, ring.field, at.point, ring, elements[:n], elements[n:], bool(model.initial))
+    for order in range(max((j for _, j in rows), default=0) + 1):
+        budget.check(TERM * (order + 1) * (tape.products + len(tape.terms)))
+        run.extend(order)
     data = [run.output(i, j) + constant(-int(at.jets[i, j, 0]), at.prime) for i, j in rows]
     first = len(model.outputs)
     asked = tuple(run.output(first + i, 0) for i in range(len(problem.functions)))
