@@ -63,6 +63,7 @@ def climbed(state: State, step: Step) -> stages.Steps:
     if state.task.options.refine:
         yield (state := stages.settle(state))
         state = yield from stages.challenge(state)
+    yield state
     return state
 
 
