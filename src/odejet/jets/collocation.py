@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from odejet.jets.features import awake_step, may_hide, next_peak, slack_of
+from odejet.jets.features import awake_step, exponent_of, may_hide, next_peak, slack_of
 from odejet.jets.kernel import TABLES, lay_out
 from odejet.jets.lanes import WIDTH, entry, kernel, padded, peek, pointer, poke
 from odejet.jets.linear import factor, factor_complex, solve, solve_complex, solve_many, solve_many_complex
@@ -44,7 +44,7 @@ _SAFE = 0.8
 _SHORT = 5  # steps in a row that are too short to be worth their effort
 _RESOLUTION = 1e-13  # the smallest step, relative to the time
 _BESIDE = 1e-16  # the size of a state that does not matter, relative to its largest so far
-_UNSEEN = 100.0  # times the tolerance: what a hidden change may do to a state
+_UNSEEN = 300.0  # times the tolerance: what a hidden change may do to a state
 
 
 class _Work(NamedTuple):
@@ -436,9 +436,12 @@ def attentive_part(point, piece, moving, watched, rule, work, t, h, tolerance):
     """The part of a step, at most one, in which every watched argument holds and nothing hides."""
     nodes, c, lanes = len(work.powers), pointer(work.powers), np.int64(1)
     part = 1.0
+    # The points do not see the start of the step.
+    if len(watched) > 0 and gap(point, piece, moving, rule, work, t, h, 0.0) > _UNSEEN * tolerance:
+        return _SHRINK
     for i in range(len(watched)):
         kind, power = watched[i, 0], watched[i, 2]
-        exponent = peek(point.p, power) if power >= 0 else 0.0
+        exponent = exponent_of(point.p, power)
         change, last, size = 0.0, 0.0, 0.0
         for k in range(nodes):
             coefficient, total, size = 0.0, 0.0, max(size, abs(work.watched[k, i]))

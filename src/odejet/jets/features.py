@@ -21,8 +21,8 @@ from odejet.jets.points import find_rates
 from odejet.jets.series import evaluate, evaluate_rate, lowest, value
 from odejet.model.tape import Column, Elementary, Op, Tape
 
-RISES, GROWS, SETTLES, VANISHES, POWER, BENDS = range(6)
-"""How a watched argument a matters: by exp(a), exp|a|, exp(-2|a|), 1/a, a power of a; or only by its own series."""
+RISES, GROWS, SETTLES, VANISHES, POWER = range(5)
+"""How a watched argument a matters: by exp(a), exp|a|, exp(-2|a|), 1/a, or a power of a."""
 
 _KINDS = {
     Elementary.EXP: RISES,
@@ -36,7 +36,8 @@ _KINDS = {
 LARGEST = 600.0
 """Exponentials of doubles stand still beyond this argument: their series must not overflow before they do."""
 
-_HIGH = 8  # products of so many factors need not fit into the orders of a series
+_HIGH = 4  # powers as high need not fit into the orders of a series, and lose their digits where they are small
+_WHOLE = 1 << 20  # what a whole number as an exponent lacks to it
 _HIDDEN = 4.0  # the logarithm of the growth that a series may miss: from 1e-16 to below 1e-14
 _SETTLED = -40.0  # tanh differs from +-1 by the exponential of this: not at all
 _HELD = 1e-3  # the last terms of an argument, in units of what matters to its function
@@ -51,9 +52,13 @@ _HALVINGS = 60
 
 
 def watched(tape: Tape) -> np.ndarray:
-    """Rows (kind, register of the argument, register of the exponent or -1) of what the rates of a tape depend on."""
+    """Rows (kind, register of the argument, exponent) of what the rates of a tape depend on.
+
+    An exponent is a register, or a whole number less _WHOLE.  Powers are watched where they are small, too: in the
+    denominator they matter there.
+    """
     rows: list[tuple[int, int, int]] = []
-    factors: dict[int, int] = {}
+    powers: dict[int, tuple[int, int]] = {}  # registers that are powers: base and exponent
     for row in tape.code[tape.split[0] : tape.split[1]]:
         op, out, a, b = (int(row[column]) for column in (Column.OP, Column.OUT, Column.A, Column.B))
         if op == Op.QUADRATURE and a >= tape.statics and int(row[Column.FUNCTION]) in _KINDS:
@@ -61,9 +66,11 @@ def watched(tape: Tape) -> np.ndarray:
         elif op == Op.DIVIDE and b >= tape.statics:
             rows.append((VANISHES, b, -1))
         elif op in (Op.SQUARE, Op.MULTIPLY):
-            factors[out] = factors.get(a, 1) + factors.get(a if op == Op.SQUARE else b, 1)
-            if factors[out] >= _HIGH:
-                rows.append((BENDS, out, -1))
+            (base, first), (other, second) = (powers.get(r, (r, 1)) for r in (a, a if op == Op.SQUARE else b))
+            if base == other and base >= tape.statics:
+                powers[out] = base, first + second
+    high = [power for power in powers.values() if power[1] >= _HIGH]
+    rows += [(POWER, base, sign * exponent - _WHOLE) for base, exponent in high for sign in (1, -1)]
     return np.array(list(dict.fromkeys(rows)), dtype=np.int64).reshape(-1, 3)
 
 
@@ -71,6 +78,12 @@ def watched(tape: Tape) -> np.ndarray:
 def stands_still(kind, a):
     """Whether an exponential is too large to be followed, and constant instead."""
     return (kind == RISES and a > LARGEST) or (kind == GROWS and abs(a) > LARGEST)
+
+
+@kernel
+def exponent_of(c, power):
+    """The exponent of a watched power."""
+    return peek(c, power) if power >= 0 else power + float(_WHOLE)
 
 
 @kernel
@@ -90,8 +103,6 @@ def level(kind, a, exponent):
 @kernel
 def may_hide(kind, a, change, exponent):
     """Whether a function may grow unseen while its argument moves from a by no more than `change`."""
-    if kind == BENDS:
-        return False
     if stands_still(kind, a):
         return not abs(a) - change > LARGEST
     if kind == SETTLES:
@@ -197,7 +208,7 @@ def is_plain(c, watched, count, lanes, order, h):
         change = 0.0
         for k in range(known, 0, -1):
             change = (change + abs(peek(c, place + k * lanes))) * size
-        exponent = peek(c, power) if power >= 0 else 0.0
+        exponent = exponent_of(c, power)
         last = abs(peek(c, place + known * lanes)) * size**known
         if last > slack_of(kind, lowest(c, place, lanes, size)) or may_hide(kind, peek(c, place), change, exponent):
             return False
@@ -219,7 +230,7 @@ def attentive_step(at, watched, count, piece, t, unit, order, h, goal):
     c, lanes, known = at.c, at.point.lanes, order - 1
     for i in range(0, 3 * count, 3):
         kind, place, power = peek(watched, i), peek(watched, i + 1), peek(watched, i + 2)
-        exponent = peek(c, power) if power >= 0 else 0.0
+        exponent = exponent_of(c, power)
         slack = slack_of(kind, lowest(c, place, lanes, abs(h)))
         last = abs(peek(c, place + known * lanes)) * abs(h) ** known
         if last > slack:
@@ -245,7 +256,7 @@ def awake_step(c, place, lanes, order, kind, exponent, h):
 def next_peak(c, place, lanes, order, kind, exponent, h, j):
     """The next place in a step, from the j-th of all that are looked at, where a watched function does much more than
     at its start; zero if there is none, and where to go on."""
-    if kind == BENDS or stands_still(kind, peek(c, place)):
+    if stands_still(kind, peek(c, place)):
         return 0.0, np.int64(_PLACES)
     start = level(kind, peek(c, place), exponent)
     bottom = (max(start, _SETTLED) if kind == SETTLES else start) + _HIDDEN

@@ -118,7 +118,7 @@ def _lay_out(tape: Tape, lanes: int, orders: int) -> Layout:
         outputs=place(tape.outputs),
         inputs=place(tape.inputs),
         guards=place(tape.guards),
-        watched=np.column_stack([kinds, place(registers), place(exponents)]),
+        watched=np.column_stack([kinds, place(registers), np.where(exponents < 0, exponents, place(exponents))]),
         quadratures=place(tape.quadratures[:, _OUT]),
         time=int(place(np.array(tape.time))),
     )
