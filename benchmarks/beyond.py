@@ -1,6 +1,6 @@
 """Beyond: fits of models that are not in the benchmark, without bounds or with wide ones, beside fits from the truth.
 
-python -m benchmarks beyond [--seed 1] [--draws 10] [--noise 1e-4 0.02] [--models ...] [--bounds]
+python -m benchmarks beyond [--seed 1] [--draws 10] [--noise 1e-4 0.02] [--models ...] [--bounds] [--time-limit ...]
 
 Values are drawn around those in `beyond.toml`, with a standard deviation of 0.15 of their logarithms, and the noise is
 relative to the spread of each output.  Every fit is one line of a file: stopping and starting again repeats nothing.
@@ -94,12 +94,14 @@ def cases() -> dict[str, Case]:
     }
 
 
-def measured(name: str, case: Case, noise: float, draw: int, seed: int, bounded: bool) -> dict[str, Any]:
+def measured(
+    name: str, case: Case, noise: float, draw: int, seed: int, bounded: bool = False, limit: float | None = None
+) -> dict[str, Any]:
     """One fit beside the one from the truth."""
     bounds = case.bounds if bounded else None
     truth, data = case.drawn(np.random.default_rng([seed, draw, *name.encode()]), noise)
     begin = time.thread_time()
-    fit = oj.fit(case.model, data, bounds=bounds)
+    fit = oj.fit(case.model, data, bounds=bounds, time_limit=limit)
     seconds = time.thread_time() - begin
     misfit = Problem(case.model, data).misfit
     reference = refine(misfit, np.array([truth[unknown.name] for unknown in misfit.unknowns]), bounds)
@@ -142,6 +144,7 @@ def main(argv: list[str]) -> int:
     parser.add_argument("--draws", type=int, default=10)
     parser.add_argument("--noise", type=float, nargs="+", default=list(NOISES))
     parser.add_argument("--models", nargs="+", default=list(known), choices=list(known))
+    parser.add_argument("--time-limit", type=float, help="seconds that a fit may take, where the machine is busy")
     parser.add_argument("--bounds", action="store_true", help="give each unknown wide bounds")
     parser.add_argument("--output", type=Path)
     given = parser.parse_args(argv)
@@ -152,7 +155,7 @@ def main(argv: list[str]) -> int:
     wanted = [(name, noise, draw) for draw in range(given.draws) for name in given.models for noise in given.noise]
     with one_thread():
         for name, noise, draw in (key for key in wanted if key not in done):
-            line = measured(name, known[name], noise, draw, given.seed, given.bounds)
+            line = measured(name, known[name], noise, draw, given.seed, given.bounds, given.time_limit)
             lines.append(line)
             with path.open("a") as file:
                 file.write(json.dumps(line) + "\n")
