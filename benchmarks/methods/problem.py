@@ -67,7 +67,8 @@ class Counted(Misfit):
     """A misfit that counts its evaluations, ends with the budget and remembers the best point it was asked about."""
 
     def __init__(self, problem: Problem) -> None:
-        super().__init__(problem.model, problem.data, weights="likelihood" if problem.weighted else "none")
+        posed = oj.Problem(problem.model, problem.data, weights="likelihood" if problem.weighted else "none").misfit
+        super().__init__(posed.simulator, posed.measurements, posed.known, posed.weighted)
         self.budget, self.evaluations = problem.budget, 0
         self.began = time.thread_time()
         self.part = 1.0

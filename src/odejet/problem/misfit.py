@@ -13,8 +13,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -248,6 +249,10 @@ class Misfit:
 
     # --- parts ---
 
+    def _with(self, **changes: Any) -> Misfit:
+        """A plain misfit like this one, but for these parts."""
+        return Misfit(**{one.name: getattr(self, one.name) for one in fields(Misfit)} | changes)
+
     def window(
         self,
         fraction: float,
@@ -258,8 +263,7 @@ class Misfit:
         """The misfit of the first part of every experiment, thinned to so many points per series, with these noise
         levels taken as known and with this effort; all as they are, if not given."""
         spans = [(course.start, course.end) for course in self.courses]
-        return replace(
-            self,
+        return self._with(
             measurements=self.measurements.part(spans, fraction, points),
             known=self.known if levels is None else np.array(levels, dtype=float),
             effort=effort or self.effort,
@@ -267,12 +271,12 @@ class Misfit:
 
     def only(self, experiment: int) -> Misfit:
         """The misfit of one experiment; the unknowns of others may have any value."""
-        return replace(self, measurements=self.measurements.only(experiment))
+        return self._with(measurements=self.measurements.only(experiment))
 
     def by_rounding(self) -> Misfit | None:
         """The misfit with residuals relative to the output at the time, as rounding is; None where this is no other."""
         fine = self.measurements.by_rounding() if self.weighted else None
-        return None if fine is None else replace(self, measurements=fine, known=np.full(len(self.outputs), math.nan))
+        return None if fine is None else self._with(measurements=fine, known=np.full(len(self.outputs), math.nan))
 
 
 def _part(course: Course, outputs: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
