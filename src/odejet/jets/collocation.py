@@ -37,6 +37,7 @@ _FRESH = 0.02  # ratios of updates beyond which the Jacobian is computed again
 _OUTGROWN = 0.2  # the size of a state in its unit below which units are chosen again
 _TANGENT_ITERATIONS = 40
 _BEHIND = 1e-3  # the size of sensitivities whose relative accuracy matters, relative to the largest so far
+_LOOSE = 1e4  # times the tolerance: that of the polynomials of sensitivities
 _NOISE = 10.0  # times the last Newton update: what it may contribute to a coefficient
 _SHRINK, _GROW = 0.2, 4.0  # limits of the change of the step size
 _KEPT = 1.15  # a step that could grow by less keeps its length, and with it the factors
@@ -397,6 +398,24 @@ def roughness(rule, work):
 
 
 @kernel
+def tangent_roughness(rule, work):
+    """The last Legendre coefficient of every sensitivity, in units of the states and relative to its lane."""
+    nodes, n, lanes = work.ahead.shape
+    rough = 0.0
+    for k in range(1, lanes):
+        size, largest = _BEHIND * work.reached[k], 0.0
+        for a in range(n):
+            last = 0.0
+            for i in range(nodes):
+                last += rule.analysis[nodes - 1, i] * work.ahead[i, a, k]
+                size = max(size, abs(work.ahead[i, a, k]) / work.scales[a])
+            largest = max(largest, abs(last) / work.scales[a])
+        if size > 0:
+            rough = max(rough, largest / size)
+    return rough
+
+
+@kernel
 def gap(point, piece, moving, rule, work, t, h, s):
     """How far the polynomial is from the equations at a place, in units of the states, after one implicit correction.
 
@@ -582,6 +601,11 @@ def follow(layouts, memories, work, moving, states, rule, drive, piece, start, t
             extrapolate_tangents(rule, work, h / before)
             if not solve_tangents(force, piece, moving, rule, work, t, h, tolerance):
                 h, ratio = 0.4 * h, np.inf
+                continue
+            # Sensitivities may change where values do not, as those to the height of a pulse of no height.
+            unlike = tangent_roughness(rule, work)
+            if unlike > _LOOSE * tolerance:
+                h *= max(_SHRINK, _SAFE * (_LOOSE * tolerance / unlike) ** (1 / stages))
                 continue
         start_next(work)
         while done < len(times) and abs(times[done] - start) <= abs(t + h - start):

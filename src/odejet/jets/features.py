@@ -245,10 +245,16 @@ def attentive_step(at, watched, count, piece, t, unit, order, h, goal):
 
 @kernel
 def awake_step(c, place, lanes, order, kind, exponent, h):
-    """The step h; where an exponential stands still, halved to end a little before that does."""
-    if stands_still(kind, peek(c, place)):
-        while not level(kind, value(c, place, order, lanes, h), exponent) > LARGEST - _HIDDEN:
-            h *= 0.5
+    """The step h; where an exponential stands still, halved until it does so throughout, or all but."""
+    a = peek(c, place)
+    if stands_still(kind, a):
+        j = 1
+        while j <= _PLACES:
+            there = value(c, place, order, lanes, h * j / _PLACES)
+            if there * a > 0 and level(kind, there, exponent) > LARGEST - _HIDDEN:
+                j += 1
+            else:
+                h, j = 0.5 * h, 1
     return h
 
 
