@@ -126,14 +126,13 @@ def solve(system: Prolonged, fixed: Sequence[int], engine: Engine) -> Fibre:
     return Fibre(algebra, elements)
 
 
-def directions(system: Prolonged, budget: Budget | None = None) -> np.ndarray:
+def directions(system: Prolonged, budget: Budget) -> np.ndarray:
     """Tangents of the solutions at the point, one per row; there are none when the point is isolated."""
     rows, columns = len(system.equations), len(system.values)
     work = ENTRY * rows * columns * min(rows, columns)
-    budget = budget or Budget()
-    if not budget.affords(work):
-        raise OutOfBudget(f"{rows} equations in {columns} variables are too many for the time that is left")
-    budget.spend(work)
+    if not budget.affords(work) or not budget.fits(8.0 * rows * columns):
+        raise OutOfBudget("the prolonged system is too large")
+    budget.check(work)
     return kernel(*system.jacobian().rref())
 
 
