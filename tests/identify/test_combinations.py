@@ -33,6 +33,14 @@ def test_what_survives(model, expected):
     assert not oj.identify(model.replace(fixed=fixed, initial=initial)).names("none")
 
 
+def test_sums_of_quotients():
+    """Of q and r only q (1 - r)/r is told."""
+    model = Model({"x": "-k*x*(q - q/r)"}, {"y": "x", "z": "k"})
+    verdict = oj.identify(model)
+    assert verdict.combinations == ("q - q/r",)
+    assert verdict["q - q/r"].kind == "global"
+
+
 def test_two_compartments_with_two_leaks():
     model = CASES[-1][0]
     found = oj.identify(model).combinations

@@ -4,13 +4,15 @@ Let v be a direction in which no output changes. A product of powers, prod z_i^a
 / z_i = 0, and a polynomial sum_m c_m m(z) when sum_m c_m (grad m . v) = 0, for all v at all points. Both are linear
 in the unknown constants a and c, so their solutions over a prime field, stacked over enough random points and read
 back as small fractions, are all invariants of these forms: the first kind holds those of scalings (`k1*k2`), the
-second those of translations (`a01 + a12 + a21`) and more. The simplest ones that are independent are kept, and each
-is tested again at fresh points and primes before it is returned.
+second those of translations (`a01 + a12 + a21`) and more; sums of quotients (`q - q/r`) come last.  The simplest ones
+that are independent are kept, and each is tested again at fresh points and primes before it is returned.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
+from itertools import product
 from math import gcd, lcm
 
 import numpy as np
@@ -42,7 +44,10 @@ def find(local: Local, seed: int = 0, budget: Budget | None = None) -> tuple[str
         candidates = [*_products(points, parameters), *_products(points, lost), *_sums(points, lost, 1)]
         found = _simplest(points, candidates, target)
         if len(found) < target:
-            found = _simplest(points, [*candidates, *_sums(points, lost, 2)], target)
+            candidates += _sums(points, lost, 2)
+            found = _simplest(points, candidates, target)
+        if len(found) < target:
+            found = _simplest(points, [*candidates, *_quotients(points, lost)], target)
     except OutOfBudget:
         pass
     return found
@@ -145,6 +150,48 @@ def _sums(points: _Points, lost: Sequence[str], degree: int) -> list[str]:
         rows += [[_along(m, values, v) % at.prime for m in monomials] for v in at.kernel]
     found = [_whole(vector) for vector in _solutions(rows)]
     return [text for vector in found if vector is not None and (text := _sum(vector, monomials, unknowns))]
+
+
+def _quotients(points: _Points, lost: Sequence[str]) -> list[str]:
+    """Sums, with constant coefficients, of products of few lost quantities and their inverses."""
+    index = [points.question.model.unknowns.index(name) for name in lost]
+    exponents = [e for e in product((0, 1, -1), repeat=len(lost)) if 0 < sum(map(abs, e)) <= 3] if len(lost) < 8 else []
+    exponents.sort(key=lambda e: (sum(map(abs, e)), -sum(e)), reverse=True)
+    if not exponents or len(exponents) > MAX_FEATURES:
+        return []
+    rows: list[list[int]] = []
+    for at, values in points.enough(len(exponents)):
+        own = [int(values[i]) for i in index]
+        inverse = [pow(value, -1, at.prime) for value in own]
+        sizes = []
+        for powers in exponents:
+            size = 1
+            for value, other, e in zip(own, inverse, powers, strict=True):
+                size = size * (value if e > 0 else other if e < 0 else 1) % at.prime
+            sizes.append(size)
+        for v in at.kernel:
+            rates = [int(v[i]) * w % at.prime for i, w in zip(index, inverse, strict=True)]
+            row = []
+            for powers, size in zip(exponents, sizes, strict=True):
+                row.append(size * sum(e * rate for e, rate in zip(powers, rates, strict=True)) % at.prime)
+            rows.append(row)
+    found = []
+    for vector in map(_whole, _solutions(rows)):
+        terms = [(c, e) for c, e in zip(vector or (), exponents, strict=bool(vector)) if c]
+        if 1 < len(terms) <= MAX_TERMS:
+            found.append(" ".join(f"{'-' if c < 0 else '+'} {abs(c)}*{_factors(e, lost)}" for c, e in reversed(terms)))
+    return [_tidy(text) for text in found]
+
+
+def _factors(exponents: Sequence[int], symbols: Sequence[str]) -> str:
+    above = [name for name, e in zip(symbols, exponents, strict=True) if e > 0]
+    below = [name for name, e in zip(symbols, exponents, strict=True) if e < 0]
+    return "/".join(["*".join(above) or "1", *below])
+
+
+def _tidy(text: str) -> str:
+    """Factors of one and a leading plus left out."""
+    return re.sub(r"(^|[ (])1\*(?=[^\W\d]|1/)", r"\1", text).removeprefix("+ ")
 
 
 def _along(monomial: tuple[int, ...], values: np.ndarray, direction: np.ndarray) -> int:

@@ -62,7 +62,7 @@ def count(local: Local, orders: Orders, engine: Engine, seed: int = 0) -> Count:
         system = prolong(problem, at, rows, known, engine.budget)
         system = dataclasses.replace(system, equations=(*held, *(e for e in equations if e), *system.equations))
         extra = [next(iter(e.variables)) for e in system.functions.values()]
-        tangents = directions(system)
+        tangents = directions(system, engine.budget)
         fibre = solve(system, to_fix(system, tangents, [*extra, *preference(local)]), engine)
         if fibre.algebra.dimension > 1 and tests:
             fibre = fibre.restricted([fibre.element(test) for test in tests])

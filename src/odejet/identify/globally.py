@@ -29,6 +29,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from math import inf
 
 import numpy as np
 from flint import nmod_mat
@@ -51,6 +52,9 @@ ATTEMPTS = ((2, 0.05), (1, 0.2), (1, 0.5), (2, 1.0))
 spent on them.  More equations than necessary often make bases easier, in spite of the variables that they bring; not
 always, so both are tried."""
 
+SLOWER = 4.0
+"""By how much a machine may be slower than the one on which work takes a nanosecond."""
+
 MAX_EXTRA = 16
 """Further orders for which data are kept: each that is needed halves the number of solutions."""
 
@@ -72,7 +76,12 @@ class Engine:
     def basis(self, equations: Sequence[Polynomial], variables: Sequence[int]) -> list[Polynomial]:
         self.budget.check()
         if self.program:
-            return msolve.groebner(self.program, equations, variables, self.budget)
+            # Another program does not count its work: its seconds stand for it, with room for slower machines.
+            limited = self.budget.at_most(seconds=SLOWER * self.budget.left / 1e9)
+            start = self.budget.seconds
+            found = msolve.groebner(self.program, equations, variables, limited)
+            self.budget.spend(1e9 * (start - self.budget.seconds) if start < inf else 0.0)
+            return found
         return groebner.groebner(equations, variables, self.budget)
 
 
@@ -117,14 +126,13 @@ def solve(system: Prolonged, fixed: Sequence[int], engine: Engine) -> Fibre:
     return Fibre(algebra, elements)
 
 
-def directions(system: Prolonged, budget: Budget | None = None) -> np.ndarray:
+def directions(system: Prolonged, budget: Budget) -> np.ndarray:
     """Tangents of the solutions at the point, one per row; there are none when the point is isolated."""
     rows, columns = len(system.equations), len(system.values)
     work = ENTRY * rows * columns * min(rows, columns)
-    budget = budget or Budget()
-    if not budget.affords(work):
-        raise OutOfBudget(f"{rows} equations in {columns} variables are too many for the time that is left")
-    budget.spend(work)
+    if not budget.affords(work) or not budget.fits(8.0 * rows * columns):
+        raise OutOfBudget("the prolonged system is too large")
+    budget.check(work)
     return kernel(*system.jacobian().rref())
 
 

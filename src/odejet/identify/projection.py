@@ -23,129 +23,25 @@ from __future__ import annotations
 import random
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from fractions import Fraction
 from functools import cached_property
 from math import factorial
 
-from flint import Ordering, fmpq, fmpq_mat, nmod_mat, nmod_mpoly, nmod_mpoly_ctx
+from flint import nmod_mpoly
 
-from odejet.budget import Budget, OutOfBudget
-from odejet.identify.local import Problem, kernel, small_fraction
+from odejet.budget import Budget
+from odejet.identify.conservation import Law, conserved
+from odejet.identify.eliminants import Eliminants
+from odejet.identify.local import Problem
 from odejet.identify.polynomials import Polynomial
 from odejet.identify.ring import Run
+from odejet.identify.symbols import Arithmetic, NotRational, Ratio, Symbols, evaluated
 from odejet.jets import modular
 from odejet.model.tape import Column, Elementary, Tape
 
+__all__ = ["Key", "NotRational", "Plan", "Projection", "Relation", "Step", "refusal"]
+
 Key = tuple[int, tuple[int, ...]]
 """An output and the exponents of a monomial in the derivatives of inputs and outputs."""
-
-SMALL = 3000
-"""Terms up to which a polynomial is factored at once; longer ones are first asked whether they are irreducible."""
-
-
-TERM = 40.0
-"""Operations, in nanoseconds, for one product of terms of polynomials."""
-
-FACTOR = 20_000.0
-"""The same for one term of a polynomial that is factored: a rule of thumb, the truth varies."""
-
-
-class NotRational(Exception):
-    """The model has functions that elimination cannot treat, for the reason given."""
-
-
-class Ratio:
-    """A rational function, as numerator and denominator."""
-
-    __slots__ = ("above", "below")
-
-    def __init__(self, above: nmod_mpoly, below: nmod_mpoly) -> None:
-        self.above, self.below = above, below
-
-    def __add__(self, other: Ratio) -> Ratio:
-        if self.below == other.below:
-            return Ratio(self.above + other.above, self.below).reduced()
-        common = self.below.gcd(other.below)
-        left, right = self.below // common, other.below // common
-        return Ratio(self.above * right + other.above * left, self.below * right).reduced()
-
-    def __mul__(self, other: Ratio) -> Ratio:
-        return Ratio(self.above * other.above, self.below * other.below).reduced()
-
-    def reduced(self) -> Ratio:
-        common = self.above.gcd(self.below)
-        return self if common.is_constant() else Ratio(self.above // common, self.below // common)
-
-
-@dataclass
-class Symbols:
-    """The variables of a projection, by name, and their values at a point of the curve."""
-
-    names: tuple[str, ...]
-    prime: int
-
-    def __post_init__(self) -> None:
-        self.context = nmod_mpoly_ctx.get(self.names, modulus=self.prime, ordering=Ordering.degrevlex)
-        self.index = {name: i for i, name in enumerate(self.names)}
-        self.gens = dict(zip(self.names, self.context.gens(), strict=True))
-        self.values = dict.fromkeys(self.names, 0)
-
-    def number(self, residue: int) -> nmod_mpoly:
-        return self.context.constant(residue % self.prime)
-
-    def at(self, polynomial: nmod_mpoly) -> int:
-        return int(polynomial(*(self.values[name] for name in self.names)))
-
-    def degree(self, polynomial: nmod_mpoly, name: str) -> int:
-        return polynomial.degrees()[self.index[name]]
-
-    def coefficients(self, polynomial: nmod_mpoly, name: str) -> list[nmod_mpoly]:
-        """By powers of one variable, from the lowest."""
-        place = self.index[name]
-        parts: dict[int, dict[tuple[int, ...], int]] = {}
-        for exponents, coefficient in polynomial.terms():
-            power = exponents[place]
-            rest = exponents[:place] + (0,) + exponents[place + 1 :]
-            parts.setdefault(power, {})[rest] = int(coefficient)
-        return [self.context.from_dict(parts.get(k, {})) for k in range(max(parts, default=0) + 1)]
-
-    def replaced(self, polynomial: nmod_mpoly, name: str, by: Ratio) -> nmod_mpoly:
-        """The numerator after a variable is replaced by a rational function."""
-        parts = self.coefficients(polynomial, name)
-        if len(parts) == 1:
-            return polynomial
-        total, power = parts[-1], self.number(1)
-        for part in reversed(parts[:-1]):
-            power = power * by.below
-            total = total * by.above + part * power
-        return total
-
-
-class _Arithmetic:
-    """Rational functions for `ring.Run`; exponentials and logarithms become states of their own."""
-
-    def __init__(self, symbols: Symbols, field: modular.Field) -> None:
-        self.symbols, self.field = symbols, field
-
-    def number(self, residue: int) -> Ratio:
-        return Ratio(self.symbols.number(residue), self.symbols.number(1))
-
-    def scale(self, element: Ratio, residue: int) -> Ratio:
-        return Ratio(element.above * (residue % self.field.prime), element.below)
-
-    def quotient(self, above: Ratio, below: Ratio) -> Ratio:
-        if below.above.is_zero():
-            raise modular.Unlucky("a zero denominator")
-        return Ratio(above.above * below.below, above.below * below.above).reduced()
-
-    def name(self, element: Ratio) -> Ratio:
-        return element
-
-    def root(self, place: int, element: Ratio, exponent: Fraction, value: int) -> Ratio:
-        raise NotRational("the model has roots")
-
-    def function(self, place: int, kind: int, argument: Ratio, value: int) -> Ratio:
-        return Ratio(self.symbols.gens[f"f{place}"], self.symbols.number(1))
 
 
 def refusal(problem: Problem) -> str:
@@ -167,20 +63,6 @@ class Step:
     output: int
     state: str
     by: str = ""
-
-
-@dataclass(frozen=True)
-class Law:
-    """A sum of states that does not change: the state to be replaced, with coefficient one, and the others."""
-
-    state: int
-    others: tuple[tuple[int, Fraction], ...]
-
-    def value(self, states: Sequence[int], field: modular.Field) -> int:
-        return (states[self.state] + self.rest(states, field)) % field.prime
-
-    def rest(self, states: Sequence[int], field: modular.Field) -> int:
-        return sum(field.residue(a) * states[i] for i, a in self.others) % field.prime
 
 
 @dataclass(frozen=True)
@@ -262,6 +144,7 @@ class Projection:
         own = [f"p{i}" for i in self.symbolic]
         rates = [f"d{name}" for name in (*states, *functions)]
         self.symbols = Symbols((*own, *states, *functions, *rates, *self.jets), self.prime)
+        self.eliminants = Eliminants(self.symbols, self.budget)
         self._place_point()
         run = self._run()
         moving |= {f"f{i}": int(row[Column.OUT]) for i, row in enumerate(self.tape.quadratures)}
@@ -286,32 +169,16 @@ class Projection:
             self._apply(law, first + k)
 
     def _find_laws(self) -> tuple[Law, ...]:
-        """Sums of states with constant numbers as coefficients that do not change, of states that the outputs see."""
+        """What is conserved of the states that the outputs see; its values become parameters."""
         seen = self._seen()
-        measured = [name for name in seen if any(self.symbols.degree(top, name) for top in self.tops)]
-        names = sorted((name for name in seen if name[0] == "x"), key=lambda name: name in measured)
-        rows: list[int] = []
-        generator = random.Random(self.seed)
-        for _ in range(len(names) + 3):
-            point = modular.random_point(self.tape, self.field, generator, 1)
-            found = modular.jets(self.tape, self.field, point, 1, tangents=False).states[:, 1, 0]
-            rows += [int(found[int(name[1:])]) for name in names]
-        if not names:
-            return ()
-        basis = kernel(*nmod_mat(len(names) + 3, len(names), rows, self.prime).rref())
-        vectors = [[small_fraction(int(x), self.prime) for x in vector] for vector in basis]
-        whole = [[fmpq(x.numerator, x.denominator) for x in v if x is not None] for v in vectors if None not in v]
-        if not whole:
-            return ()
-        echelon, rank = fmpq_mat(whole).rref()
-        laws = []
-        for row in range(rank):
-            entries = [(k, Fraction(int(x.p), int(x.q))) for k, x in enumerate(echelon.tolist()[row]) if x]
-            laws.append(Law(int(names[entries[0][0]][1:]), tuple((int(names[k][1:]), a) for k, a in entries[1:])))
+        measured = {name for name in seen if any(self.symbols.degree(top, name) for top in self.tops)}
+        states = sorted((name for name in seen if name[0] == "x"), key=lambda name: name in measured)
+        laws = conserved(self.tape, self.field, [int(name[1:]) for name in states], self.seed)
         first = len(self.problem.model.parameters)
-        self.parameters = [*self.parameters[: first + len(self.still)], *(self._law_value(law) for law in laws)]
-        self.values_of_laws = [Ratio(self.symbols.number(self._law_value(law)), self.symbols.number(1)) for law in laws]
-        return tuple(laws)
+        self.parameters = [*self.parameters[: first + len(self.still)], *map(self._law_value, laws)]
+        one = self.symbols.number(1)
+        self.values_of_laws = [Ratio(self.symbols.number(self._law_value(law)), one) for law in laws]
+        return laws
 
     def _law_value(self, law: Law) -> int:
         return law.value(self.point.states, self.field)
@@ -342,7 +209,7 @@ class Projection:
         for other in self.left:
             self.rates[other] = self._with_value(self.rates[other], name, value)
         self.tops = [
-            self._vanishing(symbols.replaced(top, name, value)) if symbols.degree(top, name) else top
+            self.eliminants.vanishing(symbols.replaced(top, name, value)) if symbols.degree(top, name) else top
             for top in self.tops
         ]
 
@@ -377,13 +244,13 @@ class Projection:
         """The tape to first order over rational functions."""
         symbols = self.symbols
         one = symbols.number(1)
-        ring = _Arithmetic(symbols, self.field)
+        ring = Arithmetic(symbols, self.field)
         parameters = [
             Ratio(symbols.gens[f"p{i}"], one) if i in self.symbolic else ring.number(value)
             for i, value in enumerate(self.parameters)
         ]
         for relation in self.relations if self.symbolic else ():
-            above, below = (_evaluated(part, parameters, ring) for part in (relation.above, relation.below))
+            above, below = (evaluated(part, parameters, ring) for part in (relation.above, relation.below))
             parameters[relation.parameter] = ring.quotient(above, below)
         first = len(self.problem.model.parameters)
         still = dict(zip(self.still, parameters[first:], strict=False))
@@ -472,7 +339,7 @@ class Projection:
         minus = Ratio(-slope.above, slope.below)
         self.rates[by] = own[0] + minus * own[1]  # type: ignore[operator]
         value = Ratio(symbols.gens[by] * slope.below + symbols.gens[state] * slope.above, slope.below)
-        self.tops = [self._vanishing(symbols.replaced(top, by, value)) for top in self.tops]
+        self.tops = [self.eliminants.vanishing(symbols.replaced(top, by, value)) for top in self.tops]
         for name in self.left:
             self.rates[name] = self._with_value(self.rates[name], by, value)
 
@@ -480,8 +347,8 @@ class Projection:
         """A rate in which a state is replaced by a rational function."""
         symbols = self.symbols
         if not isinstance(rate, Ratio):
-            return self._vanishing(symbols.replaced(rate, name, value))
-        self._ask(sum(len(part) for part in (rate.above, rate.below)) * (len(value.above) + len(value.below)))
+            return self.eliminants.vanishing(symbols.replaced(rate, name, value))
+        self.eliminants.ask(sum(len(part) for part in (rate.above, rate.below)) * (len(value.above) + len(value.below)))
         above, below = (symbols.replaced(part, name, value) for part in (rate.above, rate.below))
         lift = symbols.degree(rate.below, name) - symbols.degree(rate.above, name)
         above, below = (above * value.below**lift, below) if lift > 0 else (above, below * value.below**-lift)
@@ -493,7 +360,7 @@ class Projection:
         symbols, output, name = self.symbols, step.output, step.state
         top = self.tops[output]
         derivative = self._derivative(output)
-        raised = self._eliminant(derivative, top, name)
+        raised = self.eliminants.eliminant(derivative, top, name)
         self.left.remove(name)
         del self.rates[name]
         parts = symbols.coefficients(top, name)
@@ -502,7 +369,7 @@ class Projection:
             for other in self.left:
                 self.rates[other] = self._with_value(self.rates[other], name, value)
             self.tops = [
-                self._vanishing(symbols.replaced(p, name, value), parts[1:])
+                self.eliminants.vanishing(symbols.replaced(p, name, value), parts[1:])
                 if i != output and symbols.degree(p, name)
                 else p
                 for i, p in enumerate(self.tops)
@@ -510,7 +377,7 @@ class Projection:
         else:
             for other in self.left:
                 self.rates[other] = self._relation(other, top, name)
-            self.tops = [p if i == output else self._eliminant(p, top, name) for i, p in enumerate(self.tops)]
+            self.tops = [p if i == output else self.eliminants.eliminant(p, top, name) for i, p in enumerate(self.tops)]
         self.tops[output] = raised
         self.orders[output] += 1
 
@@ -521,7 +388,7 @@ class Projection:
             if not self.symbols.degree(rate.above, name) and not self.symbols.degree(rate.below, name):
                 return rate
             rate = self.symbols.gens[f"d{state}"] * rate.below - rate.above
-        return self._eliminant(rate, top, name)
+        return self.eliminants.eliminant(rate, top, name)
 
     def _derivative(self, output: int) -> nmod_mpoly:
         """The time derivative of an output's equation, in the coordinates and one more derivative of the output."""
@@ -542,114 +409,16 @@ class Projection:
             if degrees[symbols.index[jet]]:
                 head, order = jet.split("_")
                 plain += top.derivative(jet) * symbols.gens[f"{head}_{int(order) + 1}"]
-        result = self._vanishing(total + plain * common, [common])
+        result = self.eliminants.vanishing(total + plain * common, [common])
         for name in self.left:
             rate = self.rates[name]
             if not isinstance(rate, Ratio) and symbols.degree(result, f"d{name}"):
-                result = self._eliminant(result, rate, f"d{name}")
+                result = self.eliminants.eliminant(result, rate, f"d{name}")
         for other, own in enumerate(self.tops):
             highest = f"y{other}_{self.orders[other]}"
             if other != output and symbols.degree(result, highest):
-                result = self._eliminant(result, own, highest)
+                result = self.eliminants.eliminant(result, own, highest)
         return result
-
-    def _eliminant(self, f: nmod_mpoly, g: nmod_mpoly, name: str) -> nmod_mpoly:
-        """The irreducible polynomial without a variable that follows from two with it."""
-        symbols = self.symbols
-        if not symbols.degree(f, name):
-            return f
-        if symbols.degree(f, name) < symbols.degree(g, name):
-            f, g = g, f
-        a, b = symbols.coefficients(f, name), symbols.coefficients(g, name)
-        leads = [b[-1], a[-1]]
-        while len(b) > 2 and len(a) >= len(b):
-            # Multiples of g lower the degree of f, at the price of powers of its leading coefficient.
-            common = a[-1].gcd(b[-1])
-            left, right = a[-1] // common, b[-1] // common
-            shift = len(a) - len(b)
-            self._ask(len(right) * sum(map(len, a)) + len(left) * sum(map(len, b)))
-            a = [right * c - (left * b[k - shift] if k >= shift else 0) for k, c in enumerate(a[:-1])]
-            while len(a) > 1 and a[-1].is_zero():
-                a.pop()
-        if len(a) < 2 or len(b) < 2:
-            return self._vanishing(a[0] if len(a) < 2 else b[0], leads)
-        if len(b) == 2 or len(a) == 2:
-            linear, other = (b, a) if len(b) == 2 else (a, b)
-            return self._vanishing(self._substituted(other, -linear[0], linear[1]), leads)
-        self._ask(max(len(a), len(b)) * sum(map(len, a)) * sum(map(len, b)))
-        return self._vanishing(self._determinant(bezout(a, b, symbols.number(0))), leads)
-
-    def _ask(self, products: float) -> None:
-        """Count so many products of terms; `OutOfBudget` if they are too many, since nothing can interrupt them."""
-        if not self.budget.affords(TERM * products) or not self.budget.fits(8.0 * products**0.5):
-            raise OutOfBudget("the input-output equations are too long")
-        self.budget.check(TERM * products)
-
-    def _substituted(self, parts: Sequence[nmod_mpoly], above: nmod_mpoly, below: nmod_mpoly) -> nmod_mpoly:
-        """sum_k parts[k] above^k below^(n-k)."""
-        total, power = parts[-1], below
-        for part in reversed(parts[:-1]):
-            self._ask(len(total) * len(above) + len(part) * len(power) + len(power) * len(below))
-            total = total * above + part * power
-            power = power * below
-        return total
-
-    def _determinant(self, matrix: list[list[nmod_mpoly]]) -> nmod_mpoly:
-        """Expansion by minors, each computed once, the largest rows last."""
-        rows = sorted(matrix, key=lambda row: sum(len(entry) for entry in row), reverse=True)
-        minors: dict[tuple[int, ...], nmod_mpoly] = {}
-
-        def minor(first: int, columns: tuple[int, ...]) -> nmod_mpoly:
-            if columns not in minors:
-                total = self.symbols.number(0)
-                for k, column in enumerate(columns):
-                    term = rows[first][column]
-                    if not term.is_zero() and len(columns) > 1:
-                        rest = minor(first + 1, columns[:k] + columns[k + 1 :])
-                        self._ask(len(term) * len(rest))
-                        term = term * rest
-                    total = total - term if k % 2 else total + term
-                minors[columns] = total
-            return minors[columns]
-
-        return minor(0, tuple(range(len(matrix))))
-
-    def _vanishing(self, polynomial: nmod_mpoly, candidates: Iterable[nmod_mpoly] = ()) -> nmod_mpoly:
-        """The irreducible factor that vanishes at the point; `candidates` are made of factors that may be too many."""
-        if not self.budget.affords(FACTOR * len(polynomial)):
-            raise OutOfBudget("the input-output equations are too long")
-        self.budget.check(FACTOR / 10 * len(polynomial))
-        if len(polynomial) > SMALL:
-            for candidate in candidates:
-                for factor, _ in candidate.factor()[1]:
-                    polynomial = self._divided(polynomial, factor)
-            if self._is_irreducible(polynomial):
-                return polynomial
-        for factor, _ in polynomial.factor()[1]:
-            if self.symbols.at(factor) == 0:
-                return factor
-        raise modular.Unlucky("an eliminant does not vanish where it must")
-
-    def _divided(self, polynomial: nmod_mpoly, factor: nmod_mpoly) -> nmod_mpoly:
-        while self.symbols.at(factor):
-            quotient, rest = divmod(polynomial, factor)
-            if not rest.is_zero():
-                break
-            polynomial = quotient
-        return polynomial
-
-    def _is_irreducible(self, polynomial: nmod_mpoly) -> bool:
-        """Whether a random plane section is irreducible, which proves it; the converse nearly always holds too."""
-        degrees = polynomial.degrees()
-        plane = nmod_mpoly_ctx.get(("s", "t"), modulus=self.prime, ordering=Ordering.degrevlex)
-        s, t = plane.gens()
-        generator = random.Random(len(polynomial))
-        draws = [[generator.randrange(1, self.prime) for _ in range(2)] for _ in degrees]
-        main = min((i for i, d in enumerate(degrees) if d), key=lambda i: degrees[i])
-        values = [s if i == main else plane.constant(a) + b * t for i, (a, b) in enumerate(draws)]
-        section = polynomial.compose(*values, ctx=plane)
-        factors = section.factor()[1]
-        return len(factors) == 1 and factors[0][1] == 1 and section.degrees()[0] == degrees[main]
 
     # --- what is found ---
 
@@ -673,28 +442,3 @@ class Projection:
         symbols = self.symbols
         tops = (symbols.degree(top, f"y{i}_{self.orders[i]}") for i, top in enumerate(self.tops))
         return sum(degree > 1 for degree in tops) <= 1
-
-
-def _evaluated(polynomial: Polynomial, values: Sequence[Ratio], ring: _Arithmetic) -> Ratio:
-    total = ring.number(0)
-    for monomial, coefficient in polynomial.terms.items():
-        product = ring.number(coefficient)
-        for i in monomial:
-            product = product * values[i]
-        total = total + product
-    return total
-
-
-def bezout(a: Sequence[nmod_mpoly], b: Sequence[nmod_mpoly], zero: nmod_mpoly) -> list[list[nmod_mpoly]]:
-    """Bezout's matrix of two polynomials, by their coefficients from the lowest; its determinant is a resultant, up to
-    powers of a leading coefficient."""
-    size = max(len(a), len(b)) - 1
-    a, b = ([*c, *[zero] * (size + 1 - len(c))] for c in (a, b))
-    matrix = [[zero] * size for _ in range(size)]
-    for i in range(size):
-        for j in range(i, size):
-            total = zero
-            for k in range(min(i, size - 1 - j) + 1):
-                total = total + (a[j + k + 1] * b[i - k] - a[i - k] * b[j + k + 1])
-            matrix[i][j] = matrix[j][i] = total
-    return matrix
