@@ -12,8 +12,7 @@ Counting rests on `ring` (the tape over any ring), `prolong` (explicit equations
 linear), `msolve` or `groebner` (bases for the rest) and `quotient` (solutions as an algebra).  Elimination rests on
 `projection` (input-output equations, by `eliminants` in `symbols`, less what `conservation` finds), `coefficients`
 (what they tell of parameters) and `wronskian` (whether one experiment tells them); where it takes long it goes to a
-`worker` process.  `blocks` decides experiments in one model by few of them, and `outputs` takes off functions that can
-be inverted.
+`worker` process.  `blocks` decides experiments in one model by few of them; `outputs` takes invertible functions off.
 """
 
 from __future__ import annotations

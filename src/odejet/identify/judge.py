@@ -33,10 +33,10 @@ ROOTS = 2e9
 QUICK = 2e8
 """Work that is spent on counting first: it decides most models at once."""
 
-SMALL = 1e9
+SMALL = 5e8
 """Work that elimination may do in this process; beyond that it gets one of its own, which can be ended."""
 
-SMALL_SHARE = 0.1
+SMALL_SHARE = 0.05
 """The part of the budget that it may take there, as nothing ends what has begun."""
 
 PART_SHARE = 0.3
