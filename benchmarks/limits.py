@@ -66,6 +66,10 @@ class Subject:
         return oj.Problem(self.model, self.data, self.bounds)
 
     @property
+    def unknowns(self) -> int:
+        return len(self.problem.unknowns if len(self.data.experiments) > 1 else self.model.unknowns)
+
+    @property
     def points(self) -> int:
         return sum(experiment.points for experiment in self.data.experiments)
 
@@ -158,7 +162,7 @@ def perform(name: str, task: str) -> dict[str, Any]:
         outcome = f"refused: {error}".splitlines()[0]
     return {
         "states": len(subject.model.states),
-        "unknowns": len(subject.problem.unknowns),
+        "unknowns": subject.unknowns,
         "points": subject.points,
         "seconds": time.perf_counter() - begin - (compilation.seconds() - compiled),
         "cpu": time.process_time() - before,
