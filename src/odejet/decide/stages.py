@@ -175,7 +175,7 @@ def find_others(state: State) -> Steps:
         return state
     with task.stage("alternatives", last=True) as budget:
         free = coordinates.choose(
-            task.misfit.unknowns, task.problem.at_least(best.refined.z), None, task.problem.positive
+            task.misfit.unknowns, task.problem.sized(best.refined.z), None, task.problem.positive
         )
         for start, frame in _other_starts(state, best, free, budget):
             if state.missing <= 0 or budget.over:
@@ -263,7 +263,7 @@ def _scales(state: State) -> list[np.ndarray]:
     best, problem = state.best, state.task.problem
     if problem.given_bounds is not None or problem.model.bounds or best is None:
         return [problem.sizes]
-    return [problem.at_least(best.refined.z), problem.sizes]
+    return [problem.sized(best.refined.z), problem.sizes]
 
 
 def starts_around(state: State, scale: np.ndarray) -> State:

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from odejet.jets.features import awake_step, exponent_of, may_hide, next_peak, slack_of
+from odejet.jets.features import VANISHES, awake_step, exponent_of, may_hide, next_peak, slack_of
 from odejet.jets.kernel import TABLES, lay_out
 from odejet.jets.lanes import WIDTH, entry, kernel, padded, peek, pointer, poke
 from odejet.jets.linear import solve
@@ -24,7 +24,6 @@ from odejet.jets.points import find_rates, point_of
 from odejet.jets.radau import radau, stages_for
 from odejet.jets.registers import Registers
 from odejet.jets.stages import (
-    BEHIND,
     decompose,
     differentiate,
     is_outgrown,
@@ -39,7 +38,6 @@ from odejet.jets.steps import Drive, observe
 from odejet.model.tape import Tape
 
 _FRESH = 0.02  # ratios of updates beyond which the Jacobian is computed again
-_LOOSE = 1e4  # times the tolerance: that of the polynomials of sensitivities
 _NOISE = 10.0  # times the last Newton update: what it may contribute to a coefficient
 _SHRINK, _GROW = 0.2, 4.0  # limits of the change of the step size
 _KEPT = 1.15  # a step that could grow by less keeps its length, and with it the factors
@@ -118,24 +116,6 @@ def roughness(rule, work):
 
 
 @kernel
-def tangent_roughness(rule, work):
-    """The last Legendre coefficient of every sensitivity, in units of the states and relative to its lane."""
-    nodes, n, lanes = work.ahead.shape
-    rough = 0.0
-    for k in range(1, lanes):
-        size, largest = BEHIND * work.reached[k], 0.0
-        for a in range(n):
-            last = 0.0
-            for i in range(nodes):
-                last += rule.analysis[nodes - 1, i] * work.ahead[i, a, k]
-                size = max(size, abs(work.ahead[i, a, k]) / work.scales[a])
-            largest = max(largest, abs(last) / work.scales[a])
-        if size > 0:
-            rough = max(rough, largest / size)
-    return rough
-
-
-@kernel
 def gap(point, piece, moving, rule, work, t, h, s):
     """How far the polynomial is from the equations at a place, in units of the states, after one implicit correction.
 
@@ -191,6 +171,8 @@ def attentive_part(point, piece, moving, watched, rule, work, t, h, tolerance):
             if k > 0:
                 change += 2 * abs(coefficient)
                 last = abs(coefficient)
+        if kind == VANISHES and work.powers[0] * work.watched[nodes - 1, i] <= 0:
+            continue  # what it divides vanishes there too: at a pole there would be no smooth solution
         slack = slack_of(kind, size)
         if last > slack:
             part = min(part, max(_SHRINK, (slack / last) ** (1 / nodes)))
@@ -321,11 +303,6 @@ def follow(layouts, memories, work, moving, states, rule, drive, piece, start, t
             extrapolate_tangents(rule, work, h / before)
             if not solve_tangents(force, piece, moving, rule, work, t, h, tolerance):
                 h, ratio = 0.4 * h, np.inf
-                continue
-            # Sensitivities may change where values do not, as those to the height of a pulse of no height.
-            unlike = tangent_roughness(rule, work)
-            if unlike > _LOOSE * tolerance:
-                h *= max(_SHRINK, _SAFE * (_LOOSE * tolerance / unlike) ** (1 / stages))
                 continue
         start_next(work)
         while done < len(times) and abs(times[done] - start) <= abs(t + h - start):

@@ -42,6 +42,7 @@ _HIDDEN = 4.0  # the logarithm of the growth that a series may miss: from 1e-16 
 _SETTLED = -40.0  # tanh differs from +-1 by the exponential of this: not at all
 _HELD = 1e-3  # the last terms of an argument, in units of what matters to its function
 _ROUNDED = 1e-12  # and relative to the argument itself, whose rounding is no reason for a short step
+_NARROWEST = 1e-6  # of a step: what is nearer than this is rounding, as at x = 0 in x/(1 - exp(-x))
 _PLACES = 16  # in which a step is searched for the peaks of what a watched function does
 _NARROWINGS = 40  # of the place of a peak, by the golden ratio each: to 1e-9
 _GOLDEN = 0.5 * (math.sqrt(5) - 1)
@@ -227,9 +228,12 @@ def attentive_step(at, watched, count, piece, t, unit, order, h, goal):
 
     At a peak of a watched function at which the equations do not hold it is cut to half of the way there.
     """
-    c, lanes, known = at.c, at.point.lanes, order - 1
+    c, lanes, known, narrow = at.c, at.point.lanes, order - 1, _NARROWEST * abs(h)
     for i in range(0, 3 * count, 3):
         kind, place, power = peek(watched, i), peek(watched, i + 1), peek(watched, i + 2)
+        if kind == VANISHES and peek(c, place) * value(c, place, known, lanes, h) <= 0:
+            # At a pole the series itself would have ended: what it divides vanishes there too, as in x/(1 - exp(-x)).
+            continue
         exponent = exponent_of(c, power)
         slack = slack_of(kind, lowest(c, place, lanes, abs(h)))
         last = abs(peek(c, place + known * lanes)) * abs(h) ** known
@@ -238,7 +242,7 @@ def attentive_step(at, watched, count, piece, t, unit, order, h, goal):
         h, j = awake_step(c, place, lanes, known, kind, exponent, h), 0
         while j < _PLACES:
             s, j = next_peak(c, place, lanes, known, kind, exponent, h, j)
-            if s != 0 and not agrees(at, piece, t, unit, order, s, h, lanes, goal):
+            if abs(s) > narrow and not agrees(at, piece, t, unit, order, s, h, lanes, goal):
                 h, j = 0.5 * s, _PLACES
     return h
 

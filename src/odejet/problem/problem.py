@@ -123,13 +123,13 @@ class Problem:
         ends = np.array(list(self.bounds.values())).reshape(-1, 2)
         return np.where(np.isfinite(ends).all(axis=1), 1.0, scales(self.conditions, self.layout))
 
-    def at_least(self, scale: np.ndarray) -> np.ndarray:
+    def sized(self, scale: np.ndarray) -> np.ndarray:
         """Sizes of estimates, of which one that vanishes has the size that its unit suggests."""
-        return np.maximum(np.abs(scale), VANISHING * self.sizes)
+        return np.where(np.abs(scale) < VANISHING * self.sizes, self.sizes, np.abs(scale))
 
     def frame(self, scale: np.ndarray | None = None) -> Coordinates:
         """Coordinates for a search among unknowns of about these sizes."""
-        scale = self.sizes if scale is None else self.at_least(scale)
+        scale = self.sizes if scale is None else self.sized(scale)
         return coordinates.choose(self.layout, scale, self.given_bounds, self.positive, self.model.bounds)
 
     # --- what it answers ---
