@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.integrate import quad
 
-from benchmarks.sharp import WRONG, measured
+from benchmarks.sharp import measured
 from odejet.model import Model
 from odejet.simulate.flow import Flow, Outcome
 

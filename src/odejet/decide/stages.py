@@ -174,9 +174,7 @@ def find_others(state: State) -> Steps:
     if best is None or state.counted < 2:
         return state
     with task.stage("alternatives", last=True) as budget:
-        free = coordinates.choose(
-            task.misfit.unknowns, task.problem.sized(best.refined.z), None, task.problem.positive
-        )
+        free = coordinates.choose(task.misfit.unknowns, task.problem.sized(best.refined.z), None, task.problem.positive)
         for start, frame in _other_starts(state, best, free, budget):
             if state.missing <= 0 or budget.over:
                 break

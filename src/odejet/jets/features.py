@@ -231,12 +231,13 @@ def attentive_step(at, watched, count, piece, t, unit, order, h, goal):
     c, lanes, known, narrow = at.c, at.point.lanes, order - 1, _NARROWEST * abs(h)
     for i in range(0, 3 * count, 3):
         kind, place, power = peek(watched, i), peek(watched, i + 1), peek(watched, i + 2)
-        if kind == VANISHES and peek(c, place) * value(c, place, known, lanes, h) <= 0:
+        last = abs(peek(c, place + known * lanes)) * abs(h) ** known
+        start, end = peek(c, place), value(c, place, known, lanes, h)
+        if kind == VANISHES and start * end <= 0 and last <= _HELD * max(abs(start), abs(end)):
             # At a pole the series itself would have ended: what it divides vanishes there too, as in x/(1 - exp(-x)).
             continue
         exponent = exponent_of(c, power)
         slack = slack_of(kind, lowest(c, place, lanes, abs(h)))
-        last = abs(peek(c, place + known * lanes)) * abs(h) ** known
         if last > slack:
             h *= (slack / last) ** (1 / known)
         h, j = awake_step(c, place, lanes, known, kind, exponent, h), 0
