@@ -18,7 +18,7 @@ _MOST = 9
 
 
 def stages_for(tolerance: float) -> int:
-    """How many stages are cheapest for a tolerance, measured on the stiff classics."""
+    """How many stages serve a tolerance: more for a smaller one, since each adds two orders."""
     return next((stages for loosest, stages in _STAGES if tolerance >= loosest), _MOST)
 
 
