@@ -9,6 +9,7 @@ import random
 import signal
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -500,7 +501,10 @@ def test_an_interruption_while_importing_is_one_line(decay):
     path = os.pathsep.join([str(Path.cwd()), *sys.path])
     command = [sys.executable, "-m", "odejet", "show", decay]
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-    with subprocess.Popen(command, env=os.environ | {"PYTHONPATH": path}, text=True, **pipes) as program:
+    # A shell that runs tests in the background has them ignore interruptions.
+    heed = partial(signal.signal, signal.SIGINT, signal.SIG_DFL)
+    environment = os.environ | {"PYTHONPATH": path}
+    with subprocess.Popen(command, env=environment, text=True, preexec_fn=heed, **pipes) as program:
         assert program.stdout.readline() == "importing\n"
         program.send_signal(signal.SIGINT)
         assert program.communicate() == ("", "odejet: interrupted\n")
