@@ -504,7 +504,7 @@ def test_an_interruption_while_importing_is_one_line(decay):
     # A shell that runs tests in the background has them ignore interruptions.
     heed = partial(signal.signal, signal.SIGINT, signal.SIG_DFL)
     environment = os.environ | {"PYTHONPATH": path}
-    with subprocess.Popen(command, env=environment, text=True, preexec_fn=heed, **pipes) as program:
+    with subprocess.Popen(command, env=environment, text=True, preexec_fn=heed, **pipes) as program:  # noqa: PLW1509
         assert program.stdout.readline() == "importing\n"
         program.send_signal(signal.SIGINT)
         assert program.communicate() == ("", "odejet: interrupted\n")
