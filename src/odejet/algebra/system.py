@@ -11,7 +11,7 @@ Rows and input jets are Taylor coefficients, y^(k)/k!, throughout.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import factorial
@@ -20,7 +20,7 @@ import numpy as np
 
 from odejet.jets import numeric
 from odejet.model import Model, tape
-from odejet.model.expressions import TIME, Expression, Function, Power, Product, Sum, Symbol, names
+from odejet.model.expressions import TIME, Expression, Symbol, names, substituted
 
 Row = tuple[int, int]
 """An equation: (output of the joined model, order of its derivative)."""
@@ -65,10 +65,11 @@ def join(model: Model, points: int = 1) -> Joined:
         moving = [*model.states, *model.outputs, *model.inputs]
         renamed = {name: _fresh(name, point, taken) for name in moving}
         renamed[TIME] = _fresh("time_", point + 1, taken) if timed else TIME
+        symbols: dict[str, Expression] = {name: Symbol(other) for name, other in renamed.items()}
         for name, rate in model.states.items():
-            states[renamed[name]] = _rename(rate, renamed)
+            states[renamed[name]] = substituted(rate, symbols)
         for name, output in model.outputs.items():
-            outputs[renamed[name]] = _rename(output, renamed)
+            outputs[renamed[name]] = substituted(output, symbols)
         # What an input does in time is no concern of the algebra, which is given its jets.
         inputs |= {renamed[name]: TIME for name in model.inputs}
         if timed:
@@ -93,22 +94,6 @@ def _fresh(name: str, point: int, taken: set[str]) -> str:
         candidate += "_"
     taken.add(candidate)
     return candidate
-
-
-def _rename(expression: Expression, new: Mapping[str, str]) -> Expression:
-    match expression:
-        case Symbol(name):
-            return Symbol(new.get(name, name))
-        case Sum(terms):
-            return Sum(tuple((sign, _rename(term, new)) for sign, term in terms))
-        case Product(factors):
-            return Product(tuple((exponent, _rename(factor, new)) for exponent, factor in factors))
-        case Power(base, exponent):
-            return Power(_rename(base, new), _rename(exponent, new))
-        case Function(name, argument):
-            return Function(name, _rename(argument, new))
-        case _:
-            return expression
 
 
 @dataclass(frozen=True)
