@@ -12,6 +12,7 @@ from collections.abc import Set as AbstractSet
 from datetime import date, datetime, time
 from decimal import Decimal
 from fractions import Fraction
+from functools import lru_cache
 from numbers import Real
 from typing import Any
 
@@ -19,12 +20,6 @@ from odejet.errors import ExpressionError, ModelError, clipped, nearest
 from odejet.model.expressions import (
     TIME,
     Expression,
-    Function,
-    Number,
-    Power,
-    Product,
-    Sum,
-    Symbol,
     checked_name,
     constant,
     names,
@@ -164,23 +159,33 @@ def _expression(
 ) -> Expression:
     """Whatever stands for an expression, read as text: so all kinds obey one grammar and print as they are read."""
     try:
+        if isinstance(value, Expression):
+            found = _read_again(value)
+            allowed = None if known is None else {TIME, *known}
+            if not any(name in refused or (allowed is not None and name not in allowed) for name in names(found)):
+                return found
         return parse(_text(value), known, refused)
     except ExpressionError as error:
         raise error.at(f"[{table}] {key}") from None
+    except RecursionError:
+        raise ModelError(f"[{table}] {key}: the expression is nested more than {MAX_DEPTH} deep; split it") from None
     except ModelError as error:
         raise ModelError(f"[{table}] {key}: {error}") from None
+
+
+@lru_cache(maxsize=4096)
+def _read_again(expression: Expression) -> Expression:
+    """An expression as its own text reads; models are often made of parts of others, and reading takes long."""
+    return parse(_text(expression))
 
 
 def _text(value: Any) -> str:
     if isinstance(value, str):
         return value
-    try:
-        if isinstance(value, (Number, Symbol, Sum, Product, Power, Function)):
-            return str(value)
-        if _is_sympy(value, "Basic"):
-            return str(from_sympy(value))
-    except RecursionError:
-        raise ModelError(f"the expression is nested more than {MAX_DEPTH} deep; split it") from None
+    if isinstance(value, Expression):
+        return str(value)
+    if _is_sympy(value, "Basic"):
+        return str(from_sympy(value))
     if _is_number(value):
         return str(number(value))
     raise ModelError(f"expected an expression, as text or a number, not {_kind(value)}")

@@ -29,6 +29,11 @@ class Condition:
     experiment: Experiment
     model: Model
 
+    @property
+    def kind(self) -> tuple[int, frozenset[str]]:
+        """The same for experiments with one model in which the same was measured."""
+        return id(self.model), frozenset(self.experiment.outputs)
+
 
 def fixed_values(fixed: Mapping[str, Any] | None, model: Model) -> dict[str, Expression]:
     """What a problem fixes in all experiments: numbers, or expressions in parameters."""

@@ -68,7 +68,9 @@ def algebraic_model(condition: Condition) -> Model:
 
 def libraries(problem: Problem) -> tuple[Library, ...]:
     """The algebra of every experiment; experiments that are alike share one."""
-    return tuple(library(algebraic_model(condition)) for condition in problem.conditions)
+    kinds = {condition.kind: condition for condition in problem.conditions}
+    made = {kind: library(algebraic_model(condition)) for kind, condition in kinds.items()}
+    return tuple(made[condition.kind] for condition in problem.conditions)
 
 
 @dataclass(frozen=True)

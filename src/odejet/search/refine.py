@@ -182,6 +182,8 @@ class _Descent:
         """Fit what can be simulated first: its optimum mostly reaches farther."""
         part = self.misfit.window(_WINDOW * reached, levels=self.levels)
         distinct = len(np.unique(part.times))
+        if now() > self.deadline:
+            return Ending.TIME_LIMIT
         if part.points < len(self.theta) or distinct < 3 or self.used >= self.limit:
             return Ending.NO_START
         budget = min(self.limit - self.used, _APPROACH)
