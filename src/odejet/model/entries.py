@@ -287,3 +287,25 @@ def local_names(given: object, parameters: Iterable[str]) -> tuple[str, ...]:
         if name not in known:
             raise ModelError(f"[local] {name}: this is no parameter of the model{nearest(name, known)}")
     return local
+
+
+def noise(given: object, outputs: Iterable[str]) -> dict[str, float | str]:
+    """What is known of the noise by output, read when there are data."""
+    found: dict[str, float | str] = {}
+    for name, value in table("noise", given).items():
+        if name not in outputs:
+            raise ModelError(f"[noise] {name}: this is not an output{nearest(name, outputs)}")
+        if not isinstance(value, str) and not _is_number(value):
+            raise ModelError(f"[noise] {name}: expected a number or text such as 'lognormal(s)', not {_kind(value)}")
+        found[name] = value if isinstance(value, str) else float(value)
+    return found
+
+
+def priors(given: object) -> dict[str, str]:
+    """Priors by name, read when there are data."""
+    found: dict[str, str] = {}
+    for name, value in table("priors", given).items():
+        if not isinstance(value, str):
+            raise ModelError(f"[priors] {name}: expected text such as 'normal(1, 0.2)', not {_kind(value)}")
+        found[name] = value
+    return found

@@ -31,7 +31,7 @@ from odejet.model.symbolic import to_sympy
 
 MAX_SHOWN = 60
 
-TABLES = ("states", "outputs", "inputs", "initial", "bounds", "fixed", "experiments")
+TABLES = ("states", "outputs", "inputs", "initial", "bounds", "fixed", "experiments", "noise", "priors")
 KEYS = ("name", "parameters", *TABLES, "local")
 
 
@@ -41,7 +41,8 @@ class Model:
     Values may be text, numbers, SymPy expressions or `Expression`s, and names text or SymPy symbols.  `parameters` may
     be left out: then every name that is left over is one, in order of appearance in states, outputs and initial.  An
     input that is None, or "sampled", has its values in the data.  `experiments` tells what parameters and initial
-    states are in single experiments, and `local` which parameters have a value of their own in each.
+    states are in single experiments, and `local` which parameters have a value of their own in each.  `noise` by output
+    and `priors` by name are texts or numbers, as `oj.Problem` takes them, and for problems only.
     """
 
     __slots__ = (
@@ -53,8 +54,10 @@ class Model:
         "inputs",
         "local",
         "name",
+        "noise",
         "outputs",
         "parameters",
+        "priors",
         "states",
     )
 
@@ -67,6 +70,8 @@ class Model:
     fixed: Mapping[str, Fraction]
     experiments: Mapping[str, Mapping[str, Expression]]
     local: tuple[str, ...]
+    noise: Mapping[str, float | str]
+    priors: Mapping[str, str]
     name: str
     _declared: tuple[str, ...] | None
 
@@ -82,6 +87,8 @@ class Model:
         name: str = "model",
         experiments: Mapping[Any, Any] | None = None,
         local: Iterable[Any] | None = None,
+        noise: Mapping[Any, Any] | None = None,
+        priors: Mapping[Any, Any] | None = None,
     ) -> None:
         tables = {"states": states, "outputs": outputs, "inputs": inputs, "initial": initial, "bounds": bounds}
         given = {name_: entries.table(name_, told) for name_, told in (tables | {"fixed": fixed}).items()}
@@ -99,6 +106,8 @@ class Model:
             "bounds": {key: entries.bounds(key, value, constants) for key, value in given["bounds"].items()},
             "fixed": constants,
             "experiments": entries.experiments(experiments, given["states"], used),
+            "noise": entries.noise(noise, given["outputs"]),
+            "priors": entries.priors(priors),
         }
         for key, value in attributes.items():
             object.__setattr__(self, key, MappingProxyType(value))
@@ -130,7 +139,7 @@ class Model:
         if not isinstance(other, Model):
             return NotImplemented
         ordered = all(list(getattr(self, t).items()) == list(getattr(other, t).items()) for t in TABLES[:3])
-        rest = ("parameters", "initial", "bounds", "fixed", "experiments", "local", "name")
+        rest = ("parameters", "initial", "bounds", "fixed", "experiments", "local", "noise", "priors", "name")
         return ordered and all(getattr(self, key) == getattr(other, key) for key in rest)
 
     # Equality looks at every equation; a hash that did too would invite use as a key for no purpose.
@@ -192,6 +201,8 @@ class Model:
             "fixed": [f"{name} = {number(value)}" for name, value in self.fixed.items()],
             "bounds": [f"{self._label(name)} in [{low:g}, {high:g}]" for name, (low, high) in self.bounds.items()],
             "local": list(self.local),
+            "noise": [f"{name}: {value}" for name, value in self.noise.items()],
+            "priors": [f"{name}: {value}" for name, value in self.priors.items()],
             **{
                 label: [f"{self._label(name)} = {value}" for name, value in known.items()]
                 for label, known in self.experiments.items()

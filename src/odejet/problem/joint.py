@@ -45,7 +45,7 @@ def joint(problem: Problem) -> Joint:
         for number in members:
             own = parts[number].names if number in parts else model_names
             for name, entry in problem.layout.places[number].items():
-                if own is not None:
+                if own is not None and name in own:  # the noise has unknowns that the model does not have
                     labels.setdefault(problem.unknowns[entry], own[name])
     tables: dict[str, dict[str, Any]] = {}
     for part in parts.values():
