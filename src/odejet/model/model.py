@@ -3,7 +3,7 @@
     x' = f(x, u, p, t)    states, their right-hand sides
     y  = g(x, u, p, t)    outputs, what is measured
     u  = u(t)             inputs, known functions of time or sampled with the data
-    x(0)                  initial values: unknown, or known expressions in the parameters
+    x(0)                  initial values: unknown, known expressions in the parameters, or at rest: f(x, u, p, t) = 0
 
 What is neither a state, an input, the time `t` nor fixed is a parameter.  Building a model checks it whole: every
 refusal names the table and the entry, in the words of the model file.
@@ -31,7 +31,7 @@ from odejet.model.symbolic import to_sympy
 
 MAX_SHOWN = 60
 
-TABLES = ("states", "outputs", "inputs", "initial", "bounds", "fixed", "experiments")
+TABLES = ("states", "outputs", "inputs", "initial", "before", "bounds", "fixed", "experiments")
 KEYS = ("name", "parameters", *TABLES, "local")
 
 
@@ -42,10 +42,14 @@ class Model:
     be left out: then every name that is left over is one, in order of appearance in states, outputs and initial.  An
     input that is None, or "sampled", has its values in the data.  `experiments` tells what parameters and initial
     states are in single experiments, and `local` which parameters have a value of their own in each.
+
+    `initial="steady"` starts at the equilibrium; `before` tells what parameters and inputs were until then, and from
+    which states it was approached, where totals are conserved.
     """
 
     __slots__ = (
         "_declared",
+        "before",
         "bounds",
         "experiments",
         "fixed",
@@ -56,6 +60,7 @@ class Model:
         "outputs",
         "parameters",
         "states",
+        "steady",
     )
 
     states: Mapping[str, Expression]
@@ -63,9 +68,11 @@ class Model:
     inputs: Mapping[str, Expression | None]
     parameters: tuple[str, ...]
     initial: Mapping[str, Expression]
+    steady: bool
+    before: Mapping[str, Expression]
     bounds: Mapping[str, tuple[float, float]]
     fixed: Mapping[str, Fraction]
-    experiments: Mapping[str, Mapping[str, Expression]]
+    experiments: Mapping[str, Mapping[str, Any]]
     local: tuple[str, ...]
     name: str
     _declared: tuple[str, ...] | None
@@ -76,14 +83,17 @@ class Model:
         outputs: Mapping[Any, Any] | None = None,
         inputs: Mapping[Any, Any] | None = None,
         parameters: Iterable[Any] | None = None,
-        initial: Mapping[Any, Any] | None = None,
+        initial: Mapping[Any, Any] | str | None = None,
         bounds: Mapping[Any, Any] | None = None,
         fixed: Mapping[Any, Any] | None = None,
         name: str = "model",
         experiments: Mapping[Any, Any] | None = None,
         local: Iterable[Any] | None = None,
+        before: Mapping[Any, Any] | None = None,
     ) -> None:
-        tables = {"states": states, "outputs": outputs, "inputs": inputs, "initial": initial, "bounds": bounds}
+        steady = entries.is_steady(initial, before)
+        start = {"initial": None if steady else initial, "before": before}
+        tables = {"states": states, "outputs": outputs, "inputs": inputs, **start, "bounds": bounds}
         given = {name_: entries.table(name_, told) for name_, told in (tables | {"fixed": fixed}).items()}
         if not given["states"]:
             raise ModelError("a model needs at least one state; give states={'x': '-k*x'} or a table [states]")
@@ -102,6 +112,7 @@ class Model:
         }
         for key, value in attributes.items():
             object.__setattr__(self, key, MappingProxyType(value))
+        object.__setattr__(self, "steady", steady)
         object.__setattr__(self, "parameters", free)
         object.__setattr__(self, "local", entries.local_names(local, used))
         object.__setattr__(self, "name", entries.title(name))
@@ -116,7 +127,12 @@ class Model:
     @property
     def unknowns(self) -> tuple[str, ...]:
         """What data must tell: states without a known initial value, then the free parameters."""
-        return (*(state for state in self.states if state not in self.initial), *self.parameters)
+        return (*self.free_states, *self.parameters)
+
+    @property
+    def free_states(self) -> tuple[str, ...]:
+        """States whose initial value is unknown."""
+        return () if self.steady else tuple(state for state in self.states if state not in self.initial)
 
     def replace(self, **changes: Any) -> Model:
         """A model like this one, but for the given arguments of the constructor."""
@@ -130,7 +146,7 @@ class Model:
         if not isinstance(other, Model):
             return NotImplemented
         ordered = all(list(getattr(self, t).items()) == list(getattr(other, t).items()) for t in TABLES[:3])
-        rest = ("parameters", "initial", "bounds", "fixed", "experiments", "local", "name")
+        rest = ("parameters", "initial", "steady", "before", "bounds", "fixed", "experiments", "local", "name")
         return ordered and all(getattr(self, key) == getattr(other, key) for key in rest)
 
     # Equality looks at every equation; a hash that did too would invite use as a key for no purpose.
@@ -139,7 +155,7 @@ class Model:
     @property
     def key(self) -> tuple[Any, ...]:
         """All that the model is, to look up what is known of it: models with one key are equal."""
-        return (self.name, self.parameters, *(tuple(getattr(self, table).items()) for table in TABLES))
+        return (self.name, self.parameters, self.steady, *(tuple(getattr(self, table).items()) for table in TABLES))
 
     # --- files ---
 
@@ -177,7 +193,9 @@ class Model:
 
     def to_dict(self) -> dict[str, Any]:
         """The arguments of the constructor that make this model, by the names of a model file."""
-        tables = {table: dict(getattr(self, table)) for table in TABLES}
+        tables: dict[str, Any] = {table: dict(getattr(self, table)) for table in TABLES}
+        if self.steady:
+            tables["initial"] = entries.STEADY
         return {"name": self.name, "parameters": self._declared, "local": self.local, **tables}
 
     # --- looks ---
@@ -188,12 +206,18 @@ class Model:
             "states": [f"{state}' = {rhs}" for state, rhs in self.states.items()],
             "outputs": [f"{output} = {expression}" for output, expression in self.outputs.items()],
             "inputs": [f"{name}(t) = {_shown(expression)}" for name, expression in self.inputs.items()],
-            "initial": [f"{state}(0) = {value}" for state, value in self.initial.items()],
+            "initial": [f"{state}(0) = {value}" for state, value in self.initial.items()] or ["steady"] * self.steady,
+            "before": [f"{name} = {value}" for name, value in self.before.items()],
             "fixed": [f"{name} = {number(value)}" for name, value in self.fixed.items()],
             "bounds": [f"{self._label(name)} in [{low:g}, {high:g}]" for name, (low, high) in self.bounds.items()],
             "local": list(self.local),
             **{
-                label: [f"{self._label(name)} = {value}" for name, value in known.items()]
+                label: [
+                    f"before: {', '.join(f'{n} = {v}' for n, v in value.items())}"
+                    if isinstance(value, Mapping)
+                    else f"{self._label(name)} = {value}"
+                    for name, value in known.items()
+                ]
                 for label, known in self.experiments.items()
             },
         }
@@ -241,6 +265,7 @@ class Model:
             for name, value in self.inputs.items()
         ]
         lines += [f"{tex(state)}(0) &= {tex(value)}" for state, value in self.initial.items()]
+        lines += [rf"\dot{{{tex(state)}}}(0) &= 0" for state in self.states if self.steady]
         lines += [f"{tex(name)} &= {tex(number(value))}" for name, value in self.fixed.items()]
         return "\\begin{aligned}\n" + " \\\\\n".join(lines) + "\n\\end{aligned}"
 
