@@ -4,6 +4,7 @@
     y  = g(x, u, p, t)    outputs, what is measured
     u  = u(t)             inputs, known functions of time or sampled with the data
     x(0)                  initial values: unknown, or known expressions in the parameters
+    events                what sets states and parameters at once, at times or when a condition becomes true
 
 What is neither a state, an input, the time `t` nor fixed is a parameter.  Building a model checks it whole: every
 refusal names the table and the entry, in the words of the model file.
@@ -23,16 +24,15 @@ from typing import Any, NoReturn
 from odejet.attach import attached
 from odejet.errors import ExpressionError, ModelError, clipped, nearest
 from odejet.model import entries
-from odejet.model.expressions import (
-    Expression,
-    number,
-)
+from odejet.model import events as happenings
+from odejet.model.events import Event
+from odejet.model.expressions import Expression, number, switches
 from odejet.model.symbolic import to_sympy
 
 MAX_SHOWN = 60
 
 TABLES = ("states", "outputs", "inputs", "initial", "bounds", "fixed", "experiments")
-KEYS = ("name", "parameters", *TABLES, "local")
+KEYS = ("name", "parameters", *TABLES, "local", "events")
 
 
 class Model:
@@ -41,12 +41,14 @@ class Model:
     Values may be text, numbers, SymPy expressions or `Expression`s, and names text or SymPy symbols.  `parameters` may
     be left out: then every name that is left over is one, in order of appearance in states, outputs and initial.  An
     input that is None, or "sampled", has its values in the data.  `experiments` tells what parameters and initial
-    states are in single experiments, and `local` which parameters have a value of their own in each.
+    states are in single experiments, and `local` which parameters have a value of their own in each.  `events` are
+    `Event`s, or tables with their arguments.
     """
 
     __slots__ = (
         "_declared",
         "bounds",
+        "events",
         "experiments",
         "fixed",
         "initial",
@@ -67,6 +69,7 @@ class Model:
     fixed: Mapping[str, Fraction]
     experiments: Mapping[str, Mapping[str, Expression]]
     local: tuple[str, ...]
+    events: tuple[Event, ...]
     name: str
     _declared: tuple[str, ...] | None
 
@@ -82,6 +85,7 @@ class Model:
         name: str = "model",
         experiments: Mapping[Any, Any] | None = None,
         local: Iterable[Any] | None = None,
+        events: Iterable[Any] | None = None,
     ) -> None:
         tables = {"states": states, "outputs": outputs, "inputs": inputs, "initial": initial, "bounds": bounds}
         given = {name_: entries.table(name_, told) for name_, told in (tables | {"fixed": fixed}).items()}
@@ -91,7 +95,10 @@ class Model:
         entries.check_distinct(given, declared or given["fixed"])
         equations = entries.equations(given, declared)
         constants = {key: entries.fixed_value(key, value) for key, value in given["fixed"].items()}
-        free, used = entries.parameters(equations, given, declared)
+        found = happenings.events(events)
+        told = dict(enumerate(part for event in found for part in event.expressions()))
+        free, used = entries.parameters({**equations, "events": told}, given, declared)
+        happenings.check(found, given["states"], given["inputs"], given["outputs"], used)
         entries.check_owners(given, used)
         attributes: dict[str, dict[str, Any]] = {
             **equations,
@@ -104,6 +111,7 @@ class Model:
             object.__setattr__(self, key, MappingProxyType(value))
         object.__setattr__(self, "parameters", free)
         object.__setattr__(self, "local", entries.local_names(local, used))
+        object.__setattr__(self, "events", found)
         object.__setattr__(self, "name", entries.title(name))
         object.__setattr__(self, "_declared", declared)
 
@@ -130,7 +138,7 @@ class Model:
         if not isinstance(other, Model):
             return NotImplemented
         ordered = all(list(getattr(self, t).items()) == list(getattr(other, t).items()) for t in TABLES[:3])
-        rest = ("parameters", "initial", "bounds", "fixed", "experiments", "local", "name")
+        rest = ("parameters", "initial", "bounds", "fixed", "experiments", "local", "events", "name")
         return ordered and all(getattr(self, key) == getattr(other, key) for key in rest)
 
     # Equality looks at every equation; a hash that did too would invite use as a key for no purpose.
@@ -139,7 +147,14 @@ class Model:
     @property
     def key(self) -> tuple[Any, ...]:
         """All that the model is, to look up what is known of it: models with one key are equal."""
-        return (self.name, self.parameters, *(tuple(getattr(self, table).items()) for table in TABLES))
+        return (self.name, self.parameters, self.events, *(tuple(getattr(self, table).items()) for table in TABLES))
+
+    @property
+    def is_smooth(self) -> bool:
+        """Whether the equations have neither branches nor events."""
+        tables = (self.states, self.outputs, self.inputs, self.initial)
+        expressions = (value for table in tables for value in table.values() if value is not None)
+        return not self.events and not any(map(switches, expressions))
 
     # --- files ---
 
@@ -178,7 +193,13 @@ class Model:
     def to_dict(self) -> dict[str, Any]:
         """The arguments of the constructor that make this model, by the names of a model file."""
         tables = {table: dict(getattr(self, table)) for table in TABLES}
-        return {"name": self.name, "parameters": self._declared, "local": self.local, **tables}
+        return {
+            "name": self.name,
+            "parameters": self._declared,
+            "local": self.local,
+            "events": list(self.events),
+            **tables,
+        }
 
     # --- looks ---
 
@@ -192,6 +213,7 @@ class Model:
             "fixed": [f"{name} = {number(value)}" for name, value in self.fixed.items()],
             "bounds": [f"{self._label(name)} in [{low:g}, {high:g}]" for name, (low, high) in self.bounds.items()],
             "local": list(self.local),
+            "events": [str(event) for event in self.events],
             **{
                 label: [f"{self._label(name)} = {value}" for name, value in known.items()]
                 for label, known in self.experiments.items()
