@@ -34,6 +34,8 @@ def dumps(model: Model, path: str | os.PathLike[str] | None = None) -> str:
     plain["local"] = list(model.local)
     if not model.local:
         del plain["local"]
+    if not model.events:
+        del plain["events"]
     for table in ("states", "outputs", "inputs"):
         plain[table] = {key: SAMPLED if value is None else str(value) for key, value in plain[table].items()}
     for table in ("initial", "before"):

@@ -18,9 +18,12 @@ from typing import Any
 from odejet.errors import ExpressionError, ModelError, clipped, nearest
 from odejet.model.expressions import (
     TIME,
+    Choice,
+    Condition,
     Expression,
     Function,
     Number,
+    Piecewise,
     Power,
     Product,
     Sum,
@@ -146,7 +149,7 @@ def _is_sampled(value: object) -> bool:
 
 
 def parameters(
-    equations: Mapping[str, Mapping[str, Expression]],
+    equations: Mapping[str, Mapping[Any, Expression | Condition]],
     given: Mapping[str, Mapping[str, Any]],
     declared: tuple[str, ...] | None,
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -180,18 +183,19 @@ def _expression(
 ) -> Expression:
     """Whatever stands for an expression, read as text: so all kinds obey one grammar and print as they are read."""
     try:
-        return parse(_text(value), known, refused)
+        return parse(text(value), known, refused)
     except ExpressionError as error:
         raise error.at(f"[{table}] {key}") from None
     except ModelError as error:
         raise ModelError(f"[{table}] {key}: {error}") from None
 
 
-def _text(value: Any) -> str:
+def text(value: Any) -> str:
+    """Whatever stands for an expression, as text."""
     if isinstance(value, str):
         return value
     try:
-        if isinstance(value, (Number, Symbol, Sum, Product, Power, Function)):
+        if isinstance(value, (Number, Symbol, Sum, Product, Power, Function, Choice, Piecewise)):
             return str(value)
         if _is_sympy(value, "Basic"):
             return str(from_sympy(value))

@@ -4,6 +4,7 @@
     y  = g(x, u, p, t)    outputs, what is measured
     u  = u(t)             inputs, known functions of time or sampled with the data
     x(0)                  initial values: unknown, known expressions in the parameters, or at rest: f(x, u, p, t) = 0
+    events                what sets states and parameters at once, at times or when a condition becomes true
 
 What is neither a state, an input, the time `t` nor fixed is a parameter.  Building a model checks it whole: every
 refusal names the table and the entry, in the words of the model file.
@@ -23,16 +24,15 @@ from typing import Any, NoReturn
 from odejet.attach import attached
 from odejet.errors import ExpressionError, ModelError, clipped, nearest
 from odejet.model import entries
-from odejet.model.expressions import (
-    Expression,
-    number,
-)
+from odejet.model import events as happenings
+from odejet.model.events import Event
+from odejet.model.expressions import Expression, number, switches
 from odejet.model.symbolic import to_sympy
 
 MAX_SHOWN = 60
 
 TABLES = ("states", "outputs", "inputs", "initial", "before", "bounds", "fixed", "experiments")
-KEYS = ("name", "parameters", *TABLES, "local")
+KEYS = ("name", "parameters", *TABLES, "local", "events")
 
 
 class Model:
@@ -41,7 +41,8 @@ class Model:
     Values may be text, numbers, SymPy expressions or `Expression`s, and names text or SymPy symbols.  `parameters` may
     be left out: then every name that is left over is one, in order of appearance in states, outputs and initial.  An
     input that is None, or "sampled", has its values in the data.  `experiments` tells what parameters and initial
-    states are in single experiments, and `local` which parameters have a value of their own in each.
+    states are in single experiments, and `local` which parameters have a value of their own in each.  `events` are
+    `Event`s, or tables with their arguments.
 
     `initial="steady"` starts at the equilibrium; `before` tells what parameters and inputs were until then, and from
     which states it was approached, where totals are conserved.
@@ -51,6 +52,7 @@ class Model:
         "_declared",
         "before",
         "bounds",
+        "events",
         "experiments",
         "fixed",
         "initial",
@@ -74,6 +76,7 @@ class Model:
     fixed: Mapping[str, Fraction]
     experiments: Mapping[str, Mapping[str, Any]]
     local: tuple[str, ...]
+    events: tuple[Event, ...]
     name: str
     _declared: tuple[str, ...] | None
 
@@ -89,6 +92,7 @@ class Model:
         name: str = "model",
         experiments: Mapping[Any, Any] | None = None,
         local: Iterable[Any] | None = None,
+        events: Iterable[Any] | None = None,
         before: Mapping[Any, Any] | None = None,
     ) -> None:
         steady = entries.is_steady(initial, before)
@@ -101,7 +105,10 @@ class Model:
         entries.check_distinct(given, declared or given["fixed"])
         equations = entries.equations(given, declared)
         constants = {key: entries.fixed_value(key, value) for key, value in given["fixed"].items()}
-        free, used = entries.parameters(equations, given, declared)
+        found = happenings.events(events)
+        told = dict(enumerate(part for event in found for part in event.expressions()))
+        free, used = entries.parameters({**equations, "events": told}, given, declared)
+        happenings.check(found, given["states"], given["inputs"], given["outputs"], used)
         entries.check_owners(given, used)
         attributes: dict[str, dict[str, Any]] = {
             **equations,
@@ -115,6 +122,7 @@ class Model:
         object.__setattr__(self, "steady", steady)
         object.__setattr__(self, "parameters", free)
         object.__setattr__(self, "local", entries.local_names(local, used))
+        object.__setattr__(self, "events", found)
         object.__setattr__(self, "name", entries.title(name))
         object.__setattr__(self, "_declared", declared)
 
@@ -146,7 +154,7 @@ class Model:
         if not isinstance(other, Model):
             return NotImplemented
         ordered = all(list(getattr(self, t).items()) == list(getattr(other, t).items()) for t in TABLES[:3])
-        rest = ("parameters", "initial", "steady", "before", "bounds", "fixed", "experiments", "local", "name")
+        rest = ("parameters", "initial", "steady", "before", "bounds", "fixed", "experiments", "local", "events", "name")
         return ordered and all(getattr(self, key) == getattr(other, key) for key in rest)
 
     # Equality looks at every equation; a hash that did too would invite use as a key for no purpose.
@@ -155,7 +163,15 @@ class Model:
     @property
     def key(self) -> tuple[Any, ...]:
         """All that the model is, to look up what is known of it: models with one key are equal."""
-        return (self.name, self.parameters, self.steady, *(tuple(getattr(self, table).items()) for table in TABLES))
+        tables = (tuple(getattr(self, table).items()) for table in TABLES if table != "experiments")
+        return (self.name, self.parameters, self.steady, self.events, repr(self.experiments), *tables)
+
+    @property
+    def is_smooth(self) -> bool:
+        """Whether the equations have neither branches nor events."""
+        tables = (self.states, self.outputs, self.inputs, self.initial)
+        expressions = (value for table in tables for value in table.values() if value is not None)
+        return not self.events and not any(map(switches, expressions))
 
     # --- files ---
 
@@ -196,7 +212,13 @@ class Model:
         tables: dict[str, Any] = {table: dict(getattr(self, table)) for table in TABLES}
         if self.steady:
             tables["initial"] = entries.STEADY
-        return {"name": self.name, "parameters": self._declared, "local": self.local, **tables}
+        return {
+            "name": self.name,
+            "parameters": self._declared,
+            "local": self.local,
+            "events": list(self.events),
+            **tables,
+        }
 
     # --- looks ---
 
@@ -211,6 +233,7 @@ class Model:
             "fixed": [f"{name} = {number(value)}" for name, value in self.fixed.items()],
             "bounds": [f"{self._label(name)} in [{low:g}, {high:g}]" for name, (low, high) in self.bounds.items()],
             "local": list(self.local),
+            "events": [str(event) for event in self.events],
             **{
                 label: [
                     f"before: {', '.join(f'{n} = {v}' for n, v in value.items())}"

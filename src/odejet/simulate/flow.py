@@ -85,6 +85,8 @@ class Flow:
     many times."""
 
     def __init__(self, model: Model, inputs: Mapping[str, Sampled] | None = None) -> None:
+        if model.events:
+            raise ModelError("the model has events, which are not simulated")
         self.model = model
         self.tape: Tape = build(model)
         self.pieces = _pieces(model, inputs or {})

@@ -145,6 +145,29 @@ class Dual:
     def __rpow__(self, other: float) -> Dual:
         return _Functions.exp(self * math.log(other))
 
+    # Switches look at the value alone.
+
+    def __float__(self) -> float:
+        return self.value
+
+    def __lt__(self, other: Dual | float) -> bool:
+        return self.value < float(other)
+
+    def __le__(self, other: Dual | float) -> bool:
+        return self.value <= float(other)
+
+    def __gt__(self, other: Dual | float) -> bool:
+        return self.value > float(other)
+
+    def __ge__(self, other: Dual | float) -> bool:
+        return self.value >= float(other)
+
+    def __floor__(self) -> int:
+        return math.floor(self.value)
+
+    def __ceil__(self) -> int:
+        return math.ceil(self.value)
+
 
 def _lifted(function: Any, slope: Any) -> Any:
     """A function of numbers, and of dual numbers by its derivative."""
