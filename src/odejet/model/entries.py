@@ -39,6 +39,8 @@ from odejet.model.symbolic import from_sympy
 MAX_ENTRIES = 1000
 SAMPLED = "sampled"
 """What stands in a model file in place of the function of an input whose values come with the data."""
+JOINED = ("hold", "linear", "spline")
+"""How samples are joined, where that is told."""
 STEADY = "steady"
 """What stands in place of initial values where the model starts at rest."""
 
@@ -139,13 +141,31 @@ def inputs(given: Mapping[str, Mapping[str, Any]], parameters: Iterable[str]) ->
     refused = {name: f"'{name}' is {kind}; an input may depend on t alone" for name, kind in kinds.items()}
     refused.setdefault("pi", "'pi' is not known here: write 3.141592653589793")
     return {
-        key: None if _is_sampled(value) else _expression("inputs", key, value, (), refused)
+        key: None if _sampled(value) is not None else _expression("inputs", key, value, (), refused)
         for key, value in given["inputs"].items()
     }
 
 
-def _is_sampled(value: object) -> bool:
-    return value is None or (isinstance(value, str) and value.strip() == SAMPLED)
+def sampling(given: Mapping[str, Any]) -> dict[str, str]:
+    """How the samples of inputs are joined, where that is told."""
+    found = {key: how for key, value in given.items() if (how := _sampled(value))}
+    for key, how in found.items():
+        if how not in JOINED:
+            raise ModelError(
+                f"[inputs] {key}: samples are joined by {', '.join(JOINED)}, not {clipped(how)}; "
+                f'write "{SAMPLED}, {JOINED[0]}", or "{SAMPLED}" alone'
+            )
+    return found
+
+
+def _sampled(value: object) -> str | None:
+    """How the samples of an input are joined, empty where that is not told; None for a function of time."""
+    if value is None:
+        return ""
+    if not isinstance(value, str):
+        return None
+    word, comma, how = (part.strip() for part in value.partition(","))
+    return how if word == SAMPLED and bool(comma) == bool(how) else None
 
 
 def parameters(

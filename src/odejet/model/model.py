@@ -40,7 +40,8 @@ class Model:
 
     Values may be text, numbers, SymPy expressions or `Expression`s, and names text or SymPy symbols.  `parameters` may
     be left out: then every name that is left over is one, in order of appearance in states, outputs and initial.  An
-    input that is None, or "sampled", has its values in the data.  `experiments` tells what parameters and initial
+    input that is None, or "sampled", has its values in the data; "sampled, hold" (or linear, or spline) says how they
+    are joined.  `experiments` tells what parameters and initial
     states are in single experiments, and `local` which parameters have a value of their own in each.  `events` are
     `Event`s, or tables with their arguments.
 
@@ -61,6 +62,7 @@ class Model:
         "name",
         "outputs",
         "parameters",
+        "sampling",
         "states",
         "steady",
     )
@@ -68,6 +70,7 @@ class Model:
     states: Mapping[str, Expression]
     outputs: Mapping[str, Expression]
     inputs: Mapping[str, Expression | None]
+    sampling: Mapping[str, str]
     parameters: tuple[str, ...]
     initial: Mapping[str, Expression]
     steady: bool
@@ -113,6 +116,7 @@ class Model:
         attributes: dict[str, dict[str, Any]] = {
             **equations,
             "inputs": entries.inputs(given, used),
+            "sampling": entries.sampling(given["inputs"]),
             "bounds": {key: entries.bounds(key, value, constants) for key, value in given["bounds"].items()},
             "fixed": constants,
             "experiments": entries.experiments(experiments, given["states"], used),
@@ -154,7 +158,8 @@ class Model:
         if not isinstance(other, Model):
             return NotImplemented
         ordered = all(list(getattr(self, t).items()) == list(getattr(other, t).items()) for t in TABLES[:3])
-        rest = ("parameters", "initial", "steady", "before", "bounds", "fixed", "experiments", "local", "events", "name")
+        start = ("initial", "steady", "before", "sampling", "events")
+        rest = (*start, "parameters", "bounds", "fixed", "experiments", "local", "name")
         return ordered and all(getattr(self, key) == getattr(other, key) for key in rest)
 
     # Equality looks at every equation; a hash that did too would invite use as a key for no purpose.
@@ -164,7 +169,8 @@ class Model:
     def key(self) -> tuple[Any, ...]:
         """All that the model is, to look up what is known of it: models with one key are equal."""
         tables = (tuple(getattr(self, table).items()) for table in TABLES if table != "experiments")
-        return (self.name, self.parameters, self.steady, self.events, repr(self.experiments), *tables)
+        others = self.steady, self.events, *self.sampling.items(), repr(self.experiments)
+        return (self.name, self.parameters, *others, *tables)
 
     @property
     def is_smooth(self) -> bool:
@@ -212,6 +218,7 @@ class Model:
         tables: dict[str, Any] = {table: dict(getattr(self, table)) for table in TABLES}
         if self.steady:
             tables["initial"] = entries.STEADY
+        tables["inputs"] |= {name: f"{entries.SAMPLED}, {how}" for name, how in self.sampling.items()}
         return {
             "name": self.name,
             "parameters": self._declared,
@@ -227,7 +234,7 @@ class Model:
         return {
             "states": [f"{state}' = {rhs}" for state, rhs in self.states.items()],
             "outputs": [f"{output} = {expression}" for output, expression in self.outputs.items()],
-            "inputs": [f"{name}(t) = {_shown(expression)}" for name, expression in self.inputs.items()],
+            "inputs": [f"{name}(t) = {self._driving(name)}" for name in self.inputs],
             "initial": [f"{state}(0) = {value}" for state, value in self.initial.items()] or ["steady"] * self.steady,
             "before": [f"{name} = {value}" for name, value in self.before.items()],
             "fixed": [f"{name} = {number(value)}" for name, value in self.fixed.items()],
@@ -244,6 +251,11 @@ class Model:
                 for label, known in self.experiments.items()
             },
         }
+
+    def _driving(self, name: str) -> str:
+        """What an input is, as a model file says it."""
+        how, value = self.sampling.get(name), self.inputs[name]
+        return f"{entries.SAMPLED}, {how}" if how else entries.SAMPLED if value is None else str(value)
 
     def _label(self, name: str) -> str:
         return f"{name}(0)" if name in self.states else name
@@ -304,10 +316,6 @@ def _upright(tex: str) -> str:
 def _shortened(lines: list[str]) -> list[str]:
     more = len(lines) - MAX_SHOWN
     return [*lines[:MAX_SHOWN], f"... and {more} more"] if more > 0 else lines
-
-
-def _shown(value: Expression | None) -> str:
-    return entries.SAMPLED if value is None else str(value)
 
 
 def _join(where: str, message: str) -> str:

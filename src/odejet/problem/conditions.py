@@ -128,7 +128,7 @@ def _bound(experiment: Experiment, model: Model, fixed: Known) -> Experiment:
     if not outputs:
         raise DataError(f"{where}none of the outputs {', '.join(list(model.outputs)[:20])} was measured")
     given_inputs = {**_samples(experiment, model), **experiment.inputs}
-    inputs = {name: given_inputs[name] for name in model.inputs if name in given_inputs}
+    inputs = {name: _joined(given_inputs[name], model, name) for name in model.inputs if name in given_inputs}
     bound = replace(
         experiment, outputs=outputs, inputs=inputs, initial=initial, values=values, steady=steady, before=before
     )
@@ -174,6 +174,13 @@ def _samples(experiment: Experiment, model: Model) -> dict[str, Sampled]:
         if name in experiment.inputs:
             raise DataError(f"{experiment.name}: the input '{name}' is given twice, in a column and as an input")
     return {name: sampled(series.times, series.values, f"input '{name}'") for name, series in found.items()}
+
+
+def _joined(given: Sampled | str, model: Model, name: str) -> Sampled | str:
+    """An input with its samples joined as the model says."""
+    if not isinstance(given, Sampled) or name not in model.sampling:
+        return given
+    return replace(given, joined=model.sampling[name])
 
 
 def _check_inputs(experiment: Experiment, model: Model) -> None:

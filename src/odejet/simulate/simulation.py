@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Container, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -184,6 +184,8 @@ def _driven(model: Model, inputs: Mapping[str, Any]) -> Flow:
         elif isinstance(value, tuple) and len(value) == 2:
             times, values = value
             samples[name] = sampled(times, values, f"input '{name}'")
+        if name in samples and name in model.sampling:
+            samples[name] = replace(samples[name], joined=model.sampling[name])
     return RestingFlow(model.replace(inputs={**model.inputs, **inputs, **dict.fromkeys(samples)}), samples)
 
 
