@@ -69,7 +69,8 @@ def smooth(state: State) -> State:
     misfit, smoothed = state.task.misfit, {}
     with state.task.stage("smooth") as budget:
         for experiment in state.task.problem.experiments:
-            for name, series in experiment.outputs.items():
+            for name, measured in experiment.outputs.items():
+                series = measured.finite
                 if series.distinct >= MIN_TIMES and not budget.over:
                     smoothed[experiment.name, name] = fit_series(series, budget)
     found = []

@@ -46,6 +46,8 @@ PART_SHARE = 0.3
 COUNT_SHARE = 0.3
 """The part of the budget that is kept for counting where elimination does not end."""
 
+AT_REST = "a start at rest is no generic point, which is not decided here"
+
 LEAST = 1.0
 """Seconds that ranks may take whatever the budget is: nearly all models need milliseconds."""
 
@@ -63,6 +65,8 @@ def judge(
     given = joint(asked).model if isinstance(asked, Problem) else asked
     model = outputs.plain(given)
     question = local.problem(model, functions, inputs)
+    if model.steady:
+        return _nothing(question, functions, AT_REST, now() - start)
     try:
         ranks = local.analyse(question, seed, budget=ample)
     except OutOfBudget as end:

@@ -26,6 +26,7 @@ from odejet.errors import DataError, ModelError, clipped
 from odejet.io import files
 from odejet.jets.inputs import Sampled, sampled
 from odejet.model import Model
+from odejet.model.entries import STEADY
 from odejet.model.expressions import Expression, constant
 from odejet.problem import Problem, Unknowns
 from odejet.problem.noise import noise_of
@@ -157,7 +158,8 @@ def _encode_experiment(experiment: Experiment, sds: Mapping[str, np.ndarray]) ->
             name: {"times": value.times, "values": value.values} if isinstance(value, Sampled) else value
             for name, value in experiment.inputs.items()
         },
-        "initial": {name: _known(value) for name, value in experiment.initial.items()},
+        "initial": STEADY if experiment.steady else {name: _known(v) for name, v in experiment.initial.items()},
+        "before": {name: _known(value) for name, value in experiment.before.items()},
         "values": {name: _known(value) for name, value in experiment.values.items()},
         "start": experiment.start,
     }
@@ -362,7 +364,7 @@ def _labels(told: Any, layout: Unknowns) -> tuple[str, ...]:
 def _experiment(told: Mapping[str, Any]) -> Experiment:
     outputs, noise = {}, {}
     for name, series in told["outputs"].items():
-        times = _array(series["times"], (-1,))
+        times = _array(series["times"], (-1,), math.inf)
         outputs[name] = (times, _array(series["values"], (len(times),)))
         if series["known_sds"] is not None:
             noise[name] = _array(series["known_sds"], (len(times),))
@@ -370,9 +372,14 @@ def _experiment(told: Mapping[str, Any]) -> Experiment:
         name: _text(value) if isinstance(value, str) else _samples(name, value)
         for name, value in told["inputs"].items()
     }
-    known = {key: {_text(n): _stated(v) for n, v in told.get(key, {}).items()} for key in ("initial", "values")}
+    known: dict[str, Any] = {key: _table(told.get(key, {})) for key in ("initial", "values", "before")}
     start = _real(told["start"]) if "start" in told else None  # older files have none: the first measurement
     return Data(None, outputs, noise, inputs, _text(told["name"]), start=start, **known).experiments[0]
+
+
+def _table(told: Any) -> Any:
+    """Known values by name, or the word that stands for them."""
+    return told if told == STEADY else {_text(name): _stated(value) for name, value in told.items()}
 
 
 def _stated(value: Any) -> float | str:

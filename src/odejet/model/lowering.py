@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from odejet.errors import ModelError
+from odejet.errors import ModelError, clipped
 from odejet.model.expressions import TIME, Expression, Function, Number, Power, Product, Sum, Symbol, constant
 from odejet.model.tape import INFINITE, Column, Elementary, Op, Tape
 
@@ -287,7 +287,8 @@ class Lowering:
                 return self.power(self.lower(base), self.lower(exponent))
             case Function(name, argument):
                 return self.function(name, self.lower(argument))
-        raise AssertionError(expression)
+            case _:
+                raise ModelError(f"{clipped(str(expression))} switches, and has no Taylor series of its own")
 
     def power(self, base: Affine, exponent: Affine) -> Affine:
         if exponent.terms:

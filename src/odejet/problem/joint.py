@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from odejet.model import Model
+from odejet.model.entries import STEADY
 from odejet.model.expressions import Expression, Symbol, names, substituted
 from odejet.problem.problem import Problem
 
@@ -47,10 +48,12 @@ def joint(problem: Problem) -> Joint:
             for name, entry in problem.layout.places[number].items():
                 if own is not None and name in own:  # the noise has unknowns that the model does not have
                     labels.setdefault(problem.unknowns[entry], own[name])
-    tables: dict[str, dict[str, Any]] = {}
+    tables: dict[str, Any] = {}
     for part in parts.values():
         for table, entries in part.tables.items():
             tables.setdefault(table, {}).update(entries)
+    if any(problem.conditions[number].model.steady for number in chosen):
+        tables["initial"] = STEADY
     return Joint(Model(**tables, name=problem.model.name), labels)
 
 
@@ -78,7 +81,12 @@ def _renamed(problem: Problem, number: int, several: bool, taken: set[str]) -> _
     outputs = {name: value for name, value in own.outputs.items() if name in condition.experiment.outputs}
     equations = {
         table: {new[name]: substituted(value, symbols) for name, value in entries.items()}
-        for table, entries in (("states", own.states), ("outputs", outputs), ("initial", own.initial))
+        for table, entries in (
+            ("states", own.states),
+            ("outputs", outputs),
+            ("initial", own.initial),
+            ("before", own.before),
+        )
     }
     used = {name for table in equations.values() for value in table.values() for name in names(value)}
     # A number is the same number in every experiment, but two experiments may know different ones.

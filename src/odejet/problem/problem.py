@@ -244,7 +244,7 @@ class Problem:
     def values_in(self, number: int, z: np.ndarray) -> tuple[dict[str, float], dict[str, float]]:
         """The parameters and the initial states that are unknown in an experiment, by name."""
         own, places = self.conditions[number].model, self.layout.places[number]
-        free = (state for state in own.states if state not in own.initial)
+        free = own.free_states
         parameters, states = ({name: float(z[places[name]]) for name in names} for names in (own.parameters, free))
         return parameters, states
 

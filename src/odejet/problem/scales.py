@@ -17,9 +17,11 @@ import numpy as np
 from odejet.jets.inputs import Sampled
 from odejet.model.expressions import (
     TIME,
+    Choice,
     Expression,
     Function,
     Number,
+    Piecewise,
     Power,
     Product,
     Sum,
@@ -168,8 +170,11 @@ class _Reader:
             case Function(_, argument):
                 self.equate(argument, ({}, 0.0))
                 return {}, 0.0
-            case Sum():
-                parts = [part for term in _terms(expression) if (part := self.size(term)) is not None]
+            case Choice("floor" | "ceil" | "sign"):
+                return {}, 0.0
+            case Sum() | Choice() | Piecewise():
+                alike = expression.values if isinstance(expression, Piecewise) else _terms(expression)
+                parts = [part for term in alike if (part := self.size(term)) is not None]
                 for other in parts[1:]:
                     self.sizes.rows.append(_combined(other, parts[0], -1.0))
                 return parts[0] if parts else None
@@ -180,6 +185,9 @@ def _terms(expression: Expression) -> Iterator[Expression]:
         case Sum(terms):
             for _, term in terms:
                 yield from _terms(term)
+        case Choice("abs" | "min" | "max", arguments):
+            for argument in arguments:
+                yield from _terms(argument)
         case _:
             yield expression
 

@@ -55,11 +55,12 @@ def algebraic_model(condition: Condition) -> Model:
     own = condition.model
     outputs = {name: value for name, value in own.outputs.items() if name in condition.experiment.outputs}
     used = {name for table in (own.states, outputs) for value in table.values() for name in names(value)}
-    if len(outputs) == len(own.outputs) and not own.initial:
+    if len(outputs) == len(own.outputs) and not own.initial and not own.steady:
         return own
     return own.replace(
         outputs=outputs,
         initial={},
+        before={},
         parameters=[name for name in (*own.parameters, *own.fixed) if name in used],
         fixed={name: value for name, value in own.fixed.items() if name in used},
         bounds={},

@@ -59,6 +59,8 @@ class Outcome(Enum):
         "the solution needs more than {steps} steps, used up at t = {t:.6g}; raise max_steps or shorten the times"
     )
     STIFF_FAILURE = "the solution becomes too stiff to follow near t = {t:.6g}"
+    RESTLESS = "no steady state is reached at t = {t:.6g}: the solution oscillates, drifts or grows"
+    UNSTABLE = "the steady state at t = {t:.6g} is unstable, so that nothing comes to rest there"
 
 
 @dataclass(frozen=True)
@@ -83,6 +85,8 @@ class Flow:
     many times."""
 
     def __init__(self, model: Model, inputs: Mapping[str, Sampled] | None = None) -> None:
+        if model.events:
+            raise ModelError("the model has events, which are not simulated")
         self.model = model
         self.tape: Tape = build(model)
         self.pieces = _pieces(model, inputs or {})
@@ -97,9 +101,8 @@ class Flow:
 
     def unknowns(self, free_states: bool = False) -> tuple[str, ...]:
         """The names behind the sensitivities: unknown initial states (all of them with `free_states`), parameters."""
-        states = tuple(self.model.states)
         return (
-            *(states if free_states else (s for s in states if s not in self.model.initial)),
+            *(tuple(self.model.states) if free_states else self.model.free_states),
             *self.model.parameters,
         )
 
@@ -112,13 +115,15 @@ class Flow:
         start: float | None = None,
         sensitivities: bool = True,
         free_states: bool = False,
+        tangents: np.ndarray | None = None,
         tolerance: float = TOLERANCE,
         max_steps: int = MAX_STEPS,
         stiff_steps: int = STIFF_STEPS,
     ) -> Trajectory:
         """Integrate from `states` at `start` (by default the first time) to all `times`, forward and backward.
 
-        Initial states that the model knows replace those given, unless `free_states` says that `start` is any time.
+        Initial states that the model knows replace those given, unless `free_states` says that `start` is any time, or
+        `tangents` tell the derivatives of the states there by the unknowns.
         """
         times = np.asarray(times, dtype=float)
         start = float(times.min()) if start is None else float(start)
@@ -133,7 +138,7 @@ class Flow:
         branches = [branch for branch in (order[split:], order[:split][::-1]) if len(branch)]
         parts = []
         for branch in branches:
-            problem = _Problem(self, parameters, states, unknowns, free_states)
+            problem = _Problem(self, parameters, states, unknowns, free_states, tangents)
             parts.append(problem.solve(start, times[branch], tolerance, max_steps, stiff_steps))
         return _joined(branches, parts)
 
@@ -186,13 +191,17 @@ class _Leg:
 class _Problem:
     """One initial-value problem: rows of value and tangents for all parameters and states."""
 
-    def __init__(self, flow: Flow, parameters, states, unknowns: tuple[str, ...], free_states: bool) -> None:
-        self.flow, self.free_states = flow, free_states
+    def __init__(
+        self, flow: Flow, parameters, states, unknowns: tuple[str, ...], free_states: bool, tangents: np.ndarray | None
+    ) -> None:
+        self.flow, self.free_states = flow, free_states or tangents is not None
         self.used = 1 + len(unknowns)
         self.lanes = padded(self.used)
         lane = {name: 1 + i for i, name in enumerate(unknowns)}
         self.parameters = _rows(parameters, flow.model.parameters, lane, self.lanes)
         self.states = _rows(states, tuple(flow.model.states), lane, self.lanes)
+        if tangents is not None:
+            self.states[:, 1 : self.used] = tangents
 
     def solve(self, start: float, times: np.ndarray, tolerance: float, max_steps: int, stiff_steps: int) -> Trajectory:
         """Along times that lead away from the start in one direction."""
