@@ -18,7 +18,6 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import scipy.linalg
 
 from odejet.errors import ModelError
 from odejet.jets.inputs import Sampled
@@ -28,6 +27,7 @@ from odejet.jets.numeric import jets, seeded
 from odejet.jets.registers import Registers
 from odejet.model import Model
 from odejet.model.expressions import TIME, Expression, names, number, substituted
+from odejet.model.tape import Tape
 from odejet.simulate.flow import Flow, Outcome, Trajectory
 
 ROUNDING = 1e-12
@@ -210,6 +210,9 @@ class Rest:
 
     def __init__(self, model: Model, parameters: tuple[str, ...], approached: bool = False) -> None:
         self.flow = Flow(model)
+        if self.flow.tape is None:
+            raise ModelError(f"{model.name}: the steady state of a model with events or switches is not looked for")
+        self.tape: Tape = self.flow.tape
         self.own = np.array([parameters.index(name) for name in model.parameters], dtype=int)
         self.others = len(parameters)
         self.approached = approached or not model.free_states
@@ -228,13 +231,13 @@ class Rest:
         """The rates at points, one per row, and their derivatives by states and by parameters."""
         n = x.shape[1]
         with np.errstate(all="ignore"):
-            found = jets(self.flow.tape, x, p, order=1, tangents=True).states[:, :, 1]
+            found = jets(self.tape, x, p, order=1, tangents=True).states[:, :, 1]
         return found[..., 0], found[..., 1 : 1 + n], found[..., 1 + n :]
 
     def conserved(self) -> tuple[np.ndarray, bool]:
         """Sums of states that never change, one per row, at random parameters; and whether the parameters matter."""
         rng = np.random.default_rng(0)
-        n, m = len(self.flow.tape.states), len(self.flow.tape.parameters)
+        n, m = len(self.tape.states), len(self.tape.parameters)
         points, ones = np.exp(rng.normal(size=(2 * n + 4, n))), np.ones((2 * n + 4, 1))
         each = np.exp(rng.normal(size=(len(points), m)))
         for_all, for_one = (_dependent(self.rates(points, p)[0]) for p in (each, ones * each[:1]))
@@ -320,7 +323,7 @@ class _Point:
     @cached_property
     def registers(self) -> Registers:
         """The memory of the tape at one point, with all that does not depend on the states in place."""
-        tape, count = self.rest.flow.tape, len(self.p)
+        tape, count = self.rest.tape, len(self.p)
         lanes = padded(1 + len(tape.states) + count)
         registers = Registers(lay_out(tape, lanes, 3, True), 1, float, TABLES)
         parameters = seeded(self.p, 1, count, lanes, 1 + len(tape.states), float)
@@ -345,12 +348,14 @@ class _Point:
         """Equations that follow from the others, as the laws say."""
         if not len(self.laws):
             return np.zeros(0, dtype=int)
-        return np.asarray(scipy.linalg.qr(self.laws, pivoting=True, mode="r")[1][: len(self.laws)])
+        from scipy.linalg import qr  # loaded when it is first asked for: most models start anywhere
+
+        return np.asarray(qr(self.laws, pivoting=True, mode="r")[1][: len(self.laws)])
 
     @cached_property
     def free(self) -> np.ndarray:
         """A basis of the directions in which totals do not change."""
-        return np.asarray(scipy.linalg.null_space(self.laws)) if len(self.laws) else np.eye(self.laws.shape[1])
+        return np.linalg.svd(self.laws)[2][len(self.laws) :].T if len(self.laws) else np.eye(self.laws.shape[1])
 
     def solve(self, jacobian: np.ndarray, right: np.ndarray, totals: np.ndarray) -> np.ndarray:
         """dx with J dx = right, where the laws have these right-hand sides instead."""
@@ -406,7 +411,7 @@ class _Point:
         for _ in range(RELAXATIONS):
             if np.all(np.abs(rates) <= CLOSE * (np.abs(jacobian) @ np.maximum(np.abs(x), CLOSE * np.abs(x).max()))):
                 break
-            trial = x + scipy.linalg.lstsq(np.eye(len(x)) / length - jacobian, rates, check_finite=False)[0]
+            trial = x + np.linalg.lstsq(np.eye(len(x)) / length - jacobian, rates, rcond=None)[0]
             after, slopes, _ = self.rates(trial)
             before, now = np.abs(rates).max(), np.abs(after).max()
             if not (np.isfinite(after).all() and np.isfinite(slopes).all()) or now > 10 * before:
@@ -435,5 +440,5 @@ class _Point:
         moving = self.free.T @ jacobian @ self.free
         if not moving.size:
             return True
-        values = scipy.linalg.eigvals(moving)
+        values = np.linalg.eigvals(moving)
         return bool(np.all(values.real < -NEUTRAL * np.abs(values).max()))
