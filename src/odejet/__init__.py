@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from odejet.data import Data, Experiment
     from odejet.fitting import Failure, fit, fit_many
     from odejet.problem import Problem
-    from odejet.result import Fit
+    from odejet.result import Fit, Prediction, Ranking, compare
     from odejet.uncertainty.design import Design, design
 
 __all__ = [
@@ -39,9 +39,12 @@ __all__ = [
     "Model",
     "ModelError",
     "Outcome",
+    "Prediction",
     "Problem",
+    "Ranking",
     "Simulation",
     "Verdict",
+    "compare",
     "design",
     "fit",
     "fit_many",
@@ -53,6 +56,7 @@ __version__ = "0.1.0"
 provided(
     Model=("odejet.io.models",),
     Data=("odejet.io.csv",),
+    Prediction=("odejet.report.plots",),
     Profile=("odejet.report.plots",),
     Fit=("odejet.report.text", "odejet.report.plots", "odejet.report.html", "odejet.io.fits", "odejet.io.pages"),
 )
@@ -63,7 +67,10 @@ _LATER = {
     "Experiment": "data",
     "Failure": "fitting",
     "Fit": "result",
+    "Prediction": "result",
     "Problem": "problem",
+    "Ranking": "result",
+    "compare": "result",
     "design": "uncertainty.design",
     "fit": "fitting",
     "fit_many": "fitting",

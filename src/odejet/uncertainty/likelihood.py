@@ -26,7 +26,7 @@ from odejet.problem.coordinates import Coordinates
 from odejet.problem.misfit import Evaluation, Misfit
 from odejet.search.refine import MAX_EVALUATIONS, Refined, evaluated, refine
 from odejet.simulate.flow import Outcome
-from odejet.uncertainty.derived import Derived, derived
+from odejet.uncertainty.derived import Asked, Derived, derived
 from odejet.uncertainty.fisher import Information, information
 
 PRECISION = 1e-4
@@ -71,7 +71,7 @@ class Likelihood:
 
     def hold(
         self,
-        held: Derived,
+        held: Asked,
         value: float,
         start: np.ndarray,
         time_limit: float = math.inf,
@@ -93,7 +93,7 @@ class Likelihood:
                 frame=part.rest,
             )
 
-    def whole(self, held: Derived, value: float, start: np.ndarray, found: Refined) -> np.ndarray:
+    def whole(self, held: Asked, value: float, start: np.ndarray, found: Refined) -> np.ndarray:
         """All unknowns of a held optimum."""
         part = Held.of(self.misfit, self.frame, held, value, start)
         z = None if part is None else part.filled(found.z)
@@ -107,14 +107,14 @@ class Held(Misfit):
 
     whole: Misfit = field(kw_only=True)
     frame: Coordinates = field(kw_only=True)
-    held: Derived = field(kw_only=True)
+    held: Asked = field(kw_only=True)
     value: float = field(kw_only=True)
     near: np.ndarray = field(kw_only=True)  # where to look for the pivot
     pivot: int = field(kw_only=True)
 
     @classmethod
     def of(
-        cls, whole: Misfit, frame: Coordinates, held: Derived, value: float, near: np.ndarray, pivot: int | None = None
+        cls, whole: Misfit, frame: Coordinates, held: Asked, value: float, near: np.ndarray, pivot: int | None = None
     ) -> Held | None:
         """The misfit with a quantity held; None where the quantity depends on nothing that can move."""
         near = frame.inside(np.asarray(near, dtype=float))
