@@ -142,7 +142,21 @@ class Held(Misfit):
         if full is None:
             nothing = "the quantity cannot have this value within the bounds"
             return Evaluation(None, None, Outcome.SINGULAR, nothing, 0.0)
-        found = self.whole.evaluate(full, jacobian)
+        return self._projected(full, self.whole.evaluate(full, jacobian))
+
+    def tuned(
+        self, z: np.ndarray, found: Evaluation, entries: np.ndarray | None = None
+    ) -> tuple[np.ndarray, Evaluation]:
+        full = self.filled(z)
+        if full is None:
+            return z, found
+        _, gradient = self.held.at(full)
+        free = [i for i in self.whole.noise_entries.tolist() if not gradient[i]]
+        full, again = self.whole.tuned(full, found, np.array(free, dtype=int))
+        return (z, found) if again is found else (np.delete(full, self.pivot), self._projected(full, again))
+
+    def _projected(self, full: np.ndarray, found: Evaluation) -> Evaluation:
+        """An evaluation as a function of all unknowns but the pivot."""
         if found.jacobian is None:
             return found
         _, gradient = self.held.at(full)
