@@ -18,8 +18,12 @@ from odejet.errors import DataError, ModelError, nearest
 from odejet.jets.inputs import Sampled, sampled
 from odejet.model import Model, entries
 from odejet.model.expressions import TIME, Expression, constant, names, number, substituted
+from odejet.problem.given import check_given, given_in, names_given
 
 Known = Mapping[str, Expression]
+
+NONMEM = "DV"
+"""What files of NONMEM call whatever was measured."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,7 +67,7 @@ def conditions(model: Model, data: Data, fixed: Known) -> tuple[Condition, ...]:
     result = []
     for experiment in data.experiments:
         bound = _bound(experiment, model, fixed)
-        key = _key(bound)
+        key = _key(bound), model.experiments.get(experiment.name, {}).get(entries.EVENTS_KEY)
         try:
             if key not in owned:
                 owned[key] = _own(model, bound)
@@ -78,7 +82,8 @@ def _key(experiment: Experiment) -> Any:
     """What makes the models of two experiments the same."""
     inputs = {name: "" if isinstance(value, Sampled) else value for name, value in experiment.inputs.items()}
     tables = (experiment.values, experiment.initial, experiment.before, inputs)
-    return experiment.steady, *(frozenset((name, str(value)) for name, value in table.items()) for table in tables)
+    known = (frozenset((name, str(value)) for name, value in table.items()) for table in tables)
+    return experiment.steady, experiment.events, experiment.doses, *known
 
 
 def _check_effect(model: Model, found: Iterable[Condition]) -> None:
@@ -97,6 +102,9 @@ def _bound(experiment: Experiment, model: Model, fixed: Known) -> Experiment:
     """An experiment with everything under the model's names, and with what the model and the problem know of it."""
     where = f"{experiment.name}: "
     parameters = (*model.parameters, *model.fixed)
+    if NONMEM in experiment.outputs and len(model.outputs) == 1 and NONMEM not in model.outputs:
+        (name,), measured = model.outputs, dict(experiment.outputs)
+        experiment = replace(experiment, outputs={name: measured.pop(NONMEM), **measured})
     for name in experiment.outputs:
         if name not in (*model.outputs, *model.inputs, *parameters):
             raise DataError(f"{where}{_stranger(name, model)}")
@@ -118,7 +126,7 @@ def _bound(experiment: Experiment, model: Model, fixed: Known) -> Experiment:
     for kind, given, known in (
         ("input", experiment.inputs, model.inputs),
         ("state", initial, model.states),
-        ("parameter", values, parameters),
+        ("parameter", values, (*parameters, *names_given(experiment))),
         ("parameter, input or state", before, (*parameters, *model.inputs, *model.states)),
     ):
         for name in given:
@@ -134,6 +142,7 @@ def _bound(experiment: Experiment, model: Model, fixed: Known) -> Experiment:
     )
     _check_inputs(bound, model)
     _check_bounds(bound, model)
+    check_given(bound, model.states)
     return bound
 
 
@@ -146,6 +155,8 @@ def _start(experiment: Experiment, model: Model) -> tuple[dict[str, Any], bool, 
         steady = bool(told.pop(entries.STEADY_KEY))
     if isinstance(told.get(entries.BEFORE_KEY), Mapping):
         before = told.pop(entries.BEFORE_KEY)
+    if isinstance(told.get(entries.EVENTS_KEY), tuple):
+        del told[entries.EVENTS_KEY]
     return told, steady or experiment.steady, {**before, **experiment.before}
 
 
@@ -223,24 +234,31 @@ def _stranger(name: str, model: Model) -> str:
 
 def _own(model: Model, experiment: Experiment) -> Model:
     """The model with the values, the initial states and the inputs of an experiment."""
-    if not (experiment.inputs or experiment.initial or experiment.values or experiment.steady or model.steady):
+    own = given_in(model, experiment)
+    known_here = (experiment.inputs, experiment.initial, experiment.values, experiment.steady, model.steady, own.rates)
+    if not any(known_here) and own.events == model.events:
         return model
     numbers = {name: value for name in experiment.values if (value := constant(experiment.values[name])) is not None}
     others = {name: value for name, value in experiment.values.items() if name not in numbers}
+    for event in own.events:
+        if tied := [name for name in event.set if name in others]:
+            raise ModelError(f"an event sets '{tied[0]}', which is {others[tied[0]]} here; keep one of them")
     equations = {
         table: {name: substituted(value, others) for name, value in entries.items()}
         for table, entries in (
-            ("states", model.states),
+            ("states", own.states),
             ("outputs", model.outputs),
             ("initial", {} if experiment.steady else {**model.initial, **experiment.initial}),
             ("before", experiment.before),
         )
     }
     inputs = {name: None if isinstance(value, Sampled) else value for name, value in experiment.inputs.items()}
+    events = [event.substituted(others) for event in own.events]
     used = dict.fromkeys(name for table in equations.values() for value in table.values() for name in names(value))
+    used |= dict.fromkeys(name for event in events for part in event.expressions() for name in names(part))
     for name in (TIME, *model.states, *model.inputs):
         used.pop(name, None)
-    fixed = {name: value for name, value in {**model.fixed, **numbers}.items() if name in used}
+    fixed = {name: value for name, value in {**model.fixed, **numbers, **own.rates}.items() if name in used}
     order = [name for name in (*model.parameters, *model.fixed) if name in used]
     start: dict[str, Any] = {"initial": entries.STEADY} if experiment.steady else {}
     return Model(
@@ -251,6 +269,7 @@ def _own(model: Model, experiment: Experiment) -> Model:
             name: pair for name, pair in model.bounds.items() if name in model.states or name in used - fixed.keys()
         },
         fixed=fixed,
+        events=events,
         name=model.name,
     )
 
@@ -265,4 +284,7 @@ def felt(model: Model, output: str) -> set[str]:
             seen.add(name)
             for table in (model.states, model.initial, model.before):
                 waiting += names(table[name]) if name in table else ()
+    if seen & model.states.keys():
+        # What happens to one state may reach all.
+        seen |= {name for event in model.events for part in event.expressions() for name in names(part)}
     return seen & set(model.unknowns)
