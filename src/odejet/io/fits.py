@@ -30,6 +30,7 @@ from odejet.io.plain import real as _real
 from odejet.io.plain import text as _text
 from odejet.model import Model
 from odejet.problem import Problem, Unknowns
+from odejet.problem.noise import noise_of
 from odejet.problem.problem import WEIGHTS
 from odejet.result import Candidates, Certificate, Estimate, Fit, Identifiability, Provenance
 from odejet.uncertainty import Matrix, Uncertainty
@@ -112,6 +113,7 @@ def encode(fit: Fit) -> dict[str, Any]:
         "held": list(fit.held),
         "noise": fit.noise,
         "cost": fit.cost,
+        "log_likelihood": fit.log_likelihood,
         "chi_square": fit.chi_square,
         "degrees_of_freedom": fit.degrees_of_freedom,
         "aic": fit.aic,
@@ -126,6 +128,7 @@ def encode(fit: Fit) -> dict[str, Any]:
         "stages": fit.stages,
         "weights": fit.problem.weights,
         "noise_given": fit.problem.noise,
+        "priors": fit.problem.priors,
         "fixed": {name: str(value) for name, value in fit.problem.fixed.items()},
         "local": list(fit.problem.local),
         "seed": fit.seed,
@@ -280,6 +283,7 @@ def _problem(entry: _Entries) -> tuple[Problem, tuple[str, ...]]:
         "weights": entry("weights", _weights),
         "fixed": entry("fixed", lambda told: {_text(name): _text(value) for name, value in told.items()}, {}),
         "local": entry("local", _texts, ()),
+        "priors": entry("priors", lambda told: {_text(name): _text(value) for name, value in told.items()}, {}),
     }
     layout = entry("data", lambda _: Problem(model, data, **options)).layout
     labels = entry("unknowns", lambda told: _labels(told, layout))
@@ -318,12 +322,11 @@ def _solution(told: Mapping[str, Any], unknowns: Unknowns) -> Estimate:
 
 
 def _noise(told: Any) -> Any:
-    """What was known of the noise: a number, a word, nothing, or one of these per output."""
+    """What was known of the noise: a number, a text, nothing, or one of these per output."""
     if isinstance(told, Mapping):
         return {_text(name): _noise(value) for name, value in told.items()}
     if isinstance(told, str):
-        if told.strip() != "relative":
-            float(told.strip().removesuffix("%"))  # a percentage, or an error
+        noise_of("each output", told, ())
         return told
     return None if told is None else _real(told)
 

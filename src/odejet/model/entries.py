@@ -12,22 +12,15 @@ from collections.abc import Set as AbstractSet
 from datetime import date, datetime, time
 from decimal import Decimal
 from fractions import Fraction
+from functools import lru_cache
 from numbers import Real
 from typing import Any
 
 from odejet.errors import ExpressionError, ModelError, clipped, nearest
 from odejet.model.expressions import (
     TIME,
-    Choice,
     Condition,
     Expression,
-    Function,
-    Number,
-    Piecewise,
-    Power,
-    Product,
-    Sum,
-    Symbol,
     checked_name,
     constant,
     names,
@@ -203,24 +196,34 @@ def _expression(
 ) -> Expression:
     """Whatever stands for an expression, read as text: so all kinds obey one grammar and print as they are read."""
     try:
+        if isinstance(value, Expression):
+            found = _read_again(value)
+            allowed = None if known is None else {TIME, *known}
+            if not any(name in refused or (allowed is not None and name not in allowed) for name in names(found)):
+                return found
         return parse(text(value), known, refused)
     except ExpressionError as error:
         raise error.at(f"[{table}] {key}") from None
+    except RecursionError:
+        raise ModelError(f"[{table}] {key}: the expression is nested more than {MAX_DEPTH} deep; split it") from None
     except ModelError as error:
         raise ModelError(f"[{table}] {key}: {error}") from None
+
+
+@lru_cache(maxsize=4096)
+def _read_again(expression: Expression) -> Expression:
+    """An expression as its own text reads; models are often made of parts of others, and reading takes long."""
+    return parse(text(expression))
 
 
 def text(value: Any) -> str:
     """Whatever stands for an expression, as text."""
     if isinstance(value, str):
         return value
-    try:
-        if isinstance(value, (Number, Symbol, Sum, Product, Power, Function, Choice, Piecewise)):
-            return str(value)
-        if _is_sympy(value, "Basic"):
-            return str(from_sympy(value))
-    except RecursionError:
-        raise ModelError(f"the expression is nested more than {MAX_DEPTH} deep; split it") from None
+    if isinstance(value, Expression):
+        return str(value)
+    if _is_sympy(value, "Basic"):
+        return str(from_sympy(value))
     if _is_number(value):
         return str(number(value))
     raise ModelError(f"expected an expression, as text or a number, not {_kind(value)}")
@@ -348,3 +351,25 @@ def local_names(given: object, parameters: Iterable[str]) -> tuple[str, ...]:
         if name not in known:
             raise ModelError(f"[local] {name}: this is no parameter of the model{nearest(name, known)}")
     return local
+
+
+def noise(given: object, outputs: Iterable[str]) -> dict[str, float | str]:
+    """What is known of the noise by output, read when there are data."""
+    found: dict[str, float | str] = {}
+    for name, value in table("noise", given).items():
+        if name not in outputs:
+            raise ModelError(f"[noise] {name}: this is not an output{nearest(name, outputs)}")
+        if not isinstance(value, str) and not _is_number(value):
+            raise ModelError(f"[noise] {name}: expected a number or text such as 'lognormal(s)', not {_kind(value)}")
+        found[name] = value if isinstance(value, str) else float(value)
+    return found
+
+
+def priors(given: object) -> dict[str, str]:
+    """Priors by name, read when there are data."""
+    found: dict[str, str] = {}
+    for name, value in table("priors", given).items():
+        if not isinstance(value, str):
+            raise ModelError(f"[priors] {name}: expected text such as 'normal(1, 0.2)', not {_kind(value)}")
+        found[name] = value
+    return found

@@ -31,7 +31,7 @@ from odejet.model.symbolic import to_sympy
 
 MAX_SHOWN = 60
 
-TABLES = ("states", "outputs", "inputs", "initial", "before", "bounds", "fixed", "experiments")
+TABLES = ("states", "outputs", "inputs", "initial", "before", "bounds", "fixed", "experiments", "noise", "priors")
 KEYS = ("name", "parameters", *TABLES, "local", "events")
 
 
@@ -41,9 +41,9 @@ class Model:
     Values may be text, numbers, SymPy expressions or `Expression`s, and names text or SymPy symbols.  `parameters` may
     be left out: then every name that is left over is one, in order of appearance in states, outputs and initial.  An
     input that is None, or "sampled", has its values in the data; "sampled, hold" (or linear, or spline) says how they
-    are joined.  `experiments` tells what parameters and initial
-    states are in single experiments, and `local` which parameters have a value of their own in each.  `events` are
-    `Event`s, or tables with their arguments.
+    are joined.  `experiments` tells what parameters and initial states are in single experiments, and `local` which
+    parameters have a value of their own in each.  `events` are `Event`s, or tables with their arguments.  `noise` by
+    output and `priors` by name are texts or numbers, as `oj.Problem` takes them, and for problems only.
 
     `initial="steady"` starts at the equilibrium; `before` tells what parameters and inputs were until then, and from
     which states it was approached, where totals are conserved.
@@ -60,8 +60,10 @@ class Model:
         "inputs",
         "local",
         "name",
+        "noise",
         "outputs",
         "parameters",
+        "priors",
         "sampling",
         "states",
         "steady",
@@ -80,6 +82,8 @@ class Model:
     experiments: Mapping[str, Mapping[str, Any]]
     local: tuple[str, ...]
     events: tuple[Event, ...]
+    noise: Mapping[str, float | str]
+    priors: Mapping[str, str]
     name: str
     _declared: tuple[str, ...] | None
 
@@ -97,6 +101,8 @@ class Model:
         local: Iterable[Any] | None = None,
         events: Iterable[Any] | None = None,
         before: Mapping[Any, Any] | None = None,
+        noise: Mapping[Any, Any] | None = None,
+        priors: Mapping[Any, Any] | None = None,
     ) -> None:
         steady = entries.is_steady(initial, before)
         start = {"initial": None if steady else initial, "before": before}
@@ -120,6 +126,8 @@ class Model:
             "bounds": {key: entries.bounds(key, value, constants) for key, value in given["bounds"].items()},
             "fixed": constants,
             "experiments": _with_events(entries.experiments(experiments, given["states"], used)),
+            "noise": entries.noise(noise, given["outputs"]),
+            "priors": entries.priors(priors),
         }
         for key, value in attributes.items():
             object.__setattr__(self, key, MappingProxyType(value))
@@ -159,7 +167,7 @@ class Model:
             return NotImplemented
         ordered = all(list(getattr(self, t).items()) == list(getattr(other, t).items()) for t in TABLES[:3])
         start = ("initial", "steady", "before", "sampling", "events")
-        rest = (*start, "parameters", "bounds", "fixed", "experiments", "local", "name")
+        rest = (*start, "parameters", "bounds", "fixed", "experiments", "local", "noise", "priors", "name")
         return ordered and all(getattr(self, key) == getattr(other, key) for key in rest)
 
     # Equality looks at every equation; a hash that did too would invite use as a key for no purpose.
@@ -241,6 +249,8 @@ class Model:
             "bounds": [f"{self._label(name)} in [{low:g}, {high:g}]" for name, (low, high) in self.bounds.items()],
             "local": list(self.local),
             "events": [str(event) for event in self.events],
+            "noise": [f"{name}: {value}" for name, value in self.noise.items()],
+            "priors": [f"{name}: {value}" for name, value in self.priors.items()],
             **{
                 label: [line for name, value in known.items() for line in self._told(name, value)]
                 for label, known in self.experiments.items()

@@ -8,7 +8,7 @@ ask again what is known.  Experiments that know the same share one.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -33,14 +33,31 @@ class Condition:
     experiment: Experiment
     model: Model
 
+    @property
+    def kind(self) -> tuple[int, frozenset[str]]:
+        """The same for experiments with one model in which the same was measured."""
+        return id(self.model), frozenset(self.experiment.outputs)
 
-def fixed_values(fixed: Mapping[str, Any] | None, model: Model) -> dict[str, Expression]:
-    """What a problem fixes in all experiments: numbers, or expressions in parameters."""
+
+def in_words_of(model: Model, data: Data) -> Data:
+    """Data in which whatever a file of NONMEM has measured is the only output of the model."""
+    if len(model.outputs) != 1 or NONMEM in (*model.outputs, *model.inputs, *model.parameters, *model.fixed):
+        return data
+    new = {NONMEM: next(iter(model.outputs))}
+    return Data.of(
+        replace(one, outputs={new.get(name, name): series for name, series in one.outputs.items()})
+        for one in data.experiments
+    )
+
+
+def fixed_values(fixed: Mapping[str, Any] | None, model: Model, noise: Sequence[str] = ()) -> dict[str, Expression]:
+    """What a problem fixes in all experiments, of the model and of names in the noise: numbers, or expressions in
+    parameters."""
     if not fixed:
         return {}
     if not isinstance(fixed, Mapping):
         raise ModelError("fixed must be a dictionary of names and values, such as {'k1': 0.2}")
-    known = [*model.parameters, *model.fixed, *model.states]
+    known = [*model.parameters, *model.fixed, *model.states, *noise]
     for name in fixed:
         if name not in known:
             raise ModelError(f"fixed: the model has no parameter '{name}'{nearest(str(name), known)}")
@@ -50,10 +67,10 @@ def fixed_values(fixed: Mapping[str, Any] | None, model: Model) -> dict[str, Exp
         raise ModelError(str(error)) from None
 
 
-def conditions(model: Model, data: Data, fixed: Known) -> tuple[Condition, ...]:
+def conditions(model: Model, data: Data, fixed: Known, noise: Sequence[str] = ()) -> tuple[Condition, ...]:
     """The experiments of the data as the model reads them; what does not fit it is refused with a sentence.
 
-    An output that was never measured is simply not used.
+    An output that was never measured is simply not used; `noise` are names that only the noise depends on.
     """
     if not model.outputs:
         raise DataError(f"the model {model.name} has no outputs, so that no data say anything about it; add [outputs]")
@@ -66,7 +83,7 @@ def conditions(model: Model, data: Data, fixed: Known) -> tuple[Condition, ...]:
     owned: dict[Any, Model] = {}
     result = []
     for experiment in data.experiments:
-        bound = _bound(experiment, model, fixed)
+        bound = _bound(experiment, model, fixed, noise)
         key = _key(bound), model.experiments.get(experiment.name, {}).get(entries.EVENTS_KEY)
         try:
             if key not in owned:
@@ -98,13 +115,10 @@ def _check_effect(model: Model, found: Iterable[Condition]) -> None:
 # --- one experiment ---
 
 
-def _bound(experiment: Experiment, model: Model, fixed: Known) -> Experiment:
+def _bound(experiment: Experiment, model: Model, fixed: Known, noise: Sequence[str]) -> Experiment:
     """An experiment with everything under the model's names, and with what the model and the problem know of it."""
     where = f"{experiment.name}: "
-    parameters = (*model.parameters, *model.fixed)
-    if NONMEM in experiment.outputs and len(model.outputs) == 1 and NONMEM not in model.outputs:
-        (name,), measured = model.outputs, dict(experiment.outputs)
-        experiment = replace(experiment, outputs={name: measured.pop(NONMEM), **measured})
+    parameters = (*model.parameters, *model.fixed, *noise)
     for name in experiment.outputs:
         if name not in (*model.outputs, *model.inputs, *parameters):
             raise DataError(f"{where}{_stranger(name, model)}")

@@ -35,8 +35,7 @@ def joint(problem: Problem) -> Joint:
     """The experiments of a problem as one model; a single one as it is, with the outputs that were measured."""
     kinds: dict[Any, list[int]] = {}
     for number, condition in enumerate(problem.conditions):
-        key = (id(condition.model), frozenset(condition.experiment.outputs))
-        kinds.setdefault(key, []).append(number)
+        kinds.setdefault(condition.kind, []).append(number)
     chosen = sorted([number for members in kinds.values() for number in members[:ALIKE]])[:MOST]
     several = len(chosen) > 1
     taken = {name for c in problem.conditions for name in (*c.model.parameters, *c.model.fixed)}
@@ -47,7 +46,7 @@ def joint(problem: Problem) -> Joint:
         for number in members:
             own = parts[number].names if number in parts else model_names
             for name, entry in problem.layout.places[number].items():
-                if own is not None:
+                if own is not None and name in own:  # the noise has unknowns that the model does not have
                     labels.setdefault(problem.unknowns[entry], own[name])
     tables: dict[str, Any] = {}
     for part in parts.values():
