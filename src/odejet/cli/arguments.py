@@ -204,6 +204,7 @@ def check_files(arguments: argparse.Namespace) -> None:
     """Refuse to write what is read, or two things into one file."""
     given = vars(arguments)
     reads = {"model": "the model file", "data": "the file of the data", "inputs": "the file of the inputs"}
+    reads["doses"] = "the file of the doses"
     writes = {"plot": "--plot", "output": "-o", "json": "--json", "report": "--report"}
     taken = {what: given.get(key) for key, what in reads.items()}
     if [given.get("json"), given.get("report")] == ["-", "-"]:

@@ -19,7 +19,7 @@ from odejet.errors import DataError, ModelError, nearest
 from odejet.model import Model
 from odejet.model.expressions import names, substituted
 from odejet.problem import coordinates
-from odejet.problem.conditions import Condition, conditions, felt, fixed_values
+from odejet.problem.conditions import Condition, conditions, felt, fixed_values, in_words_of
 from odejet.problem.coordinates import Bounds, Coordinates
 from odejet.problem.courses import flows
 from odejet.problem.measurements import Block, Measurements
@@ -69,6 +69,7 @@ class Problem:
             raise DataError(f"expected data as oj.Data has them, not {type(data).__name__}{hint}")
         if weights not in WEIGHTS:
             raise ModelError(f"weights must be 'likelihood' or 'none', not {weights!r}")
+        data = in_words_of(model, data)
         check_names(noise, list(model.outputs))
         self.model, self.noise, self.weights = model, merged(noise, model), weights
         self.noises = self._noises(data)
