@@ -28,6 +28,7 @@ SECTIONS = (
     "cstr",
     "summary",
     "stiff",
+    "sbml",
 )
 
 
