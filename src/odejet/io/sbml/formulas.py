@@ -250,18 +250,17 @@ class Formula:
             raise self.refusal(str(error)) from None
 
     def piecewise(self, node: Any) -> Expression:
-        count = node.getNumChildren()
-        if count % 2 == 0:
-            # Undefined where no condition holds; if they cover everything, the last value is the value otherwise.
-            if count and self.condition(node.getChild(count - 1)) is True:
-                found = self.expression(node.getChild(count - 2))
-                count -= 2
-            else:
+        """Values and conditions in turn; without a value otherwise, the conditions must cover everything."""
+        inner = [node.getChild(i) for i in range(node.getNumChildren())]
+        values = [self.expression(child) for child in inner[::2]]
+        conditions = [self.condition(child) for child in inner[1::2]]
+        if len(inner) % 2 == 0:
+            if not _covers_all(conditions):
                 raise self.refusal("piecewise without otherwise is not supported; add the value otherwise")
-        else:
-            found = self.expression(node.getChild(count - 1))
-        for i in range(count // 2 * 2 - 2, -1, -2):
-            found = choose(self.expression(node.getChild(i)), self.condition(node.getChild(i + 1)), found)
+            conditions.pop()
+        found = values.pop()
+        for value, condition in zip(values[::-1], conditions[::-1], strict=True):
+            found = choose(value, condition, found)
         return found
 
     def applied(self, node: Any, parts: list[Expression]) -> Expression:
@@ -377,7 +376,17 @@ class Formula:
                 part = self.condition(child)
                 found = either([both([found, opposite(part)]), both([opposite(found), part])])
             return found
+        if kind == sbml.AST_FUNCTION_PIECEWISE and all(map(_is_truth, inner[::2])):
+            return self.chosen(inner)
         return compare("!=", self.expression(node), ZERO)
+
+    def chosen(self, inner: list[Any]) -> Truth:
+        """A truth by cases."""
+        found: Truth = self.condition(inner[-1]) if len(inner) % 2 else False
+        for i in range(len(inner) // 2 * 2 - 2, -1, -2):
+            holds = self.condition(inner[i + 1])
+            found = either([both([holds, self.condition(inner[i])]), both([opposite(holds), found])])
+        return found
 
     def comparison(self, relation: str, inner: list[Any]) -> Truth:
         """A chain of comparisons; truths are compared as truths."""
@@ -387,6 +396,24 @@ class Formula:
             return same if relation == "==" else opposite(same)
         sides = [self.expression(child) for child in inner]
         return both([compare(relation, *pair) for pair in pairwise(sides)])
+
+
+_SIGNS = {"<": {-1}, "<=": {-1, 0}, ">": {1}, ">=": {0, 1}, "==": {0}, "!=": {-1, 1}}
+
+
+def _covers_all(conditions: list[Truth]) -> bool:
+    """Whether one of several conditions always holds: comparisons of the same two sides, by all signs."""
+    if True in conditions:
+        return conditions[-1] is True
+    covered: dict[tuple[Expression, Expression], set[int]] = {}
+    for condition in conditions:
+        if isinstance(condition, Comparison):
+            sides = condition.left, condition.right
+            signs = _SIGNS[condition.relation]
+            if sides[::-1] in covered:
+                sides, signs = sides[::-1], {-sign for sign in signs}
+            covered.setdefault(sides, set()).update(signs)
+    return any(len(signs) == 3 for signs in covered.values())
 
 
 def _is_truth(node: Any) -> bool:
