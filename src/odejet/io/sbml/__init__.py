@@ -36,5 +36,5 @@ def read_sbml(path: str | os.PathLike[str], free: Iterable[str] = ()) -> Model:
 
 def _title(document: object, stem: str) -> str:
     model = document.getModel()  # type: ignore[attr-defined]
-    name = model.getId() or model.getName() or stem
+    name = model.getName() or model.getId() or stem
     return "".join(c for c in name if c.isprintable())[:100].strip() or "model"

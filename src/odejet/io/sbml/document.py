@@ -16,6 +16,7 @@ from urllib.parse import unquote, urlsplit
 from xml.parsers import expat
 
 from odejet.errors import ModelError, clipped
+from odejet.io.files import read_bytes
 
 MAX_BYTES = 20_000_000
 MAX_NESTING = 200
@@ -39,7 +40,7 @@ def lib() -> Any:
 
 def read_document(path: str | os.PathLike[str]) -> Any:
     """The document in a file, as libsbml's, ready to be understood."""
-    data = _bytes(Path(path))
+    data = read_bytes(path, MAX_BYTES)
     return understood(data, str(path), Path(path))
 
 
@@ -55,23 +56,6 @@ def understood(data: bytes, where: str, path: Path | None = None) -> Any:
     _check_features(document.getModel(), where)
     _expand(document, where)
     return document
-
-
-def _bytes(path: Path) -> bytes:
-    try:
-        with open(path, "rb") as file:
-            data = file.read(MAX_BYTES + 1)
-    except FileNotFoundError:
-        raise ModelError(f"{path}: there is no such file") from None
-    except IsADirectoryError:
-        raise ModelError(f"{path}: this is a directory; name the model file inside it") from None
-    except OSError as error:
-        raise ModelError(f"{path}: the file cannot be read ({(error.strerror or 'unknown reason').lower()})") from None
-    except ValueError:
-        raise ModelError(f"{str(path)!r} is not a file name") from None
-    if len(data) > MAX_BYTES:
-        raise ModelError(f"{path}: the file is larger than {MAX_BYTES // 1_000_000} MB, which is the limit for SBML")
-    return data
 
 
 # --- before parsing ---------------------------------------------------------------------------------------------------
@@ -183,7 +167,7 @@ def _check_externals(plugin: Any, where: str, path: Path | None, seen: set[Path]
         if target in seen:
             continue
         seen.add(target)
-        data = _bytes(target)
+        data = read_bytes(target, MAX_BYTES)
         scan(data, str(target))
         inner = lib().readSBMLFromString(data.decode("utf-8", errors="replace"))
         _check_errors(inner, str(target))
