@@ -95,5 +95,7 @@ def test_switches_follow_their_branch():
         ("max(k, m)*abs(-x) + floor(k/3)", "k*x"),
         ("piecewise(k*m, k > m and not x > 1, x)", "k*m"),
     ):
-        for ours, theirs in zip(derived(text, MODEL, UNKNOWNS).at(z), derived(same, MODEL, UNKNOWNS).at(z), strict=True):
+        for ours, theirs in zip(
+            derived(text, MODEL, UNKNOWNS).at(z), derived(same, MODEL, UNKNOWNS).at(z), strict=True
+        ):
             assert np.allclose(ours, theirs, rtol=1e-14)
