@@ -17,6 +17,7 @@ SECTIONS = (
     "beyond",
     "solutions",
     "coverage",
+    "noise",
     "sideby",
     "limits",
     "experiments",

@@ -16,7 +16,7 @@ from odejet.jets import compilation  # noqa: F401 - before any kernel, which nee
 from odejet.attach import provided
 from odejet.errors import DataError, ExpressionError, ModelError
 from odejet.identify import Verdict, identify
-from odejet.model import Model
+from odejet.model import Event, Model
 from odejet.simulate import Simulation, simulate
 from odejet.simulate.flow import Outcome
 
@@ -31,6 +31,7 @@ __all__ = [
     "Data",
     "DataError",
     "Design",
+    "Event",
     "Experiment",
     "ExpressionError",
     "Failure",

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+import odejet as oj
 from odejet import Data, Model
 from tests.fits import driven, predators, refined_fit
 
@@ -86,3 +87,23 @@ def test_pictures_show_bands_and_open_ends():
     loose = refined_fit(model, Data(TIMES, {"y": EXACT}, initial={"z": 0}), [10.0, 0.2, 0.3], noise=0.1)
     panels = loose.predict(TIMES, method="delta").plot().axes
     assert all(math.isfinite(end) for panel in panels for end in panel.get_ylim())
+
+
+def test_measurements_of_other_laws_lie_within_their_quantiles():
+    rng = np.random.default_rng(5)
+    times = np.linspace(0, 4, 60)
+    model = oj.Model({"x": "-k*x"}, {"y": "x"})
+    clean = 50 * np.exp(-0.6 * times)
+    for noise, drawn in (
+        ("lognormal(s)", clean * np.exp(0.2 * rng.normal(size=60))),
+        ("poisson", rng.poisson(clean)),
+        ("normal(0.3 + 0.1*y)", clean + (0.3 + 0.1 * clean) * rng.normal(size=60)),
+    ):
+        band = oj.fit(model, oj.Data(times, {"y": drawn}), noise=noise, positive=True).predict()["y"]
+        inside = (drawn >= band.measured_low) & (drawn <= band.measured_high)
+        assert 0.85 <= inside.mean() <= 1.0
+        assert np.all(band.measured_low <= band.low) and np.all(band.measured_high >= band.high)
+        if noise == "lognormal(s)":
+            below, above = band.values / band.measured_low, band.measured_high / band.values
+            np.testing.assert_allclose(np.log(above), 1.96 * 0.2, rtol=0.25)
+            assert np.all(above - 1 > 1 - 1 / below)

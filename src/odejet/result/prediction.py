@@ -17,7 +17,8 @@ from odejet.attach import attached
 from odejet.data import Series
 from odejet.errors import nearest
 from odejet.problem import Problem
-from odejet.problem.noise import RELATIVE_FLOOR, noise_of
+from odejet.problem.distributions import Distribution
+from odejet.problem.noise import RELATIVE_FLOOR
 from odejet.simulate.flow import Outcome
 from odejet.uncertainty.bands import Ends, Tangent
 from odejet.uncertainty.fisher import noise_inflation, quantile
@@ -159,17 +160,30 @@ def noise_reach(
         return None
     place = misfit.outputs.index(output)
     inflation = noise_inflation(misfit, likelihood.optimum, likelihood.check)
+    blocks = [block for block in problem.measurements.blocks if block.output == output]
+    if problem.weights == "likelihood" and (density := blocks[0].density) is not None:
+        own = next((block.density for block in blocks if block.experiment == number), None) or density
+        return _reach(own.law, level, values, own.scales(values, likelihood.optimum.z)[0])
     sd = float(likelihood.optimum.levels[place] * inflation[place])
     degrees = float(likelihood.information.degrees[place])
+    if problem.weights == "likelihood" and (law := problem.noises[output].law).logarithm:
+        sd *= quantile(level, degrees) / quantile(level, math.inf)  # as few measurements tell it
+        return _reach(law, level, values, sd * _shapes(problem, number, output, times, values))
     reach = quantile(level, degrees) * sd * _shapes(problem, number, output, times, values)
     return reach, reach
+
+
+def _reach(law: Distribution, level: float, values: np.ndarray, scales: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """From the values to the quantiles of a law on either side."""
+    tail = (1 - level) / 2
+    low, high = (law.quantile(p, values, scales) for p in (tail, 1 - tail))
+    return np.maximum(values - low, 0.0), np.maximum(high - values, 0.0)
 
 
 def _shapes(problem: Problem, number: int, output: str, times: np.ndarray, values: np.ndarray) -> np.ndarray:
     """The standard deviations of measurements where the noise level is one."""
     blocks = [block for block in problem.measurements.blocks if block.output == output]
-    series = [problem.experiments[block.experiment].outputs[output] for block in blocks]
-    kind = noise_of(output, problem.noise, series).kind if problem.weights == "likelihood" else "constant"
+    kind = problem.noises[output].kind if problem.weights == "likelihood" else "constant"
     if kind == "relative":
         largest = max(float(np.abs(block.values).max()) for block in blocks)
         return np.maximum(np.abs(values), RELATIVE_FLOOR * largest)

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import Any
 
@@ -126,8 +126,8 @@ class Held(Misfit):
             if not (np.all(np.isfinite(effects)) and effects.max(initial=0.0) > 0):
                 return None
             pivot = int(np.argmax(effects))
-        parts = (whole.simulator, whole.measurements, whole.known, whole.weighted, whole.effort, whole.jobs)
-        return cls(*parts, whole=whole, frame=frame, held=held, value=value, near=near, pivot=pivot)
+        parts = {one.name: getattr(whole, one.name) for one in fields(Misfit)}
+        return cls(**parts, whole=whole, frame=frame, held=held, value=value, near=near, pivot=pivot)
 
     @property
     def unknowns(self) -> Sequence[Unknown]:
@@ -144,7 +144,21 @@ class Held(Misfit):
         if full is None:
             nothing = "the quantity cannot have this value within the bounds"
             return Evaluation(None, None, Outcome.SINGULAR, nothing, 0.0)
-        found = self.whole.evaluate(full, jacobian)
+        return self._projected(full, self.whole.evaluate(full, jacobian))
+
+    def tuned(
+        self, z: np.ndarray, found: Evaluation, entries: np.ndarray | None = None
+    ) -> tuple[np.ndarray, Evaluation]:
+        full = self.filled(z)
+        if full is None:
+            return z, found
+        _, gradient = self.held.at(full)
+        free = [i for i in self.whole.noise_entries.tolist() if not gradient[i]]
+        full, again = self.whole.tuned(full, found, np.array(free, dtype=int))
+        return (z, found) if again is found else (np.delete(full, self.pivot), self._projected(full, again))
+
+    def _projected(self, full: np.ndarray, found: Evaluation) -> Evaluation:
+        """An evaluation as a function of all unknowns but the pivot."""
         if found.jacobian is None:
             return found
         _, gradient = self.held.at(full)
