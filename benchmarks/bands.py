@@ -35,11 +35,9 @@ SYSTEMS = (
     "mass_spring_damper",
     "quadrotor",
     "receptor_binding",
-    "seir",
-    "slow_fast",
     "vanderpol",
 )
-"""Of two to six states, whose profiles take about a second."""
+"""Of two and three states, whose profiles take less than a second."""
 
 
 def true_curves(truth: Truth, times: np.ndarray) -> oj.Simulation:
