@@ -18,6 +18,7 @@ SECTIONS = (
     "solutions",
     "coverage",
     "noise",
+    "projection",
     "sideby",
     "limits",
     "experiments",
