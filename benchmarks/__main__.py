@@ -30,6 +30,7 @@ SECTIONS = (
     "cstr",
     "summary",
     "stiff",
+    "sbml",
 )
 
 

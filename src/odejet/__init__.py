@@ -16,21 +16,24 @@ from odejet.jets import compilation  # noqa: F401 - before any kernel, which nee
 from odejet.attach import provided
 from odejet.errors import DataError, ExpressionError, ModelError
 from odejet.identify import Verdict, identify
-from odejet.model import Model
+from odejet.model import Event, Model
 from odejet.simulate import Simulation, simulate
 from odejet.simulate.flow import Outcome
 
 if TYPE_CHECKING:
     from odejet.data import Data, Experiment
     from odejet.fitting import Failure, fit, fit_many
+    from odejet.io.antimony import read_antimony
+    from odejet.io.sbml import read_sbml
     from odejet.problem import Problem
-    from odejet.result import Fit
+    from odejet.result import Fit, Prediction, Ranking, compare
     from odejet.uncertainty.design import Design, design
 
 __all__ = [
     "Data",
     "DataError",
     "Design",
+    "Event",
     "Experiment",
     "ExpressionError",
     "Failure",
@@ -38,20 +41,26 @@ __all__ = [
     "Model",
     "ModelError",
     "Outcome",
+    "Prediction",
     "Problem",
+    "Ranking",
     "Simulation",
     "Verdict",
+    "compare",
     "design",
     "fit",
     "fit_many",
     "identify",
+    "read_antimony",
+    "read_sbml",
     "simulate",
 ]
 __version__ = "0.1.0"
 
 provided(
-    Model=("odejet.io.models",),
+    Model=("odejet.io.models", "odejet.io.sbml.writing"),
     Data=("odejet.io.csv",),
+    Prediction=("odejet.report.plots",),
     Profile=("odejet.report.plots",),
     Fit=("odejet.report.text", "odejet.report.plots", "odejet.report.html", "odejet.io.fits", "odejet.io.pages"),
 )
@@ -62,10 +71,15 @@ _LATER = {
     "Experiment": "data",
     "Failure": "fitting",
     "Fit": "result",
+    "Prediction": "result",
     "Problem": "problem",
+    "Ranking": "result",
+    "compare": "result",
     "design": "uncertainty.design",
     "fit": "fitting",
     "fit_many": "fitting",
+    "read_antimony": "io.antimony",
+    "read_sbml": "io.sbml",
 }
 
 

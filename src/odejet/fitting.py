@@ -68,11 +68,12 @@ def fit(
     `weights="none"`, `refine=False` and `estimators` are for comparisons with other methods.
     """
     options = _checked(seed, jobs, effort, refine, estimators, time_limit)
+    budget = Budget.within(options.time_limit)
     posed = {"bounds": bounds, "positive": positive, "noise": noise, "fixed": fixed, "local": local, "priors": priors}
     posed["weights"] = weights
     problem = _problem(model, data, posed)
     with Progress(progress) as told, one_thread():
-        return _fit(search(Task(problem, options, Budget.within(options.time_limit), Record(told))))
+        return _fit(search(Task(problem, options, budget, Record(told))))
 
 
 def _problem(model: Model | Problem, data: Data | None, posed: Mapping[str, Any]) -> Problem:

@@ -193,7 +193,7 @@ REFUSALS = [
     ("'a'", 0, "text has no place"),
     ("a; b", 1, "';' is not allowed"),
     ("a\x00b", 1, "is not allowed"),
-    ("a // b", 2, "divide with /"),
+    ("a // b", 2, "floor(a/b)"),
     ("a % b", 2, "'%' is not allowed"),
     ("a * * b", 4, "not an expression"),
     ("2 * (a + b", 10, "not closed"),
@@ -221,11 +221,16 @@ REFUSALS = [
     ("b + sqrt(-1)", 4, "no finite real value"),
     ("b + log(0)", 4, "no finite real value"),
     ("b + (-8)**(1/3)", 4, "no finite real value"),
-    ("abs(a)", 0, "not analytic"),
-    ("1 + max(a, b)", 4, "not analytic"),
-    ("Heaviside(t - 1)", 0, "not analytic"),
-    ("floor (a)", 0, "not analytic"),
-    ("piecewise(a, b)", 0, "not analytic"),
+    ("1 + abs(a, b)", 4, "exactly one argument"),
+    ("1 + max(a)", 4, "two or more arguments"),
+    ("Heaviside(t - 1)", 0, "write piecewise(1, x >= 0, 0)"),
+    ("mod(a, 2)", 0, "write x - y*floor(x/y)"),
+    ("piecewise(a, b > 0)", 0, "the value otherwise"),
+    ("piecewise(a, b, c)", 13, "no condition"),
+    ("piecewise(a, b > 0 and c, d)", 23, "no condition"),
+    ("a*(t > 1)", 3, "a condition is no number"),
+    ("not a", 0, "a condition is no number"),
+    ("a && b", 2, "joined by the word and"),
     ("pow(a, 2)", 0, "write x**y"),
     ("ln(a)", 0, "write log(x)"),
     ("(" * 61 + "a" + ")" * 61, 60, "nested more than 60"),
@@ -459,6 +464,13 @@ x, y, z = sympy.symbols("x y z")
         (sympy.pi * x, "3.141592653589793*x"),
         (sympy.Symbol("µ"), "μ"),
         (sympy.Symbol("t"), "t"),
+        (sympy.Abs(x), "abs(x)"),
+        (sympy.Max(x, 2), "max(2, x)"),
+        (sympy.floor(x / 2), "floor(x/2)"),
+        (sympy.ceiling(x), "ceil(x)"),
+        (sympy.sign(x), "sign(x)"),
+        (sympy.Heaviside(x), "piecewise(1, x >= 0, 0)"),
+        (sympy.Piecewise((x, x > 0), (y, x <= -1), (2, True)), "piecewise(x, x > 0, y, x <= -1, 2)"),
     ],
 )
 def test_from_sympy(expression, printed):
@@ -469,11 +481,8 @@ def test_from_sympy(expression, printed):
 @pytest.mark.parametrize(
     ("expression", "reason"),
     [
-        (sympy.Abs(x), "not analytic"),
-        (sympy.Max(x, y), "not analytic"),
-        (sympy.Piecewise((x, x > 0), (y, True)), "not analytic"),
-        (sympy.Heaviside(x), "not analytic"),
-        (sympy.sign(x), "not analytic"),
+        (sympy.Piecewise((x, x > 0)), "no value otherwise"),
+        (sympy.Piecewise((x, sympy.Xor(x > 0, y > 0)), (y, True)), "no condition"),
         (sympy.sec(x), "write 1/cos"),
         (sympy.besselj(0, x), "besselj"),
         (sympy.Function("f")(x), "plain symbol"),
@@ -493,6 +502,12 @@ def test_from_sympy(expression, printed):
 def test_from_sympy_refuses(expression, reason):
     with pytest.raises(ModelError, match=reason):
         from_sympy(expression)
+
+
+def test_sympy_switches_come_back():
+    chosen = sympy.Piecewise((x, ((x > 0) & (y < 2)) | (y > 5)), (sympy.Max(x, y), sympy.Ne(x, 1)), (y, True))
+    for expression in (chosen, sympy.Abs(x) + sympy.floor(y) - sympy.sign(x)):
+        assert to_sympy(parse(str(from_sympy(expression)))) == expression
 
 
 def test_sympy_writes_greek():

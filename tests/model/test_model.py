@@ -275,8 +275,8 @@ REFUSALS = [
     ({"states": {"x": "-pi*x"}}, "[states] x: 'pi' is not known here: write 3.14159"),
     # expressions
     ({"states": {"x": "-k*"}}, "[states] x: the expression ends early"),
-    ({"states": {"x": "abs(x)"}}, "[states] x: 'abs' is not analytic"),
-    ({"states": {"x": sympy.Abs(sympy.Symbol("x"))}}, "[states] x: 'Abs' is not analytic"),
+    ({"states": {"x": "mod(x, 2)"}}, "[states] x: 'mod' is not a function here"),
+    ({"states": {"x": sympy.sec(sympy.Symbol("x"))}}, "[states] x: 'sec' is not a function here"),
     ({"states": {"x": sympy.Symbol("x") ** 200}}, "[states] x: the exponents here"),
     ({"states": {"x": True}}, "[states] x: expected an expression, as text or a number, not a truth value"),
     ({"states": {"x": np.True_}}, "[states] x: expected an expression, as text or a number, not a bool"),

@@ -87,3 +87,14 @@ def test_what_keeps_its_sign():
     signs = np.array([1.0, 1.0, 0.0])
     for text, keeps in [("x*k", True), ("x*m", False), ("x + k", False), ("-2*x/k**3", True), ("exp(m)", True)]:
         assert derived(text, MODEL, UNKNOWNS).keeps_sign(signs) is keeps
+
+
+def test_switches_follow_their_branch():
+    z = np.array([0.5, 2.0, 1.2])
+    for text, same in (
+        ("max(k, m)*abs(-x) + floor(k/3)", "k*x"),
+        ("piecewise(k*m, k > m and not x > 1, x)", "k*m"),
+    ):
+        found, expected = (derived(one, MODEL, UNKNOWNS).at(z) for one in (text, same))
+        for ours, theirs in zip(found, expected, strict=True):
+            assert np.allclose(ours, theirs, rtol=1e-14)

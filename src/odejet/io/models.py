@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from odejet.attach import attach
 from odejet.io import toml
-from odejet.model import Model
+from odejet.model import Event, Model
 from odejet.model.entries import SAMPLED
 from odejet.model.expressions import Expression, Number, Sum, number
 
@@ -33,17 +34,30 @@ def dumps(model: Model, path: str | os.PathLike[str] | None = None) -> str:
     plain["local"] = list(model.local)
     if not model.local:
         del plain["local"]
+    plain["events"] = _written(model.events)
+    if not model.events:
+        del plain["events"]
     for table in ("states", "outputs", "inputs"):
         plain[table] = {key: SAMPLED if value is None else str(value) for key, value in plain[table].items()}
-    plain["initial"] = {key: _literal(value) for key, value in plain["initial"].items()}
+    for table in ("initial", "before"):
+        plain[table] = _written(plain[table])
     plain["fixed"] = {key: _literal(number(value)) for key, value in plain["fixed"].items()}
-    plain["experiments"] = {
-        label: {key: _literal(value) for key, value in known.items()} for label, known in model.experiments.items()
-    }
+    plain["experiments"] = _written(model.experiments)
     text = toml.dumps(plain)
     if path is not None:
         toml.write_text(path, text)
     return text
+
+
+def _written(told: Any) -> Any:
+    """Known values as text and numbers, in tables as deep as they are."""
+    if isinstance(told, Mapping):
+        return {key: _written(value) for key, value in told.items()}
+    if isinstance(told, list | tuple):
+        return [_written(one) for one in told]
+    if isinstance(told, Event):
+        return _written(told.to_dict())
+    return told if isinstance(told, str | int) else _literal(told)
 
 
 def _literal(value: Expression) -> str:

@@ -10,6 +10,7 @@ model (see `radau`).  A step is accepted when the last coefficients of its polyn
 to the tolerance, and when no function of the tape hides a change between the points (see `features`).  Then follow the
 sensitivities of the stages: the same factors solve their linear equations, with exact derivatives at every stage, until
 they are the derivatives of the computed trajectory itself.  So values do not depend on whether sensitivities are asked.
+Where a switching function loses its sign inside a step, the step is taken again to end there.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from odejet.jets.linear import solve
 from odejet.jets.points import find_rates, point_of
 from odejet.jets.radau import radau, stages_for
 from odejet.jets.registers import Registers
+from odejet.jets.roots import NONE, Switches, crossing
 from odejet.jets.stages import (
     decompose,
     differentiate,
@@ -44,6 +46,10 @@ _KEPT = 1.15  # a step that could grow by less keeps its length, and with it the
 _SAFE = 0.8
 _SHORT = 5  # steps in a row that are too short to be worth their effort
 _RESOLUTION = 1e-13  # the smallest step, relative to the time
+_AIMED, _TRIES = (
+    1e-13,
+    8,
+)  # how near to the end of a step a switch is to be, relative to the step, and in how many tries
 _UNSEEN = 300.0  # times the tolerance: what a hidden change may do to a state
 
 
@@ -59,9 +65,11 @@ def collocate(
     max_steps: int,
     least: float,
     tangents: bool,
+    switches: Switches,
     stages: int | None = None,
-) -> tuple[np.ndarray, np.ndarray, float, int]:
-    """States and outputs at `times`, which lead away from `start`; and the time reached, and how many steps it took.
+) -> tuple[np.ndarray, np.ndarray, float, int, bool]:
+    """States and outputs at `times`, which lead away from `start`; and the time reached, how many steps it took, and
+    whether a switching function lost its sign there.
 
     `parameters` and `states` are rows of value and tangents, of which the latter may be left out; the states are left
     at the time reached.  Sampled inputs are those of one piece.  Steps below `least` are not worth their effort.
@@ -80,10 +88,12 @@ def collocate(
         memories.append(registers.memory[0])
     rule = radau(stages or stages_for(tolerance))
     found = np.empty((len(times), *states.shape)), np.empty((len(times), len(tape.outputs), lanes))
-    done, reached, steps = follow(
+    recorded = np.r_[layouts[0].watched[:, 1], layouts[0].switches]
+    done, reached, steps, crossed = follow(
         layouts,
         tuple(memories),
-        reserve(states[moving], len(rule.points), len(layouts[0].watched)),
+        reserve(states[moving], len(rule.points), len(recorded)),
+        recorded,
         moving,
         states,
         rule,
@@ -94,8 +104,9 @@ def collocate(
         (tolerance, max_steps, least, tangents),
         TABLES,
         found,
+        switches,
     )
-    return found[0][:done], found[1][:done], reached, steps
+    return found[0][:done], found[1][:done], reached, steps, crossed
 
 
 @kernel
@@ -188,8 +199,8 @@ def attentive_part(point, piece, moving, watched, rule, work, t, h, tolerance):
 
 
 @kernel
-def first_step(point, piece, t, moving, watched, work, longest):
-    """A tenth of the time in which a state would change by its own size; the watched arguments at the start."""
+def first_step(point, piece, t, moving, recorded, work, longest):
+    """A tenth of the time in which a state would change by its own size; what is recorded, at the start."""
     put(point, moving, work.values[0])
     find_rates(point, piece, t)
     h = abs(longest)
@@ -197,8 +208,8 @@ def first_step(point, piece, t, moving, watched, work, longest):
         speed, size = abs(peek(point.p, peek(point.states, moving[a]) + point.lanes)), abs(work.values[0, a])
         if speed * h > 0.1 * size > 0:
             h = 0.1 * size / speed
-    for k in range(len(watched)):
-        work.watched[0, k] = peek(point.p, watched[k, 1])
+    for k in range(len(recorded)):
+        work.watched[0, k] = peek(point.p, recorded[k])
     return h if longest >= 0 else -h
 
 
@@ -263,9 +274,70 @@ def sample(rule, work, moving, states, place, row):
                 row[moving[a], k] += work.weights[j] * work.nodes[j, a, k]
 
 
+@kernel
+def switching(rule, work, first, i):
+    """The recorded function `first + i` as powers of the place on the step; its value and slope at the end."""
+    nodes, slope = len(work.powers), 0.0
+    for k in range(nodes):
+        total = 0.0
+        for j in range(nodes):
+            total += rule.powers[k, j] * work.watched[j, first + i]
+        work.powers[k] = total
+        slope += k * total
+    return work.watched[nodes - 1, first + i], slope
+
+
+@kernel
+def first_switch(rule, work, first, switches):
+    """The first place on the step at which a switching function loses its sign, and which of them does."""
+    best, which, one = NONE, np.int64(-1), np.int64(1)
+    for i in range(len(switches.signs)):
+        if switches.signs[i] != 0:
+            switching(rule, work, first, i)
+            c, degree = pointer(work.powers), np.int64(len(work.powers) - 1)
+            s = crossing(
+                c, np.int64(0), one, switches.signs[i], switches.zeros[i], degree, 1.0, best, switches.polynomials
+            )
+            if s < best:
+                best, which = s, np.int64(i)
+    return best, which
+
+
+@kernel
+def aimed(rule, work, first, switches, which, tries):
+    """The part of a step that ends where a switching function vanishes, one if it does: the one to which the step
+    was cut before, or the first."""
+    if which < 0:
+        s, which = first_switch(rule, work, first, switches)
+        if which < 0:
+            return 1.0, which
+        if s < 1 - _AIMED:
+            return max(s, _AIMED), which
+    value, slope = switching(rule, work, first, which)
+    part = 1 - value / slope if slope != 0 else 1.0
+    return (part if tries < _TRIES and _AIMED < abs(part - 1) < 0.5 else 1.0), which
+
+
 @entry
-def follow(layouts, memories, work, moving, states, rule, drive, piece, start, times, limits, tables, found):
-    """`collocate`, with the registers of all layouts prepared: times done, the time reached, steps.
+def follow(
+    layouts,
+    memories,
+    work,
+    recorded,
+    moving,
+    states,
+    rule,
+    drive,
+    piece,
+    start,
+    times,
+    limits,
+    tables,
+    found,
+    switches,
+):
+    """`collocate`, with the registers of all layouts prepared: times done, the time reached, steps, and whether a
+    switching function lost its sign there.
 
     The layouts carry no tangents, a lane per moving state, and the lanes of `states`; states and outputs are `found`.
     """
@@ -273,8 +345,9 @@ def follow(layouts, memories, work, moving, states, rule, drive, piece, start, t
     point, slope = point_of(layouts[0], memories[0], drive, tables), point_of(layouts[1], memories[1], drive, tables)
     force, stages, watched = point_of(layouts[2], memories[2], drive, tables), len(rule.points), layouts[0].watched
     t, end, done, steps, short = start, times[-1], 0, 0, 0
-    h = first_step(point, piece, t, moving, watched, work, end - t)
+    h = first_step(point, piece, t, moving, recorded, work, end - t)
     before, factored, ratio = h, 0.0, np.inf
+    which, tries, crossed = np.int64(-1), 0, False
     while done < len(times) and steps < max_steps and short < _SHORT:
         steps += 1
         h = end - t if abs(h) >= abs(end - t) else h
@@ -287,29 +360,43 @@ def follow(layouts, memories, work, moving, states, rule, drive, piece, start, t
             middle = stages // 2
             differentiate(slope, piece, t + rule.nodes[middle] * h, moving, work.values[middle], work)
             factored = h if decompose(rule, work, h) else 0.0
-        settled, ratio = solve_stages(point, piece, moving, watched, rule, work, t, h, tolerance)
+        settled, ratio = solve_stages(point, piece, moving, recorded, rule, work, t, h, tolerance)
         if factored == 0.0 or not settled:
-            h, ratio = 0.4 * h, np.inf
+            h, ratio, which = 0.4 * h, np.inf, np.int64(-1)
             continue
         rough = roughness(rule, work)
         if rough > tolerance:
-            h *= max(_SHRINK, _SAFE * (tolerance / rough) ** (1 / stages))
+            h, which = h * max(_SHRINK, _SAFE * (tolerance / rough) ** (1 / stages)), np.int64(-1)
             continue
         part = attentive_part(point, piece, moving, watched, rule, work, t, h, tolerance)
         if part < 1:
-            h *= part
+            h, which = h * part, np.int64(-1)
             continue
+        if len(switches.signs) > 0:
+            tries = tries + 1 if which >= 0 else 0
+            part, which = aimed(rule, work, len(watched), switches, which, tries)
+            if part != 1:
+                h *= part
+                continue
+            crossed = which >= 0
         if with_tangents:
             extrapolate_tangents(rule, work, h / before)
             if not solve_tangents(force, piece, moving, rule, work, t, h, tolerance):
-                h, ratio = 0.4 * h, np.inf
+                h, ratio, which, crossed = 0.4 * h, np.inf, np.int64(-1), False
                 continue
         start_next(work)
+        for i in range(len(switches.signs)):
+            switches.zeros[i] = 0
         while done < len(times) and abs(times[done] - start) <= abs(t + h - start):
+            if crossed and times[done] == t + h:
+                break
             sample(rule, work, moving, states, (times[done] - t) / h, trajectory[done])
             done += 1
         short = short + 1 if abs(h) < least else 0
         before, t = h, (end if done == len(times) else t + h)
+        if crossed:
+            switches.fired[0] = which
+            break
         growth = min(_GROW, _SAFE * (tolerance / max(rough, 1e-300)) ** (1 / stages))
         h *= 1.0 if 1 <= growth < _KEPT else growth
     for a in range(len(moving)):
@@ -318,4 +405,4 @@ def follow(layouts, memories, work, moving, states, rule, drive, piece, start, t
     observe(memories[2], layouts[2], drive, times, 0, done, trajectory, outputs, point.tables, 0)
     memories[0][0] += 0.0  # a last use, for pointers do not keep the memory alive
     memories[1][0] += 0.0
-    return done, t, steps
+    return done, t, steps, crossed

@@ -77,6 +77,7 @@ class Layout(NamedTuple):
     guards: np.ndarray
     watched: np.ndarray
     quadratures: np.ndarray
+    switches: np.ndarray
     time: int
 
 
@@ -120,6 +121,7 @@ def _lay_out(tape: Tape, lanes: int, orders: int) -> Layout:
         guards=place(tape.guards),
         watched=np.column_stack([kinds, place(registers), np.where(exponents < 0, exponents, place(exponents))]),
         quadratures=place(tape.quadratures[:, _OUT]),
+        switches=place(tape.switches),
         time=int(place(np.array(tape.time))),
     )
 

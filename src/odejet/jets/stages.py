@@ -42,7 +42,7 @@ class Work(NamedTuple):
     reached: np.ndarray  # and each lane of the sensitivities
     noise: np.ndarray  # how far the last update still moved each state
     weights: np.ndarray
-    watched: np.ndarray  # (1 + stages, watched): arguments at the nodes
+    watched: np.ndarray  # (1 + stages, recorded): watched arguments and switching functions at the nodes
     powers: np.ndarray  # (1 + stages): one of them as powers of the place on the step
     forcing: np.ndarray  # (stages, states, lanes)
     columns: np.ndarray  # (2, states, lanes)
@@ -188,7 +188,7 @@ def has_settled(update, earlier, best, tolerance):
 
 
 @kernel
-def solve_stages(point, piece, moving, watched, rule, work, t, h, tolerance):
+def solve_stages(point, piece, moving, recorded, rule, work, t, h, tolerance):
     """Newton's method from the stages in `values`: whether it settles, and the smallest ratio of two updates."""
     stages, n = work.updates.shape
     earlier, last, best, watches = np.inf, np.inf, 1.0, work.watched.shape[1]
@@ -199,7 +199,7 @@ def solve_stages(point, piece, moving, watched, rule, work, t, h, tolerance):
             for a in range(n):
                 work.updates[i, a] = h * peek(point.p, peek(point.states, moving[a]) + point.lanes) / work.scales[a]
             for k in range(watches):
-                work.watched[1 + i, k] = peek(point.p, watched[k, 1])
+                work.watched[1 + i, k] = peek(point.p, recorded[k])
         for i in range(stages):
             for j in range(stages):
                 weight = rule.inverse[i, j]

@@ -4,7 +4,8 @@ One step expands all states at the current time to order K (Jorba and Zou 2005),
 last two terms stay below the tolerance, evaluates the series at the requested times inside, and moves on.  Tangents
 ride in the lanes of the same series, so sensitivities are those of the computed trajectory itself.  Series are in units
 of the previous step, so that their coefficients neither overflow nor vanish, whatever the unit of time.  Sampled inputs
-are polynomials between knots, and no step crosses one.
+are polynomials between knots, and no step crosses one.  Events at known times happen on the way; where a switching
+function loses its sign the solution stops.
 """
 
 from __future__ import annotations
@@ -14,16 +15,18 @@ from typing import NamedTuple
 import numpy as np
 
 from odejet.jets.features import Checks, attentive_step, continues, is_plain, keep, take_back, verified_step
+from odejet.jets.jumps import carry, leap, settle, steer_maps
 from odejet.jets.kernel import MAX_ORDER, TABLES, Layout, expand, prepare
 from odejet.jets.lanes import WIDTH, entry, kernel, load, peek, pointer, poke, store
 from odejet.jets.points import point_of
+from odejet.jets.roots import first_crossing, held_step, polished
 from odejet.jets.series import evaluate, lowest, sample
 from odejet.jets.shared import run
 
-REACHED, STIFF, SLOW, COLLAPSED, NONFINITE, EXHAUSTED = range(6)
+REACHED, STIFF, SLOW, COLLAPSED, NONFINITE, EXHAUSTED, SWITCHED, PAUSED = range(8)
 """How an integration ended: at the last time; at a step limited by stability and not by the solution; after many steps
 with many more to go, where implicit ones may be worth a trial; at a step too small to be resolved; at a right-hand side
-that is not finite; at the limit of steps."""
+that is not finite; at the limit of steps; where a switching function loses its sign; before a jump."""
 
 PATIENCE = 30
 """Small steps in a row before an implicit method is asked for."""
@@ -259,14 +262,54 @@ class Arrays(NamedTuple):
         )
 
 
+@kernel
+def happen(c, layout, point, drive, before, after, jumps, states, memory, point_memory, t, tables):
+    """The next jump at t, from a piece of the inputs to another: states are left in rows and in the registers."""
+    k = jumps.done[0]
+    moved, moves = jumps.moved[k], False
+    for lane in range(layout.lanes):
+        moves = moves or moved[lane] != 0
+    if moves:
+        carry(point, before, states, t, moved, 1.0)
+    steer_maps(jumps, drive, before, t, moved, layout.lanes)
+    leap(jumps, jumps.maps[k], states, t, moved, tables)
+    settle(c, layout, memory, point_memory, states, tables)
+    if moves:
+        carry(point, after, states, t, moved, -1.0)
+        settle(c, layout, memory, point_memory, states, tables)
+    jumps.done[0] = k + 1
+
+
+@kernel
+def unload(c, layout, states):
+    """The states in the registers as rows."""
+    for i in range(len(states)):
+        for lane in range(layout.lanes):
+            states[i, lane] = peek(c, layout.states[i] + lane)
+
+
+@kernel
+def nearest_time(times, first, t):
+    """A time t, or the one of the times that differs from it by rounding alone."""
+    for i in range(first, len(times)):
+        if abs(times[i] - t) <= 2 * _ROUNDING * abs(t):
+            return times[i]
+        if abs(times[i] - times[first]) > abs(t - times[first]):
+            break
+    return t
+
+
 @entry
-def integrate(layout, point, constants, parameters, states, drive, start, times, limits, work, tables, arrays):
+def integrate(
+    layout, point, constants, parameters, states, drive, start, times, limits, work, tables, arrays, jumps, switches
+):
     """States and outputs at `times`, which lead away from `start` in one direction.
 
     `layout` holds series and `point` single values; `parameters` and `states` are rows of value and tangents, and
     `states` is left at the time reached; `drive` holds the sampled inputs.  Limits are the tolerance, the number of
     steps, and after how many steps, so small that how many more would follow, a trajectory is called slow.  The memory
-    comes from `Arrays`.  Returns (status, times done, time reached, steps, their order and last length).
+    comes from `Arrays`.  What is asked for at the time of a jump or a switch is what holds after it.  Returns (status,
+    times done, time reached, steps, their order and last length).
     """
     tolerance, max_steps, many, patience = limits
     lanes, modulus, reciprocals = layout.lanes, 0, tables[1]
@@ -292,9 +335,21 @@ def integrate(layout, point, constants, parameters, states, drive, start, times,
         steer(c, layout, drive, piece, t, 1.0)
     expand(c, layout, t, none, first_order, layout.split[1], pointers, modulus)
     unit = first_unit(c, layout, max(span, 1e-300))
+    places, watching = pointer(layout.switches), len(layout.switches)
+    jumped = False
+    while jumps.done[0] < len(jumps.times) and jumps.times[jumps.done[0]] == start and jumps.pauses == 0:
+        jumped = True
+        happen(c, layout, at.point, drive, piece, piece, jumps, states, memory, point_memory, t, pointers)
     # The step before, until the equations are seen to hold at its end: where it began and its unit and length.
     open_end, before, unit_before, length, first, guarded = False, t, unit, 0.0, none, 0.0
     while steps < max_steps:
+        if jumped:  # where the solution goes on, its unit of time may be another
+            for k in range(len(advances)):
+                advances[k] = reciprocals[k]
+            if driven:
+                steer(c, layout, drive, piece, t, 1.0)
+            expand(c, layout, t, none, first_order, layout.split[1], pointers, modulus)
+            unit, jumped = first_unit(c, layout, max(abs(end - t), 1e-300)), False
         for k in range(len(advances)):
             advances[k] = unit * reciprocals[k]
         if driven:  # a call is not free: numba counts references to all arrays of a layout
@@ -319,7 +374,10 @@ def integrate(layout, point, constants, parameters, states, drive, start, times,
                     continue
                 status = NONFINITE
                 break
-        stop = next_stop(knots, piece, direction, end) if driven else end
+        knot = next_stop(knots, piece, direction, end) if driven else end
+        stop = knot
+        if jumps.done[0] < len(jumps.times) and direction * (jumps.times[jumps.done[0]] - stop) <= 0:
+            stop = jumps.times[jumps.done[0]]
         remaining, ahead = abs(end - t), abs(stop - t)
         if not repeated:
             longest = min(ahead / unit, _LONGEST)
@@ -335,17 +393,44 @@ def integrate(layout, point, constants, parameters, states, drive, start, times,
                 status = NONFINITE
                 break
             noticed, steps = min(guarded, limit / unit), steps + 1
+            if watching > 0:
+                noticed = held_step(c, places, watching, lanes, switches, order, noticed)
             if not is_plain(c, watched, watches, lanes, order, noticed):
                 noticed = abs(attentive_step(at, watched, watches, piece, t, unit, order, direction * noticed, goal))
             if noticed * unit * (1 + _ROUNDING) >= ahead:  # no further series will tell
                 noticed = abs(verified_step(at, piece, t, unit, order, direction * noticed, goal))
         limit = np.inf if noticed == guarded else _CAUTION * noticed * unit
+        crossed = False
+        if watching > 0:
+            s, which = first_crossing(c, places, watching, lanes, switches, order - 1, direction * noticed)
+            if s <= 1:
+                s = direction * noticed * s
+                if s != 0:
+                    s = polished(
+                        at,
+                        piece,
+                        t,
+                        unit,
+                        order,
+                        layout.switches[which],
+                        point.switches[which],
+                        direction * noticed,
+                        s,
+                    )
+                noticed = abs(verified_step(at, piece, t, unit, order, s, goal))
+                crossed = noticed == abs(s)
+                switches.fired[0] = which
         h = noticed * unit
-        reached = stop if h * (1 + _ROUNDING) >= ahead else t + direction * h
+        reached = stop if h * (1 + _ROUNDING) >= ahead and not crossed else t + direction * h
+        if crossed:  # a requested time that differs by rounding alone is the time of the switch
+            reached = nearest_time(times, done, reached)
+        jumping = not crossed and jumps.done[0] < len(jumps.times) and reached == jumps.times[jumps.done[0]]
         first = done
         while done < len(times) and direction * (times[done] - reached) <= 0:
+            if times[done] == reached and (crossed or jumping):
+                break
             done += 1
-        lost = done < len(times) and (h < _RESOLUTION * abs(t) or reached == t)
+        lost = done < len(times) and (h < _RESOLUTION * abs(t) or reached == t) and not crossed and not jumping
         small = (remaining > many * h and noticed == guarded) or lost
         smooth = small and is_smooth(c, layout, scales, guarded, guarded / tolerance ** (1 / order))
         if lost:
@@ -360,8 +445,32 @@ def integrate(layout, point, constants, parameters, states, drive, start, times,
         move(c, layout, order, (reached - t) / unit)
         open_end, before, unit_before, length = not repeated and reached != stop, t, unit, h
         t = reached
+        for i in range(watching):
+            switches.zeros[i] = 0
+        if crossed:
+            status = SWITCHED
+            break
+        if jumping and jumps.pauses != 0:
+            status = PAUSED
+            break
         if reached == stop:  # the length of this step says nothing about the solution
-            piece, unit = piece + np.int64(direction), max(unit, h)
+            after = piece + np.int64(direction) if driven and reached == knot and knot != end else piece
+            unit = max(unit, h)
+            if jumping:
+                unload(c, layout, states)
+                while jumps.done[0] < len(jumps.times) and jumps.times[jumps.done[0]] == t:
+                    happen(c, layout, at.point, drive, piece, after, jumps, states, memory, point_memory, t, pointers)
+                first, jumped, calm, slow, limit = done, True, none, none, np.inf
+                while done < len(times) and times[done] == t:
+                    for i in range(len(states)):
+                        for lane in range(lanes):
+                            trajectory[done, i, lane] = states[i, lane]
+                    done += 1
+                observe(point_memory, point, drive, times, first, done, trajectory, outputs, pointers, modulus)
+                if done == len(times):
+                    status = REACHED
+                    break
+            piece = after
             continue
         unit = h
         calm, slow = (calm + 1 if smooth else 0), (slow + 1 if small else 0)
@@ -375,9 +484,8 @@ def integrate(layout, point, constants, parameters, states, drive, start, times,
                 status = SLOW
                 break
             slow = none
-    for i in range(len(states)):
-        for lane in range(lanes):
-            # This last use also keeps numba from freeing `memory` while `c` points to it.
-            states[i, lane] = memory[layout.states[i] + lane]
-    advances[0] = 0.0  # likewise
+    unload(c, layout, states)
+    # A last use keeps numba from freeing memory while pointers lead to it.
+    advances[0] = 0.0
+    memory[0] += 0.0
     return status, done, t, steps, order, unit

@@ -6,9 +6,11 @@ Numbers are kept as exact fractions: `0.1` means one tenth, which is what exact 
 from __future__ import annotations
 
 import keyword
+import math
+import operator
 import re
 import unicodedata
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal, localcontext
 from fractions import Fraction
@@ -18,6 +20,10 @@ from typing import Any
 from odejet.errors import ModelError, clipped
 
 FUNCTIONS = ("exp", "log", "sin", "cos", "tan", "sinh", "cosh", "tanh", "sqrt")
+CHOICES = ("abs", "min", "max", "floor", "ceil", "sign")
+"""Functions that switch from one analytic branch to another."""
+
+RELATIONS = ("<", "<=", ">", ">=", "==", "!=")
 TIME = "t"
 RESERVED = frozenset({TIME, "time", *FUNCTIONS})
 
@@ -86,8 +92,8 @@ class Power:
     exponent: Expression
 
     def __str__(self) -> str:
-        base = str(self.base) if isinstance(self.base, (Number, Symbol, Function)) else f"({self.base})"
-        simple = isinstance(self.exponent, (Number, Symbol, Function))
+        base = str(self.base) if isinstance(self.base, _UNITS) else f"({self.base})"
+        simple = isinstance(self.exponent, _UNITS)
         return f"{base}**{self.exponent}" if simple else f"{base}**({self.exponent})"
 
 
@@ -102,7 +108,56 @@ class Function:
         return f"{self.name}({self.argument})"
 
 
-Expression = Number | Symbol | Sum | Product | Power | Function
+@dataclass(frozen=True)
+class Choice:
+    """One of `CHOICES` applied to its arguments."""
+
+    name: str
+    arguments: tuple[Expression, ...]
+
+    def __str__(self) -> str:
+        return f"{self.name}({', '.join(map(str, self.arguments))})"
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """`left < right`, or another of `RELATIONS`."""
+
+    relation: str
+    left: Expression
+    right: Expression
+
+    def __str__(self) -> str:
+        return f"{self.left} {self.relation} {self.right}"
+
+
+@dataclass(frozen=True)
+class Logic:
+    """`a and b ...`, `a or b ...`, `not a`."""
+
+    word: str
+    parts: tuple[Condition, ...]
+
+    def __str__(self) -> str:
+        parts = [f"({part})" if isinstance(part, Logic) or self.word == "not" else str(part) for part in self.parts]
+        return f"not {parts[0]}" if self.word == "not" else f" {self.word} ".join(parts)
+
+
+@dataclass(frozen=True)
+class Piecewise:
+    """`piecewise(a, condition, b, condition, ..., otherwise)`: the value whose condition holds first."""
+
+    values: tuple[Expression, ...]
+    conditions: tuple[Condition, ...]
+
+    def __str__(self) -> str:
+        pairs = [str(part) for pair in zip(self.values, self.conditions, strict=False) for part in pair]
+        return f"piecewise({', '.join([*pairs, str(self.values[-1])])})"
+
+
+_UNITS = (Number, Symbol, Function, Choice, Piecewise)
+Condition = Comparison | Logic
+Expression = Number | Symbol | Sum | Product | Power | Function | Choice | Piecewise
 
 ZERO = Number(Fraction(0))
 
@@ -152,7 +207,7 @@ def signed(term: Expression) -> tuple[int, Expression]:
             return 1, term
 
 
-def children(expression: Expression) -> tuple[Expression, ...]:
+def children(expression: Expression | Condition) -> tuple[Expression | Condition, ...]:
     match expression:
         case Sum(parts) | Product(parts):
             return tuple(part for _, part in parts)
@@ -160,11 +215,17 @@ def children(expression: Expression) -> tuple[Expression, ...]:
             return base, exponent
         case Function(_, argument):
             return (argument,)
+        case Choice(_, parts) | Logic(_, parts):
+            return parts
+        case Comparison(_, left, right):
+            return left, right
+        case Piecewise(values, conditions):
+            return (*values, *conditions)
         case _:
             return ()
 
 
-def names(expression: Expression) -> Iterator[str]:
+def names(expression: Expression | Condition) -> Iterator[str]:
     """Every name in the expression, in order of appearance, with repetitions."""
     if isinstance(expression, Symbol):
         yield expression.name
@@ -172,8 +233,13 @@ def names(expression: Expression) -> Iterator[str]:
         yield from names(child)
 
 
-def substituted(expression: Expression, new: Mapping[str, Expression]) -> Expression:
-    """The expression with other expressions in the place of names."""
+def switches(expression: Expression | Condition) -> bool:
+    """Whether the expression has branches."""
+    return isinstance(expression, (Choice, Piecewise, Comparison, Logic)) or any(map(switches, children(expression)))
+
+
+def substituted(expression: Any, new: Mapping[str, Expression]) -> Any:
+    """The expression, or condition, with other expressions in the place of names."""
     match expression:
         case Symbol(name):
             return new.get(name, expression)
@@ -185,17 +251,68 @@ def substituted(expression: Expression, new: Mapping[str, Expression]) -> Expres
             return Power(substituted(base, new), substituted(exponent, new))
         case Function(name, argument):
             return Function(name, substituted(argument, new))
+        case Choice(name, arguments):
+            return Choice(name, tuple(substituted(argument, new) for argument in arguments))
+        case Comparison(relation, left, right):
+            return Comparison(relation, substituted(left, new), substituted(right, new))
+        case Logic(word, parts):
+            return Logic(word, tuple(substituted(part, new) for part in parts))
+        case Piecewise(values, conditions):
+            return Piecewise(
+                tuple(substituted(value, new) for value in values),
+                tuple(substituted(condition, new) for condition in conditions),
+            )
         case _:
             return expression
 
 
-def evaluate(
-    expression: Expression, values: Mapping[str, Any], functions: Any, number: Callable[[Fraction], Any] = float
-) -> Any:
-    """The value of an expression in any arithmetic: `functions` has the elementary functions, `number` converts."""
+def chosen(switch: Choice | Piecewise | Condition, parts: Sequence[Any]) -> Any:
+    """The value of a switch from the values of its children, which can be compared."""
+    match switch:
+        case Choice("abs"):
+            return parts[0] if parts[0] >= 0 else -parts[0]
+        case Choice("sign"):
+            return float((parts[0] > 0) - (parts[0] < 0))
+        case Choice("min"):
+            return min(parts)
+        case Choice("max"):
+            return max(parts)
+        case Choice("floor" | "ceil"):
+            return float(getattr(math, switch.name)(parts[0]))
+        case Comparison(relation):
+            return COMPARED[relation](*parts)
+        case Logic("not"):
+            return not parts[0]
+        case Logic(word):
+            return all(parts) if word == "and" else any(parts)
+        case Piecewise(values):
+            count = len(values)
+            return next((value for value, holds in zip(parts, parts[count:], strict=False) if holds), parts[count - 1])
+    raise AssertionError(switch)
 
-    def value(child: Expression) -> Any:
-        return evaluate(child, values, functions, number)
+
+COMPARED = {
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+    "==": operator.eq,
+    "!=": operator.ne,
+}
+
+
+def evaluate(
+    expression: Expression | Condition,
+    values: Mapping[str, Any],
+    functions: Any,
+    number: Callable[[Fraction], Any] = float,
+    choose: Callable[[Any, Sequence[Any]], Any] = chosen,
+) -> Any:
+    """The value of an expression in any arithmetic: `functions` has the elementary functions, `number` converts, and
+    `choose` makes of a switch and the values of its children its own."""
+
+    def value(child: Expression | Condition) -> Any:
+        return evaluate(child, values, functions, number, choose)
 
     match expression:
         case Number(exact):
@@ -216,6 +333,8 @@ def evaluate(
             return value(base) ** value(power)
         case Function(name, argument):
             return getattr(functions, name)(value(argument))
+        case _:
+            return choose(expression, [value(child) for child in children(expression)])
 
 
 def checked_name(name: str) -> str:

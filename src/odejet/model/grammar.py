@@ -14,18 +14,25 @@ import unicodedata
 import warnings
 from collections.abc import Iterable, Mapping
 from fractions import Fraction
+from itertools import pairwise
 
 from odejet.errors import ExpressionError, ModelError, clipped, nearest
 from odejet.model.expressions import (
+    CHOICES,
     FUNCTIONS,
     MAX_DECIMAL_EXPONENT,
     MAX_DIGITS,
     MAX_NAME,
     RANGE,
     TIME,
+    Choice,
+    Comparison,
+    Condition,
     Expression,
     Function,
+    Logic,
     Number,
+    Piecewise,
     Power,
     Product,
     Sum,
@@ -38,19 +45,23 @@ MAX_LENGTH = 20_000
 MAX_DEPTH = 60
 MAX_EXPONENT = 100
 
-ALLOWED = "an expression may hold numbers, names, t, + - * / **, parentheses and the functions " + ", ".join(FUNCTIONS)
+CALLED = (*FUNCTIONS, *CHOICES, "piecewise")
+ALLOWED = "an expression may hold numbers, names, t, + - * / **, parentheses and the functions " + ", ".join(CALLED)
+CONDITION = "a condition is a comparison such as x > 1, or several joined by and, or, not"
 
 _TOKEN = re.compile(
     r"(?P<space>[ \t\r\n]+)"
     r"|(?P<number>(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)"
     r"|(?P<name>[^\W\d]\w*)"
-    r"|(?P<operator>\*\*|//|[-+*/()])"
+    r"|(?P<operator>\*\*|//|<=|>=|==|!=|[-+*/(),<>])"
 )
 
 _HINTS = {
     "^": "powers are written **",
     "=": "only the right-hand side is given",
-    ",": "functions take one argument, and the decimal mark is a point",
+    "&": "conditions are joined by the word and",
+    "|": "conditions are joined by the word or",
+    "!": "the opposite of a condition is written not",
     "[": "use round parentheses",
     "{": "use round parentheses",
     "'": "text has no place in an expression",
@@ -59,12 +70,19 @@ _HINTS = {
 }
 
 
-_NOT_ANALYTIC = frozenset(
-    ("abs", "fabs", "max", "min", "floor", "ceil", "ceiling", "round", "sign", "sgn", "step", "heaviside", "piecewise")
-    + ("mod", "where", "ite", "if_else", "clip")
-)
-
+_WORDS = ("and", "or", "not")
 _INSTEAD = {
+    "fabs": "abs(x)",
+    "ceiling": "ceil(x)",
+    "round": "floor(x + 1/2)",
+    "sgn": "sign(x)",
+    "heaviside": "piecewise(1, x >= 0, 0)",
+    "step": "piecewise(1, x >= 0, 0)",
+    "mod": "x - y*floor(x/y)",
+    "where": "piecewise(a, condition, b)",
+    "ite": "piecewise(a, condition, b)",
+    "if_else": "piecewise(a, condition, b)",
+    "clip": "min(max(x, low), high)",
     "ln": "log(x)",
     "log10": "log(x)/log(10)",
     "log2": "log(x)/log(2)",
@@ -85,6 +103,20 @@ def parse(text: str, known: Iterable[str] | None = None, refused: Mapping[str, s
 
     With `known`, any other name (besides `t`) is unknown; `refused` maps names that may not stand here to the reason.
     """
+    tree, start = _tree(text)
+    return _Reader(text, start, None if known is None else dict.fromkeys(known), refused or {}).read(tree, 0)
+
+
+def parse_condition(
+    text: str, known: Iterable[str] | None = None, refused: Mapping[str, str] | None = None
+) -> Condition:
+    """The condition written in `text`, as for `parse`."""
+    tree, start = _tree(text)
+    return _Reader(text, start, None if known is None else dict.fromkeys(known), refused or {}).condition(tree, 0)
+
+
+def _tree(text: str) -> tuple[ast.expr, int]:
+    """A text as Python reads it, and where it begins."""
     if not isinstance(text, str):
         raise ModelError(f"an expression must be text, not {type(text).__name__}")
     if len(text) > MAX_LENGTH:
@@ -99,13 +131,12 @@ def parse(text: str, known: Iterable[str] | None = None, refused: Mapping[str, s
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            tree = ast.parse(line.strip(), mode="eval").body
+            return ast.parse(line.strip(), mode="eval").body, start
     except SyntaxError as error:
         position = start + min((error.offset or 1) - 1, len(text))
         raise ExpressionError(f"this is not an expression: {ALLOWED}", text, position) from None
     except (RecursionError, MemoryError, ValueError):
         raise ExpressionError("the expression is nested too deeply; split it", text, 0) from None
-    return _Reader(text, start, None if known is None else dict.fromkeys(known), refused or {}).read(tree, 0)
 
 
 def _check_tokens(text: str) -> None:
@@ -119,6 +150,7 @@ def _check_tokens(text: str) -> None:
             reason = f"the character {character!r} is not allowed{f' ({hint})' if hint else ''}; {ALLOWED}"
             raise ExpressionError(reason, text, position)
         kind, token = str(match.lastgroup), match.group()
+        kind = "operator" if token in _WORDS else kind
         if kind == "space":
             position = match.end()
             continue
@@ -129,7 +161,7 @@ def _check_tokens(text: str) -> None:
         if kind == "number":
             _check_number(token, text, position)
         if token == "//":
-            raise ExpressionError("division that rounds is not analytic; divide with /", text, position)
+            raise ExpressionError("division that rounds is written floor(a/b)", text, position)
         # Parentheses and runs of signs are what a parser recurses on.
         nesting += (token == "(") - (token == ")")
         prefix = prefix + 1 if kind == "operator" and token not in "()" else 0
@@ -151,17 +183,12 @@ def _check_name(token: str, text: str, position: int, called: bool) -> None:
         raise ExpressionError(f"the name is longer than {MAX_NAME} characters; shorten it", text, position)
     if keyword.iskeyword(normal):
         raise ExpressionError(f"'{normal}' is a reserved word of Python; choose another name", text, position)
-    if called and normal not in FUNCTIONS and (reason := no_function(normal)):
+    if called and (reason := no_function(normal)):
         raise ExpressionError(reason, text, position)
 
 
 def no_function(name: str) -> str:
     """Why a well-known function is not in the language, or nothing."""
-    if name.lower() in _NOT_ANALYTIC:
-        return (
-            f"'{name}' is not analytic, and jets need a Taylor series at every point; use a smooth stand-in, such as "
-            "sqrt(x**2 + 1e-6) for |x| or (1 + tanh(x/0.01))/2 for a switch"
-        )
     if name.lower() in _INSTEAD:
         return f"'{name}' is not a function here; write {_INSTEAD[name.lower()]}"
     return ""
@@ -184,12 +211,22 @@ def _size(digits: str, decimals: str, exponent: str) -> int:
     return len(digits) - 1 - len(decimals) + int(exponent or 0)
 
 
+_RELATIONS: dict[type[ast.cmpop], str] = {
+    ast.Lt: "<",
+    ast.LtE: "<=",
+    ast.Gt: ">",
+    ast.GtE: ">=",
+    ast.Eq: "==",
+    ast.NotEq: "!=",
+}
+
+
 class _Reader:
     """Rebuilds a whitelisted `ast` tree as an `Expression`."""
 
     def __init__(self, text: str, start: int, known: dict[str, None] | None, refused: Mapping[str, str]) -> None:
         self.text, self.start, self.known, self.refused = text, start, known, refused
-        self.measures: dict[int, tuple[Expression, float | None, float]] = {}
+        self.measures: dict[int, tuple[Expression | Condition, float | None, float]] = {}
         # `ast` counts columns in UTF-8 bytes.
         self.columns = [i for i, character in enumerate(text) for _ in character.encode()] + [len(text)]
 
@@ -223,15 +260,57 @@ class _Reader:
                 return Function(name, self.read(argument, depth + 1))
             case ast.Call(func=ast.Name(id=name)) if name in FUNCTIONS:
                 raise self.error(node, f"{name} takes exactly one argument")
+            case ast.Call(func=ast.Name(id="piecewise"), args=arguments, keywords=[]):
+                return self.piecewise(node, arguments, depth)
+            case ast.Call(func=ast.Name(id=name), args=arguments, keywords=[]) if name in CHOICES:
+                return self.choice(node, name, arguments, depth)
             case ast.Call(func=ast.Name(id=name)):
                 if self.known is not None and name in self.known:
                     raise self.error(node, f"an operator is missing after '{name}'; {ALLOWED}")
-                guess = nearest(name, FUNCTIONS, cutoff=0.6) or ", or an operator is missing after it"
+                guess = nearest(name, CALLED, cutoff=0.6) or ", or an operator is missing after it"
                 raise self.error(node, f"'{name}' is not a function here{guess}; {ALLOWED}")
             case ast.Call():
                 raise self.error(node, f"an operator is missing before the parenthesis; {ALLOWED}")
+            case ast.Compare() | ast.BoolOp() | ast.UnaryOp(op=ast.Not()):
+                raise self.error(node, "a condition is no number; write piecewise(a, condition, b)")
+            case ast.Tuple(elts=[first, *_]):
+                comma = self.text.index(",", self.columns_of(first)[1])
+                raise ExpressionError("a comma has no place here; the decimal mark is a point", self.text, comma)
             case _:
                 raise self.error(node, f"this is not an expression: {ALLOWED}")
+
+    def choice(self, node: ast.expr, name: str, arguments: list[ast.expr], depth: int) -> Choice:
+        several = name in ("min", "max")
+        if not arguments or (len(arguments) > 1) != several:
+            raise self.error(node, f"{name} takes {'two or more arguments' if several else 'exactly one argument'}")
+        return Choice(name, tuple(self.read(argument, depth + 1) for argument in arguments))
+
+    def piecewise(self, node: ast.expr, arguments: list[ast.expr], depth: int) -> Piecewise:
+        if len(arguments) < 3 or len(arguments) % 2 == 0:
+            raise self.error(node, "piecewise takes values and conditions in turn, and at last the value otherwise")
+        values = tuple(self.read(value, depth + 1) for value in arguments[::2])
+        return Piecewise(values, tuple(self.condition(part, depth + 1) for part in arguments[1::2]))
+
+    def condition(self, node: ast.expr, depth: int) -> Condition:
+        if depth > MAX_DEPTH:
+            raise self.error(node, f"the condition is nested more than {MAX_DEPTH} deep; split it")
+        match node:
+            case ast.BoolOp(op=word, values=parts):
+                return Logic(
+                    "and" if isinstance(word, ast.And) else "or",
+                    tuple(self.condition(part, depth + 1) for part in parts),
+                )
+            case ast.UnaryOp(op=ast.Not(), operand=operand):
+                return Logic("not", (self.condition(operand, depth + 1),))
+            case ast.Compare(left=left, ops=relations, comparators=others):
+                sides = [self.read(side, depth + 1) for side in (left, *others)]
+                pairs = tuple(
+                    Comparison(_RELATIONS[type(relation)], *pair)
+                    for relation, pair in zip(relations, pairwise(sides), strict=True)
+                )
+                return pairs[0] if len(pairs) == 1 else Logic("and", pairs)
+            case _:
+                raise self.error(node, f"this is no condition: {CONDITION}")
 
     def terms(self, node: ast.expr, depth: int) -> list[tuple[int, Expression]]:
         """A chain of sums is read as one flat list, however long it is."""
@@ -267,13 +346,13 @@ class _Reader:
         after = self.columns_of(node)[1]
         return self.text[after:].lstrip()[:1] == ")"
 
-    def measure(self, expression: Expression) -> tuple[Expression, float | None, float]:
+    def measure(self, expression: Expression | Condition) -> tuple[Expression | Condition, float | None, float]:
         """Its value if it holds no names, and the largest product of nested exponents (kept alive: keys are ids)."""
         if id(expression) not in self.measures:
             parts = [self.measure(child) for child in children(expression)]
             values = [value for _, value, _ in parts if value is not None]
             value = None
-            if len(values) == len(parts) and not isinstance(expression, Symbol):
+            if len(values) == len(parts) and not isinstance(expression, (Symbol, Choice, Piecewise, Comparison, Logic)):
                 value = _evaluate(expression, values)
             exponent = max([1.0, *(exponent for _, _, exponent in parts)])
             if isinstance(expression, Power) and parts[1][1] is not None:

@@ -7,19 +7,20 @@ folded exactly, and `k2*r*w` in two equations is one product.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from odejet.errors import ModelError
+from odejet.errors import ModelError, clipped
 from odejet.model.expressions import TIME, Expression, Function, Number, Power, Product, Sum, Symbol, constant
 from odejet.model.tape import INFINITE, Column, Elementary, Op, Tape
 
 if TYPE_CHECKING:
     from odejet.model import Model
+    from odejet.model.modes import Equations
 
 MAX_BITS = 4096
 """Exact numbers beyond this size are refused: nobody writes them, and nested powers of them would never end."""
@@ -287,7 +288,8 @@ class Lowering:
                 return self.power(self.lower(base), self.lower(exponent))
             case Function(name, argument):
                 return self.function(name, self.lower(argument))
-        raise AssertionError(expression)
+            case _:
+                raise ModelError(f"{clipped(str(expression))} switches, and has no Taylor series of its own")
 
     def power(self, base: Affine, exponent: Affine) -> Affine:
         if exponent.terms:
@@ -361,7 +363,8 @@ class Lowering:
 
     # -- models
 
-    def tape(self, model: Model, free_inputs: bool) -> Tape:
+    def tape(self, model: Model | Equations, free_inputs: bool, switches: Sequence[Expression] = ()) -> Tape:
+        """The tape of a model, and of functions whose signs are watched along its solutions."""
         for name, value in model.fixed.items():
             self.names[name] = Affine(Scalar(value, None), {})
         for name in model.parameters:
@@ -384,7 +387,26 @@ class Lowering:
         for name, lowered in rates.items():
             self.advance(self.leaf_register(name), lowered)
         given = [name for name, expression in model.inputs.items() if free_inputs or expression is None]
-        return self.assemble(model, time, outputs, initial, given)
+        watched = [self.series_register(self.lower(switch)) for switch in switches]
+        return self.assemble(model, time, outputs, initial, given, watched)
+
+    def maps(self, model: Model | Equations, groups: Sequence[Sequence[Expression]]) -> tuple[Tape, list[np.ndarray]]:
+        """The tape of groups of expressions as functions of parameters, states, inputs and time, all of them static;
+        its outputs are the expressions of all groups, and each group has its own instructions."""
+        for name, value in model.fixed.items():
+            self.names[name] = Affine(Scalar(value, None), {})
+        given = [name for name, expression in model.inputs.items() if expression is None]
+        for name in (*model.parameters, *model.states, *given):
+            self.leaf(name, static=True, tangent=True)
+        time = self.leaf(TIME, static=True, tangent=True)
+        for name, expression in model.inputs.items():
+            if expression is not None:
+                self.names[name] = self.lower(expression)
+        roots = [[self.static_register(self.lower(one).constant) for one in group] for group in groups]
+        together = [register for group in roots for register in group]
+        tape = self.assemble(model, time, together, [None] * len(model.states), given, [])
+        order = {i: place for place, i in enumerate(sorted(self.needed(together)))}
+        return tape, [np.array(sorted(order[i] for i in self.needed(group)), dtype=np.int64) for group in roots]
 
     # -- assembly
 
@@ -402,15 +424,17 @@ class Lowering:
 
     def assemble(
         self,
-        model: Model,
+        model: Model | Equations,
         time: int,
         outputs: list[int],
         initial: list[int | None],
         inputs: list[str],
+        switches: list[int],
     ) -> Tape:
         """Drop what nobody reads, number static registers first, and lay the program out in arrays."""
         advances = {i for i, instruction in enumerate(self.instructions) if instruction.op == Op.ADVANCE}
         for_rates = advances | self.needed(r for i in advances for r in self.instructions[i].reads())
+        for_rates |= self.needed(switches)
         for_outputs = self.needed(outputs)
         for_initial = self.needed(register for register in initial if register is not None)
         everything = for_rates | for_outputs | for_initial
@@ -420,7 +444,7 @@ class Lowering:
             [self.leaf_register(name) for name in kind] for kind in (model.parameters, model.states, inputs)
         )
         used = {r for i in order for r in (self.instructions[i].out, *self.instructions[i].reads())}
-        used |= {time, *parameters, *states, *given, *outputs}
+        used |= {time, *parameters, *states, *given, *outputs, *switches}
         used |= {register for register in initial if register is not None}
         numbering = {old: new for new, old in enumerate(sorted(used, key=lambda r: (not self.registers[r].static, r)))}
 
@@ -449,6 +473,7 @@ class Lowering:
             split=np.array([len(static), len(static) + len(for_rates - static)], dtype=np.int64),
             observe=np.array(sorted(position[i] for i in for_outputs - static), dtype=np.int64),
             products=int(np.sum(quadratic & (series[:, Column.REACH] > 2))),
+            switches=renumber(switches),
         )
 
     def leaf_register(self, name: str) -> int:

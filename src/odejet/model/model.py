@@ -3,7 +3,8 @@
     x' = f(x, u, p, t)    states, their right-hand sides
     y  = g(x, u, p, t)    outputs, what is measured
     u  = u(t)             inputs, known functions of time or sampled with the data
-    x(0)                  initial values: unknown, or known expressions in the parameters
+    x(0)                  initial values: unknown, known expressions in the parameters, or at rest: f(x, u, p, t) = 0
+    events                what sets states and parameters at once, at times or when a condition becomes true
 
 What is neither a state, an input, the time `t` nor fixed is a parameter.  Building a model checks it whole: every
 refusal names the table and the entry, in the words of the model file.
@@ -23,16 +24,15 @@ from typing import Any, NoReturn
 from odejet.attach import attached
 from odejet.errors import ExpressionError, ModelError, clipped, nearest
 from odejet.model import entries
-from odejet.model.expressions import (
-    Expression,
-    number,
-)
+from odejet.model import events as happenings
+from odejet.model.events import Event
+from odejet.model.expressions import Expression, number, switches
 from odejet.model.symbolic import to_sympy
 
 MAX_SHOWN = 60
 
-TABLES = ("states", "outputs", "inputs", "initial", "bounds", "fixed", "experiments", "noise", "priors")
-KEYS = ("name", "parameters", *TABLES, "local")
+TABLES = ("states", "outputs", "inputs", "initial", "before", "bounds", "fixed", "experiments", "noise", "priors")
+KEYS = ("name", "parameters", *TABLES, "local", "events")
 
 
 class Model:
@@ -40,14 +40,20 @@ class Model:
 
     Values may be text, numbers, SymPy expressions or `Expression`s, and names text or SymPy symbols.  `parameters` may
     be left out: then every name that is left over is one, in order of appearance in states, outputs and initial.  An
-    input that is None, or "sampled", has its values in the data.  `experiments` tells what parameters and initial
-    states are in single experiments, and `local` which parameters have a value of their own in each.  `noise` by output
-    and `priors` by name are texts or numbers, as `oj.Problem` takes them, and for problems only.
+    input that is None, or "sampled", has its values in the data; "sampled, hold" (or linear, or spline) says how they
+    are joined.  `experiments` tells what parameters and initial states are in single experiments, and `local` which
+    parameters have a value of their own in each.  `events` are `Event`s, or tables with their arguments.  `noise` by
+    output and `priors` by name are texts or numbers, as `oj.Problem` takes them, and for problems only.
+
+    `initial="steady"` starts at the equilibrium; `before` tells what parameters and inputs were until then, and from
+    which states it was approached, where totals are conserved.
     """
 
     __slots__ = (
         "_declared",
+        "before",
         "bounds",
+        "events",
         "experiments",
         "fixed",
         "initial",
@@ -58,20 +64,26 @@ class Model:
         "outputs",
         "parameters",
         "priors",
+        "sampling",
         "states",
+        "steady",
     )
 
     states: Mapping[str, Expression]
     outputs: Mapping[str, Expression]
     inputs: Mapping[str, Expression | None]
+    sampling: Mapping[str, str]
     parameters: tuple[str, ...]
     initial: Mapping[str, Expression]
+    steady: bool
+    before: Mapping[str, Expression]
     bounds: Mapping[str, tuple[float, float]]
     fixed: Mapping[str, Fraction]
-    experiments: Mapping[str, Mapping[str, Expression]]
+    experiments: Mapping[str, Mapping[str, Any]]
     local: tuple[str, ...]
     noise: Mapping[str, float | str]
     priors: Mapping[str, str]
+    events: tuple[Event, ...]
     name: str
     _declared: tuple[str, ...] | None
 
@@ -81,7 +93,7 @@ class Model:
         outputs: Mapping[Any, Any] | None = None,
         inputs: Mapping[Any, Any] | None = None,
         parameters: Iterable[Any] | None = None,
-        initial: Mapping[Any, Any] | None = None,
+        initial: Mapping[Any, Any] | str | None = None,
         bounds: Mapping[Any, Any] | None = None,
         fixed: Mapping[Any, Any] | None = None,
         name: str = "model",
@@ -89,8 +101,12 @@ class Model:
         local: Iterable[Any] | None = None,
         noise: Mapping[Any, Any] | None = None,
         priors: Mapping[Any, Any] | None = None,
+        events: Iterable[Any] | None = None,
+        before: Mapping[Any, Any] | None = None,
     ) -> None:
-        tables = {"states": states, "outputs": outputs, "inputs": inputs, "initial": initial, "bounds": bounds}
+        steady = entries.is_steady(initial, before)
+        start = {"initial": None if steady else initial, "before": before}
+        tables = {"states": states, "outputs": outputs, "inputs": inputs, **start, "bounds": bounds}
         given = {name_: entries.table(name_, told) for name_, told in (tables | {"fixed": fixed}).items()}
         if not given["states"]:
             raise ModelError("a model needs at least one state; give states={'x': '-k*x'} or a table [states]")
@@ -98,21 +114,27 @@ class Model:
         entries.check_distinct(given, declared or given["fixed"])
         equations = entries.equations(given, declared)
         constants = {key: entries.fixed_value(key, value) for key, value in given["fixed"].items()}
-        free, used = entries.parameters(equations, given, declared)
+        found = happenings.events(events)
+        told = dict(enumerate(part for event in found for part in event.expressions()))
+        free, used = entries.parameters({**equations, "events": told}, given, declared)
+        happenings.check(found, given["states"], given["inputs"], given["outputs"], used)
         entries.check_owners(given, used)
         attributes: dict[str, dict[str, Any]] = {
             **equations,
             "inputs": entries.inputs(given, used),
+            "sampling": entries.sampling(given["inputs"]),
             "bounds": {key: entries.bounds(key, value, constants) for key, value in given["bounds"].items()},
             "fixed": constants,
-            "experiments": entries.experiments(experiments, given["states"], used),
+            "experiments": _with_events(entries.experiments(experiments, given["states"], used)),
             "noise": entries.noise(noise, given["outputs"]),
             "priors": entries.priors(priors),
         }
         for key, value in attributes.items():
             object.__setattr__(self, key, MappingProxyType(value))
+        object.__setattr__(self, "steady", steady)
         object.__setattr__(self, "parameters", free)
         object.__setattr__(self, "local", entries.local_names(local, used))
+        object.__setattr__(self, "events", found)
         object.__setattr__(self, "name", entries.title(name))
         object.__setattr__(self, "_declared", declared)
 
@@ -125,7 +147,12 @@ class Model:
     @property
     def unknowns(self) -> tuple[str, ...]:
         """What data must tell: states without a known initial value, then the free parameters."""
-        return (*(state for state in self.states if state not in self.initial), *self.parameters)
+        return (*self.free_states, *self.parameters)
+
+    @property
+    def free_states(self) -> tuple[str, ...]:
+        """States whose initial value is unknown."""
+        return () if self.steady else tuple(state for state in self.states if state not in self.initial)
 
     def replace(self, **changes: Any) -> Model:
         """A model like this one, but for the given arguments of the constructor."""
@@ -139,7 +166,8 @@ class Model:
         if not isinstance(other, Model):
             return NotImplemented
         ordered = all(list(getattr(self, t).items()) == list(getattr(other, t).items()) for t in TABLES[:3])
-        rest = ("parameters", "initial", "bounds", "fixed", "experiments", "local", "noise", "priors", "name")
+        start = ("initial", "steady", "before", "sampling", "events")
+        rest = (*start, "parameters", "bounds", "fixed", "experiments", "local", "noise", "priors", "name")
         return ordered and all(getattr(self, key) == getattr(other, key) for key in rest)
 
     # Equality looks at every equation; a hash that did too would invite use as a key for no purpose.
@@ -148,7 +176,16 @@ class Model:
     @property
     def key(self) -> tuple[Any, ...]:
         """All that the model is, to look up what is known of it: models with one key are equal."""
-        return (self.name, self.parameters, *(tuple(getattr(self, table).items()) for table in TABLES))
+        tables = (tuple(getattr(self, table).items()) for table in TABLES if table != "experiments")
+        others = self.steady, self.events, *self.sampling.items(), repr(self.experiments)
+        return (self.name, self.parameters, *others, *tables)
+
+    @property
+    def is_smooth(self) -> bool:
+        """Whether the equations have neither branches nor events."""
+        tables = (self.states, self.outputs, self.inputs, self.initial)
+        expressions = (value for table in tables for value in table.values() if value is not None)
+        return not self.events and not any(map(switches, expressions))
 
     # --- files ---
 
@@ -169,6 +206,11 @@ class Model:
         """The model as TOML text, also written to `path` if one is given."""
         raise NotImplementedError
 
+    @attached
+    def to_sbml(self, path: str | os.PathLike[str] | None = None) -> str:
+        """The model as SBML (Level 3 Version 2), also written to `path` if one is given."""
+        raise NotImplementedError
+
     @classmethod
     def from_dict(cls, document: Mapping[str, Any], where: str = "model") -> Model:
         """The model in the tables of a model file, once they are read; `where` names them in messages."""
@@ -186,8 +228,17 @@ class Model:
 
     def to_dict(self) -> dict[str, Any]:
         """The arguments of the constructor that make this model, by the names of a model file."""
-        tables = {table: dict(getattr(self, table)) for table in TABLES}
-        return {"name": self.name, "parameters": self._declared, "local": self.local, **tables}
+        tables: dict[str, Any] = {table: dict(getattr(self, table)) for table in TABLES}
+        if self.steady:
+            tables["initial"] = entries.STEADY
+        tables["inputs"] |= {name: f"{entries.SAMPLED}, {how}" for name, how in self.sampling.items()}
+        return {
+            "name": self.name,
+            "parameters": self._declared,
+            "local": self.local,
+            "events": list(self.events),
+            **tables,
+        }
 
     # --- looks ---
 
@@ -196,18 +247,31 @@ class Model:
         return {
             "states": [f"{state}' = {rhs}" for state, rhs in self.states.items()],
             "outputs": [f"{output} = {expression}" for output, expression in self.outputs.items()],
-            "inputs": [f"{name}(t) = {_shown(expression)}" for name, expression in self.inputs.items()],
-            "initial": [f"{state}(0) = {value}" for state, value in self.initial.items()],
+            "inputs": [f"{name}(t) = {self._driving(name)}" for name in self.inputs],
+            "initial": [f"{state}(0) = {value}" for state, value in self.initial.items()] or ["steady"] * self.steady,
+            "before": [f"{name} = {value}" for name, value in self.before.items()],
             "fixed": [f"{name} = {number(value)}" for name, value in self.fixed.items()],
             "bounds": [f"{self._label(name)} in [{low:g}, {high:g}]" for name, (low, high) in self.bounds.items()],
             "local": list(self.local),
             "noise": [f"{name}: {value}" for name, value in self.noise.items()],
             "priors": [f"{name}: {value}" for name, value in self.priors.items()],
+            "events": [str(event) for event in self.events],
             **{
-                label: [f"{self._label(name)} = {value}" for name, value in known.items()]
+                label: [line for name, value in known.items() for line in self._told(name, value)]
                 for label, known in self.experiments.items()
             },
         }
+
+    def _told(self, name: str, value: Any) -> list[str]:
+        """The lines of one entry of an experiment."""
+        if isinstance(value, Mapping):
+            return [f"before: {', '.join(f'{n} = {v}' for n, v in value.items())}"]
+        return list(map(str, value)) if isinstance(value, tuple) else [f"{self._label(name)} = {value}"]
+
+    def _driving(self, name: str) -> str:
+        """What an input is, as a model file says it."""
+        how, value = self.sampling.get(name), self.inputs[name]
+        return f"{entries.SAMPLED}, {how}" if how else entries.SAMPLED if value is None else str(value)
 
     def _label(self, name: str) -> str:
         return f"{name}(0)" if name in self.states else name
@@ -252,11 +316,24 @@ class Model:
             for name, value in self.inputs.items()
         ]
         lines += [f"{tex(state)}(0) &= {tex(value)}" for state, value in self.initial.items()]
+        lines += [rf"\dot{{{tex(state)}}}(0) &= 0" for state in self.states if self.steady]
         lines += [f"{tex(name)} &= {tex(number(value))}" for name, value in self.fixed.items()]
         return "\\begin{aligned}\n" + " \\\\\n".join(lines) + "\n\\end{aligned}"
 
     def _repr_latex_(self) -> str:
         return f"$$\n{self.latex()}\n$$"
+
+
+def _with_events(told: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
+    """What is told of experiments, with the events in them read."""
+    for label, known in told.items():
+        if not isinstance(known.get(entries.EVENTS_KEY), Expression):
+            try:
+                found = happenings.events(known.pop(entries.EVENTS_KEY, None))
+                known |= {entries.EVENTS_KEY: found} if found else {}
+            except ModelError as error:
+                raise ModelError(f"[experiments.{label}] {error}") from None
+    return told
 
 
 def _upright(tex: str) -> str:
@@ -267,10 +344,6 @@ def _upright(tex: str) -> str:
 def _shortened(lines: list[str]) -> list[str]:
     more = len(lines) - MAX_SHOWN
     return [*lines[:MAX_SHOWN], f"... and {more} more"] if more > 0 else lines
-
-
-def _shown(value: Expression | None) -> str:
-    return entries.SAMPLED if value is None else str(value)
 
 
 def _join(where: str, message: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -9,9 +10,15 @@ from odejet.errors import ModelError, clipped
 from odejet.model.expressions import (
     FUNCTIONS,
     TIME,
+    ZERO,
+    Choice,
+    Comparison,
+    Condition,
     Expression,
     Function,
+    Logic,
     Number,
+    Piecewise,
     Power,
     Product,
     Sum,
@@ -22,7 +29,7 @@ from odejet.model.expressions import (
     number,
     signed,
 )
-from odejet.model.grammar import ALLOWED, no_function
+from odejet.model.grammar import ALLOWED, CONDITION, no_function
 
 
 def from_sympy(expression: Any) -> Expression:
@@ -44,6 +51,13 @@ def from_sympy(expression: Any) -> Expression:
     if isinstance(expression, sympy.Pow):
         return _sympy_power(expression)
     kind = type(expression).__name__
+    if isinstance(expression, sympy.Piecewise):
+        return _sympy_piecewise(expression)
+    if isinstance(expression, sympy.Heaviside):
+        above = Comparison(">=", from_sympy(expression.args[0]), ZERO)
+        return Piecewise((Number(Fraction(1)), ZERO), (above,))
+    if kind in _CHOICES and isinstance(expression, sympy.Expr):
+        return Choice(_CHOICES[kind], tuple(from_sympy(argument) for argument in expression.args))
     if isinstance(expression, sympy.Function) and kind in FUNCTIONS and len(expression.args) == 1:
         return Function(kind, from_sympy(expression.args[0]))
     if isinstance(expression, sympy.core.function.AppliedUndef):
@@ -51,6 +65,34 @@ def from_sympy(expression: Any) -> Expression:
             f"{clipped(str(expression))} is a SymPy function; write a plain symbol for every state and input"
         )
     raise ModelError(no_function(kind) or f"SymPy's {kind} in {clipped(str(expression))} is not allowed; {ALLOWED}")
+
+
+_CHOICES = {"Abs": "abs", "Min": "min", "Max": "max", "floor": "floor", "ceiling": "ceil", "sign": "sign"}
+_RELATIONS = {
+    "StrictLessThan": "<",
+    "LessThan": "<=",
+    "StrictGreaterThan": ">",
+    "GreaterThan": ">=",
+    "Equality": "==",
+    "Unequality": "!=",
+}
+
+
+def _sympy_piecewise(piecewise: Any) -> Expression:
+    values, conditions = zip(*piecewise.args, strict=True)
+    if conditions[-1] != True:  # noqa: E712 - SymPy's own truth
+        raise ModelError(f"{clipped(str(piecewise))} has no value otherwise; end it with (value, True)")
+    branches = tuple(from_sympy(value) for value in values)
+    return Piecewise(branches, tuple(_sympy_condition(condition) for condition in conditions[:-1]))
+
+
+def _sympy_condition(condition: Any) -> Condition:
+    kind = type(condition).__name__
+    if kind in _RELATIONS:
+        return Comparison(_RELATIONS[kind], *(from_sympy(side) for side in condition.args))
+    if kind in ("And", "Or", "Not"):
+        return Logic(kind.lower(), tuple(_sympy_condition(part) for part in condition.args))
+    raise ModelError(f"SymPy's {kind} in {clipped(str(condition))} is no condition here; {CONDITION}")
 
 
 def _sympy_product(product: Any) -> Expression:
@@ -88,5 +130,18 @@ def to_sympy(expression: Expression) -> Any:
     def exact(value: Fraction) -> Any:
         return sympy.Integer(value.numerator) if value.denominator == 1 else sympy.Float(str(Number(value)))
 
+    def choose(switch: Any, parts: Sequence[Any]) -> Any:
+        match switch:
+            case Choice(name):
+                return getattr(sympy, next(kind for kind, own in _CHOICES.items() if own == name))(*parts)
+            case Comparison(relation):
+                return sympy.Rel(*parts, relation)
+            case Logic(word):
+                return getattr(sympy, word.capitalize())(*parts)
+            case Piecewise(branches):
+                count = len(branches)
+                return sympy.Piecewise(*zip(parts[:count], [*parts[count:], True], strict=True))
+        raise AssertionError(switch)
+
     values = {name: sympy.Symbol(name) for name in names(expression)}
-    return evaluate(expression, values, sympy, exact)
+    return evaluate(expression, values, sympy, exact, choose)

@@ -89,6 +89,7 @@ class Tape:
     split: np.ndarray  # code[:split[0]] is static, code[:split[1]] serves the rates, the rest only the outputs
     observe: np.ndarray  # the instructions that outputs at a single time need
     products: int  # series-by-series products per pass: the quadratic part of the cost
+    switches: np.ndarray  # registers of switching functions
     layouts: dict = field(default_factory=dict, repr=False, compare=False)  # how kernels have laid it out
 
     @cached_property

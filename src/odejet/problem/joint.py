@@ -11,7 +11,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from odejet.model import Model
+from odejet.model import Event, Model
+from odejet.model.entries import STEADY
 from odejet.model.expressions import Expression, Symbol, names, substituted
 from odejet.problem.problem import Problem
 
@@ -34,8 +35,7 @@ def joint(problem: Problem) -> Joint:
     """The experiments of a problem as one model; a single one as it is, with the outputs that were measured."""
     kinds: dict[Any, list[int]] = {}
     for number, condition in enumerate(problem.conditions):
-        key = (id(condition.model), frozenset(condition.experiment.outputs))
-        kinds.setdefault(key, []).append(number)
+        kinds.setdefault(condition.kind, []).append(number)
     chosen = sorted([number for members in kinds.values() for number in members[:ALIKE]])[:MOST]
     several = len(chosen) > 1
     taken = {name for c in problem.conditions for name in (*c.model.parameters, *c.model.fixed)}
@@ -48,10 +48,13 @@ def joint(problem: Problem) -> Joint:
             for name, entry in problem.layout.places[number].items():
                 if own is not None and name in own:  # the noise has unknowns that the model does not have
                     labels.setdefault(problem.unknowns[entry], own[name])
-    tables: dict[str, dict[str, Any]] = {}
+    tables: dict[str, Any] = {}
     for part in parts.values():
         for table, entries in part.tables.items():
             tables.setdefault(table, {}).update(entries)
+    if any(problem.conditions[number].model.steady for number in chosen):
+        tables["initial"] = STEADY
+    tables["events"] = [event for part in parts.values() for event in part.events]
     return Joint(Model(**tables, name=problem.model.name), labels)
 
 
@@ -60,6 +63,7 @@ class _Part:
     """One experiment under names of its own."""
 
     tables: Mapping[str, Mapping[str, Any]]
+    events: list[Event]
     names: Mapping[str, str]
 
 
@@ -79,13 +83,28 @@ def _renamed(problem: Problem, number: int, several: bool, taken: set[str]) -> _
     outputs = {name: value for name, value in own.outputs.items() if name in condition.experiment.outputs}
     equations = {
         table: {new[name]: substituted(value, symbols) for name, value in entries.items()}
-        for table, entries in (("states", own.states), ("outputs", outputs), ("initial", own.initial))
+        for table, entries in (
+            ("states", own.states),
+            ("outputs", outputs),
+            ("initial", own.initial),
+            ("before", own.before),
+        )
     }
     used = {name for table in equations.values() for value in table.values() for name in names(value)}
+    events = [renamed(event, new) for event in own.events]
+    used |= {name for event in events for part in event.expressions() for name in names(part)}
     # A number is the same number in every experiment, but two experiments may know different ones.
     fixed = {new[name]: value for name, value in own.fixed.items() if new[name] in used}
     inputs = {new[name]: value for name, value in own.inputs.items()}
-    return _Part({**equations, "inputs": inputs, "fixed": fixed}, {**{n: n for n in own.parameters}, **new})
+    tables = {**equations, "inputs": inputs, "fixed": fixed}
+    return _Part(tables, events, {**{n: n for n in own.parameters}, **new})
+
+
+def renamed(event: Event, new: Mapping[str, str]) -> Event:
+    """An event under other names."""
+    changed = event.substituted({name: Symbol(other) for name, other in new.items()})
+    fields = changed.to_dict()
+    return Event(**{**fields, "set": {new.get(name, name): value for name, value in changed.set.items()}})
 
 
 def _fresh(name: str, experiment: str, taken: set[str]) -> str:

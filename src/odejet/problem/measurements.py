@@ -138,6 +138,7 @@ class Measurements:
         for block in self.blocks:
             start, end = spans[block.experiment]
             last = start + fraction * (end - start)
+            last = last if fraction < 1 else np.inf  # what was measured at rest is in the whole only
             size = max(int(np.searchsorted(block.times, last, side="right")), 1)
             chosen = np.arange(size)
             if points is not None and size > points:

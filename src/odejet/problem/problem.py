@@ -19,7 +19,7 @@ from odejet.errors import DataError, ModelError, nearest
 from odejet.model import Model
 from odejet.model.expressions import names, substituted
 from odejet.problem import coordinates
-from odejet.problem.conditions import Condition, conditions, felt, fixed_values
+from odejet.problem.conditions import Condition, conditions, felt, fixed_values, in_words_of
 from odejet.problem.coordinates import Bounds, Coordinates
 from odejet.problem.courses import flows
 from odejet.problem.measurements import Block, Measurements
@@ -69,6 +69,7 @@ class Problem:
             raise DataError(f"expected data as oj.Data has them, not {type(data).__name__}{hint}")
         if weights not in WEIGHTS:
             raise ModelError(f"weights must be 'likelihood' or 'none', not {weights!r}")
+        data = in_words_of(model, data)
         check_names(noise, list(model.outputs))
         self.model, self.noise, self.weights = model, merged(noise, model), weights
         self.noises = self._noises(data)
@@ -230,21 +231,23 @@ class Problem:
     ) -> Simulation:
         """The trajectories of one experiment."""
         own, experiment = self.conditions[number].model, self.experiments[number]
-        if times is None:
-            times = np.unique(np.concatenate([series.times for series in experiment.outputs.values()]))
         return simulate(
             own,
             *self.values_in(number, z),
-            times,
+            self.times(number) if times is None else times,
             start=experiment.start,
             inputs=experiment.sampled or None,
             **options,
         )
 
+    def times(self, number: int) -> np.ndarray:
+        """All times at which something was measured in an experiment."""
+        return np.unique(np.concatenate([one.times for one in self.experiments[number].outputs.values()]))
+
     def values_in(self, number: int, z: np.ndarray) -> tuple[dict[str, float], dict[str, float]]:
         """The parameters and the initial states that are unknown in an experiment, by name."""
         own, places = self.conditions[number].model, self.layout.places[number]
-        free = (state for state in own.states if state not in own.initial)
+        free = own.free_states
         parameters, states = ({name: float(z[places[name]]) for name in names} for names in (own.parameters, free))
         return parameters, states
 

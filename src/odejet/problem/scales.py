@@ -17,9 +17,11 @@ import numpy as np
 from odejet.jets.inputs import Sampled
 from odejet.model.expressions import (
     TIME,
+    Choice,
     Expression,
     Function,
     Number,
+    Piecewise,
     Power,
     Product,
     Sum,
@@ -90,6 +92,13 @@ def _enter(
     for state, value in own.initial.items():
         if constant(value) != 0:
             reader.equate(value, ({variables[state]: 1.0}, 0.0))
+    for event in own.events:
+        for when in (*event.at, *(() if event.every is None else (event.every,))):
+            if constant(when) is None:
+                reader.equate(when, ({}, time))
+        for name, value in event.set.items():
+            if name in variables and constant(value) != 0:
+                reader.equate(value, ({variables[name]: 1.0}, 0.0))
     for name, series in experiment.outputs.items():
         largest = float(np.abs(series.values).max())
         if largest > 0:
@@ -168,8 +177,11 @@ class _Reader:
             case Function(_, argument):
                 self.equate(argument, ({}, 0.0))
                 return {}, 0.0
-            case Sum():
-                parts = [part for term in _terms(expression) if (part := self.size(term)) is not None]
+            case Choice("floor" | "ceil" | "sign"):
+                return {}, 0.0
+            case Sum() | Choice() | Piecewise():
+                alike = expression.values if isinstance(expression, Piecewise) else _terms(expression)
+                parts = [part for term in alike if (part := self.size(term)) is not None]
                 for other in parts[1:]:
                     self.sizes.rows.append(_combined(other, parts[0], -1.0))
                 return parts[0] if parts else None
@@ -180,6 +192,9 @@ def _terms(expression: Expression) -> Iterator[Expression]:
         case Sum(terms):
             for _, term in terms:
                 yield from _terms(term)
+        case Choice("abs" | "min" | "max", arguments):
+            for argument in arguments:
+                yield from _terms(argument)
         case _:
             yield expression
 

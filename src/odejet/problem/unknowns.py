@@ -130,9 +130,7 @@ def lay_out(
         own, experiment = condition.model, condition.experiment
         where = f" in {experiment.name}" if several else ""
         mine = [
-            Unknown(name, f"{name}({experiment.start:g}){where}", experiment.name, True)
-            for name in own.states
-            if name not in own.initial
+            Unknown(name, f"{name}({experiment.start:g}){where}", experiment.name, True) for name in own.free_states
         ]
         mine += [
             Unknown(name, f"{name}{where}", experiment.name if several else None)

@@ -220,6 +220,8 @@ class _Descent:
         levels = np.where(self.misfit.measurements.densities, self.misfit.scales, self.levels)
         part = self.misfit.window(_WINDOW * reached, levels=levels)
         distinct = len(np.unique(part.times))
+        if now() > self.deadline:
+            return Ending.TIME_LIMIT
         if part.points < len(self.theta) or distinct < 3 or self.used >= self.limit:
             return Ending.NO_START
         budget = min(self.limit - self.used, _APPROACH)

@@ -2,8 +2,9 @@
 
 `simulate` is for people; `Flow` is the same for programs that call it many times.  Taylor series on the tape carry
 ordinary models; where their steps are held down by stability alone, collocation goes on from there.  Sampled inputs are
-polynomials between knots, and every method stops at each knot.  Whatever happens to a solution is an `Outcome` with a
-sentence, never an exception or a NaN.
+polynomials between knots, and every method stops at each knot.  A model with events or switches is analytic between
+them, and `events` leads from one stretch to the next.  Whatever happens to a solution is an `Outcome` with a sentence,
+never an exception or a NaN.
 """
 
 from __future__ import annotations
@@ -19,10 +20,14 @@ from odejet.errors import DataError, ModelError, nearest
 from odejet.jets import steps
 from odejet.jets.collocation import collocate
 from odejet.jets.inputs import Pieces, Sampled, merged
+from odejet.jets.jumps import no_jumps
 from odejet.jets.kernel import MAX_ORDER, TABLES, lay_out
 from odejet.jets.lanes import padded
 from odejet.jets.radau import stages_for
+from odejet.jets.roots import no_switches
 from odejet.model.tape import Tape, build
+from odejet.simulate.events import Passage, Place
+from odejet.simulate.program import Endless, Irreversible, Program, Trouble, Undecided
 
 if TYPE_CHECKING:
     from odejet.model import Model
@@ -59,6 +64,11 @@ class Outcome(Enum):
         "the solution needs more than {steps} steps, used up at t = {t:.6g}; raise max_steps or shorten the times"
     )
     STIFF_FAILURE = "the solution becomes too stiff to follow near t = {t:.6g}"
+    RESTLESS = "no steady state is reached at t = {t:.6g}: the solution oscillates, drifts or grows"
+    UNSTABLE = "the steady state at t = {t:.6g} is unstable, so that nothing comes to rest there"
+    ENDLESS = "events or switches follow each other without end near t = {t:.6g}; the solution stops there"
+    UNDECIDED = "the equations do not tell how the solution goes on after the switch at t = {t:.6g}"
+    IRREVERSIBLE = "the event at t = {t:.6g} cannot be undone, so that times before it are not reached from after it"
 
 
 @dataclass(frozen=True)
@@ -84,9 +94,10 @@ class Flow:
 
     def __init__(self, model: Model, inputs: Mapping[str, Sampled] | None = None) -> None:
         self.model = model
-        self.tape: Tape = build(model)
+        self.program = None if model.is_smooth else Program(model)
+        self.tape: Tape | None = build(model) if self.program is None else None
         self.pieces = _pieces(model, inputs or {})
-        self.driven = bool(len(self.tape.inputs))
+        self.driven = any(expression is None for expression in model.inputs.values())
 
     def drive(self, times: np.ndarray) -> steps.Drive:
         """The sampled inputs, with their values at times."""
@@ -97,9 +108,8 @@ class Flow:
 
     def unknowns(self, free_states: bool = False) -> tuple[str, ...]:
         """The names behind the sensitivities: unknown initial states (all of them with `free_states`), parameters."""
-        states = tuple(self.model.states)
         return (
-            *(states if free_states else (s for s in states if s not in self.model.initial)),
+            *(tuple(self.model.states) if free_states else self.model.free_states),
             *self.model.parameters,
         )
 
@@ -112,13 +122,15 @@ class Flow:
         start: float | None = None,
         sensitivities: bool = True,
         free_states: bool = False,
+        tangents: np.ndarray | None = None,
         tolerance: float = TOLERANCE,
         max_steps: int = MAX_STEPS,
         stiff_steps: int = STIFF_STEPS,
     ) -> Trajectory:
         """Integrate from `states` at `start` (by default the first time) to all `times`, forward and backward.
 
-        Initial states that the model knows replace those given, unless `free_states` says that `start` is any time.
+        Initial states that the model knows replace those given, unless `free_states` says that `start` is any time, or
+        `tangents` tell the derivatives of the states there by the unknowns.
         """
         times = np.asarray(times, dtype=float)
         start = float(times.min()) if start is None else float(start)
@@ -133,7 +145,7 @@ class Flow:
         branches = [branch for branch in (order[split:], order[:split][::-1]) if len(branch)]
         parts = []
         for branch in branches:
-            problem = _Problem(self, parameters, states, unknowns, free_states)
+            problem = _Problem(self, parameters, states, unknowns, free_states, tangents)
             parts.append(problem.solve(start, times[branch], tolerance, max_steps, stiff_steps))
         return _joined(branches, parts)
 
@@ -167,63 +179,130 @@ def _joined(branches: list[np.ndarray], parts: list[Trajectory]) -> Trajectory:
 
 
 @dataclass
-class _Leg:
+class _Leg(Place):
     """How far a trajectory has come, and how many steps it may still take."""
 
-    time: float
-    states: np.ndarray  # rows of value and tangents at that time
     explicit_steps: int
     implicit_steps: int
     steps: int = 0  # Taylor steps so far
     done: int = 0
     parts: list[tuple[np.ndarray, np.ndarray]] = field(default_factory=list)
 
-    def add(self, trajectory: np.ndarray, outputs: np.ndarray, used: int, time: float) -> None:
-        self.parts.append((trajectory[:, :, :used], outputs[:, :, :used]))
+    def add(self, trajectory: np.ndarray, outputs: np.ndarray, time: float) -> None:
+        self.parts.append((trajectory, outputs))
         self.done, self.time = self.done + len(trajectory), time
+
+
+_TROUBLES: dict[type[Trouble], Outcome] = {
+    Endless: Outcome.ENDLESS,
+    Undecided: Outcome.UNDECIDED,
+    Irreversible: Outcome.IRREVERSIBLE,
+}
 
 
 class _Problem:
     """One initial-value problem: rows of value and tangents for all parameters and states."""
 
-    def __init__(self, flow: Flow, parameters, states, unknowns: tuple[str, ...], free_states: bool) -> None:
-        self.flow, self.free_states = flow, free_states
+    def __init__(
+        self, flow: Flow, parameters, states, unknowns: tuple[str, ...], free_states: bool, tangents: np.ndarray | None
+    ) -> None:
+        model = flow.model
+        self.flow, self.free_states, self.own = flow, free_states or tangents is not None, len(model.states)
         self.used = 1 + len(unknowns)
         self.lanes = padded(self.used)
         lane = {name: 1 + i for i, name in enumerate(unknowns)}
-        self.parameters = _rows(parameters, flow.model.parameters, lane, self.lanes)
-        self.states = _rows(states, tuple(flow.model.states), lane, self.lanes)
+        self.parameters = _rows(parameters, model.parameters, lane, self.lanes)
+        self.states = _rows(states, tuple(model.states), lane, self.lanes)
+        if tangents is not None:
+            self.states[:, 1 : self.used] = tangents
+        self.passage: Passage | None = None
+        if flow.program is not None:
+            self.hold(flow.program)
+
+    def hold(self, program: Program) -> None:
+        """Parameters that events set are states at rest."""
+        model, free = self.flow.model, list(self.flow.model.parameters)
+        held = np.zeros((len(program.held), self.lanes))
+        for row, name in zip(held, program.held, strict=True):
+            if name in free:
+                row[:] = self.parameters[free.index(name)]
+            else:
+                row[0] = float(model.fixed[name])
+        self.states = np.concatenate([self.states, held])
+        self.parameters = self.parameters[[i for i, name in enumerate(free) if name not in program.held]]
+
+    @property
+    def tape(self) -> Tape:
+        """The tape of the mode that the solution is in."""
+        found = self.flow.tape if self.passage is None else self.passage.tape
+        assert found is not None
+        return found
 
     def solve(self, start: float, times: np.ndarray, tolerance: float, max_steps: int, stiff_steps: int) -> Trajectory:
         """Along times that lead away from the start in one direction."""
-        leg = _Leg(start, self.states.copy(), max_steps + len(self.flow.pieces.knots), stiff_steps)
-        method, patience = "taylor", steps.PATIENCE if stiff_steps > 0 and not self.flow.driven else _NEVER
+        rows = self.states.copy()
+        leg = _Leg(start, rows, np.abs(rows[:, 0]), max_steps + len(self.flow.pieces.knots), stiff_steps)
+        asked, method = times, ["taylor"]
+        try:
+            times = self.set_out(leg, times)
+            outcome = self.follow(leg, times, tolerance, max_steps, stiff_steps, method)
+            if outcome is Outcome.COMPLETED and len(times) < len(asked):
+                raise Irreversible
+        except Trouble as trouble:
+            outcome = _TROUBLES[type(trouble)]
+            if self.passage is not None and self.passage.barrier is not None:
+                leg.time = self.passage.barrier
+        nothing = np.zeros((0, len(rows), self.lanes)), np.zeros((0, len(self.flow.model.outputs), self.lanes))
+        states, outputs = (np.concatenate(rows) for rows in zip(nothing, *leg.parts, strict=True))
+        states, outputs = states[:, : self.own, : self.used], outputs[:, :, : self.used]
+        return _finite_part(
+            Trajectory(np.arange(leg.done), states, outputs, outcome, leg.time, leg.steps, method[0]), asked
+        )
+
+    def set_out(self, leg: _Leg, times: np.ndarray) -> np.ndarray:
+        """The first mode and the events ahead, if there are any; the times that can be reached."""
+        program, model = self.flow.program, self.flow.model
+        if program is None:
+            return times
+        numbers = dict(zip(program.equations.parameters, self.parameters[:, 0], strict=True))
+        numbers |= {name: float(value) for name, value in program.equations.fixed.items()}
+        self.passage = Passage(program, self.parameters, numbers, self.flow.pieces, leg.time, float(times[-1]))
+        self.passage.begin(leg, {} if self.free_states else model.initial)
+        leg.explicit_steps += len(self.passage.jumps.times)
+        return times if self.passage.barrier is None else times[times >= self.passage.barrier]
+
+    def follow(
+        self, leg: _Leg, times: np.ndarray, tolerance: float, max_steps: int, stiff_steps: int, method: list[str]
+    ) -> Outcome:
+        """The solution to the last of the times, from stretch to stretch and by the method that each asks for."""
+        patience = steps.PATIENCE if stiff_steps > 0 and not self.flow.driven else _NEVER
         many = _MANY if stiff_steps > 0 else max_steps
-        while True:
+        while leg.done < len(times):
             status, order, step = self.explicit(leg, times[leg.done :], tolerance, many, patience)
+            if self.passage is not None and status in (steps.SWITCHED, steps.PAUSED):
+                self.passage.go_on(leg, status == steps.SWITCHED)
+                continue
             outcome = self.outcome(status, leg)
             if outcome is not Outcome.STIFF_FAILURE or leg.implicit_steps <= 0:
-                break
-            if method == "taylor":
-                method = f"taylor, collocation from t = {leg.time:.6g}"
+                return outcome
+            if method == ["taylor"]:
+                method[0] = f"taylor, collocation from t = {leg.time:.6g}"
             least = self.least_step(step, order, tolerance) if status == steps.SLOW else 0.0
             if self.implicit(leg, times[leg.done :], tolerance, least):
-                outcome = Outcome.COMPLETED
-                break
+                return Outcome.COMPLETED
             if status != steps.SLOW:
-                break
+                return outcome
             # Taylor series go on from here, and wait longer before they ask again.
             patience = 2 * patience if leg.implicit_steps > 0 else _NEVER
-        trajectory, outputs = (np.concatenate(rows) for rows in zip(*leg.parts, strict=True))
-        result = Trajectory(np.arange(leg.done), trajectory, outputs, outcome, leg.time, leg.steps, method)
-        return _finite_part(result, times)
+        return Outcome.COMPLETED
 
     def explicit(
         self, leg: _Leg, times: np.ndarray, tolerance: float, many: int, patience: int
     ) -> tuple[int, int, float]:
         """Taylor steps as far as they go: how they ended, the order and the length of the last."""
-        tape, resumed = self.flow.tape, bool(leg.parts)
-        free = self.free_states or resumed  # the known initial states of a model are those at its start
+        tape, passage = self.tape, self.passage
+        # The known initial states of a model are those at its start; a passage has them in place.
+        free = self.free_states or bool(leg.parts) or passage is not None
         series, point = (lay_out(tape, self.lanes, orders, free) for orders in (MAX_ORDER + 1, 2))
         arrays = steps.Arrays.allot(series, point, len(times))
         status, done, time, count, order, step = steps.integrate(
@@ -239,8 +318,11 @@ class _Problem:
             tape.work,
             TABLES,
             arrays,
+            no_jumps() if passage is None else passage.jumps,
+            no_switches() if passage is None else passage.switches,
         )
-        leg.add(arrays.trajectory[:done], arrays.outputs[:done], self.used, time)
+        leg.add(arrays.trajectory[:done], arrays.outputs[:done], time)
+        leg.sizes = np.maximum(np.abs(leg.states[:, 0]), arrays.scales)
         leg.steps, leg.explicit_steps = leg.steps + count, leg.explicit_steps - count
         return status, order, step
 
@@ -249,7 +331,7 @@ class _Problem:
 
         Values alone are counted, so that the choice does not depend on whether sensitivities are asked for.
         """
-        tape = self.flow.tape
+        tape = self.tape
         stages, n = stages_for(self.stiff_tolerance(tolerance)), int(np.sum(tape.states >= tape.statics))
         constant, linear, quadratic, _ = tape.work
         series = constant + linear * order + quadratic * order * order
@@ -272,21 +354,44 @@ class _Problem:
         return Outcome.BLOW_UP if grown or not np.all(np.isfinite(leg.states)) else Outcome.SINGULAR
 
     def implicit(self, leg: _Leg, times: np.ndarray, tolerance: float, least: float) -> bool:
-        """Steps of collocation, from knot to knot of the inputs: do they arrive?"""
-        done, origin = 0, leg.time
-        for piece, stop in self.flow.pieces.stretches(origin, times[-1]):
-            inside = int(np.searchsorted(np.abs(times - origin), abs(stop - origin), side="right"))
-            grid = times[done:inside] if stop == times[-1] else np.r_[times[done:inside], stop]
-            limits = self.stiff_tolerance(tolerance), leg.implicit_steps, least, self.used > 1
-            trajectory, outputs, time, count = collocate(
-                self.flow.tape, self.parameters, leg.states, self.flow.drive(grid), piece or 0, leg.time, grid, *limits
-            )
-            leg.implicit_steps -= count
-            leg.add(trajectory[: inside - done], outputs[: inside - done], self.used, time)
-            if len(trajectory) < len(grid):
+        """Steps of collocation, from knot to knot of the inputs and from event to event: do they arrive?"""
+        done = 0
+        while done < len(times):
+            origin, first = leg.time, leg.done
+            jump = None if self.passage is None else self.passage.next_jump
+            ahead = times[done:] if jump is None else _before(times[done:], jump, origin)
+            for piece, stop in self.flow.pieces.stretches(origin, times[-1] if jump is None else jump):
+                arrived, crossed = self.collocated(leg, ahead[leg.done - first :], piece or 0, stop, tolerance, least)
+                if crossed or not arrived:
+                    break
+            done += leg.done - first
+            if not arrived:
                 return False
-            done = inside
+            if self.passage is not None and (crossed or jump is not None):
+                self.passage.go_on(leg, crossed)
         return True
+
+    def collocated(
+        self, leg: _Leg, times: np.ndarray, piece: int, stop: float, tolerance: float, least: float
+    ) -> tuple[bool, bool]:
+        """Steps of collocation to a stop: do they arrive there, or where a switching function loses its sign?"""
+        inside = int(np.searchsorted(np.abs(times - leg.time), abs(stop - leg.time), side="right"))
+        grid = times[:inside] if inside and stop == times[inside - 1] else np.r_[times[:inside], stop]
+        limits = self.stiff_tolerance(tolerance), leg.implicit_steps, least, self.used > 1
+        switches = no_switches() if self.passage is None else self.passage.switches
+        trajectory, outputs, time, count, crossed = collocate(
+            self.tape, self.parameters, leg.states, self.flow.drive(grid), piece, leg.time, grid, *limits, switches
+        )
+        leg.implicit_steps -= count
+        arrived = crossed or len(trajectory) == len(grid)
+        leg.add(trajectory[:inside], outputs[:inside], time)
+        leg.sizes = np.abs(leg.states[:, 0])
+        return arrived, crossed
+
+
+def _before(times: np.ndarray, stop: float, origin: float) -> np.ndarray:
+    """Those of ordered times that lie before a stop on the way there."""
+    return times[np.abs(times - origin) < abs(stop - origin)]
 
 
 def _finite_part(trajectory: Trajectory, times: np.ndarray) -> Trajectory:
