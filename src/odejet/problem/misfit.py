@@ -61,6 +61,7 @@ class Evaluation:
     work: int = 1  # in units of an ordinary simulation
     standing: Standing | None = None  # of what is no sum of squares
     predicted: tuple[np.ndarray, np.ndarray | None] | None = None  # outputs and their derivatives, if noise may change
+    eliminated: Eliminated | None = None  # what is no unknown of a search
 
     @property
     def rest(self) -> float:
@@ -91,6 +92,14 @@ class Evaluation:
             return self.dense
         roots = self.standing.roots
         return self.dense * (self.standing.information_roots / np.where(roots > 0, roots, 1.0))[:, None]
+
+
+@dataclass(frozen=True, eq=False)
+class Eliminated:
+    """Unknowns that follow from the others: their best values, and the derivatives of the residuals there by all."""
+
+    values: np.ndarray
+    jacobian: np.ndarray
 
 
 @dataclass(frozen=True, eq=False)
