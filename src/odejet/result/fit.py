@@ -21,7 +21,7 @@ from odejet.decide import Candidates, Certificate, Identifiability, Provenance
 from odejet.decide.statistics import FitCheck, check
 from odejet.errors import ModelError
 from odejet.model import Model
-from odejet.problem import Problem, Unknowns
+from odejet.problem import Problem, Unknowns, find
 from odejet.result.comparison import Comparison, compared
 from odejet.result.estimate import Estimate, named, of_one
 from odejet.result.noise import sds_of, stated
@@ -30,7 +30,7 @@ from odejet.search.refine import Refined
 from odejet.simulate import Simulation
 from odejet.simulate.simulation import checked_times
 from odejet.smooth import Smoothed
-from odejet.uncertainty import ByName, Matrix, Uncertainty, find, fisher, held_labels, interval, noise_inflation
+from odejet.uncertainty import ByName, Matrix, Uncertainty, fisher, held_labels, interval, noise_inflation
 from odejet.uncertainty.bands import bands
 from odejet.uncertainty.derived import derived
 from odejet.uncertainty.design import Design, repeated

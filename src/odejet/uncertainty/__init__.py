@@ -25,7 +25,7 @@ from odejet.uncertainty.fisher import (
     noise_inflation,
     quantile,
 )
-from odejet.uncertainty.names import ByName, Matrix, find
+from odejet.uncertainty.names import ByName, Matrix
 
 __all__ = [
     "ByName",
@@ -33,7 +33,6 @@ __all__ = [
     "Matrix",
     "Uncertainty",
     "covariance",
-    "find",
     "fisher",
     "held_labels",
     "information",

@@ -12,24 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from odejet.errors import nearest
-from odejet.problem import Unknown
+from odejet.problem import Unknown, find
 
 if TYPE_CHECKING:
     import pandas
-
-
-def find(unknowns: Sequence[Unknown], name: str) -> int:
-    """The position of the unknown with this label, or else of the only one with this name."""
-    labels = [unknown.label for unknown in unknowns]
-    if name in labels:
-        return labels.index(name)
-    own = [i for i, unknown in enumerate(unknowns) if unknown.name == name]
-    if len(own) == 1:
-        return own[0]
-    if own:
-        raise KeyError(f"several unknowns are called '{name}'; ask for one of {', '.join(labels[i] for i in own[:5])}")
-    raise KeyError(f"no unknown is called '{name}'{nearest(name, labels)}")
 
 
 class ByName(dict[str, Any]):
