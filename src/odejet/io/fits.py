@@ -285,11 +285,10 @@ def _problem(entry: _Entries) -> tuple[Problem, tuple[str, ...]]:
         "local": entry("local", _texts, ()),
         "priors": entry("priors", lambda told: {_text(name): _text(value) for name, value in told.items()}, {}),
     }
-    layout = entry("data", lambda _: Problem(model, data, **options)).layout
-    labels = entry("unknowns", lambda told: _labels(told, layout))
+    problem = entry("data", lambda _: Problem(model, data, **options))
+    labels = entry("unknowns", lambda told: _labels(told, problem.layout))
     pairs = entry("unknowns", lambda told: [_pair(one["bounds"]) for one in told])
-    bounds = dict(zip(layout.labels, pairs, strict=True))
-    return entry("unknowns", lambda _: Problem(model, data, bounds, **options)), labels
+    return entry("unknowns", lambda _: problem.bounded(dict(zip(problem.unknowns, pairs, strict=True)))), labels
 
 
 def _labels(told: Any, layout: Unknowns) -> tuple[str, ...]:
