@@ -109,6 +109,7 @@ def encode(fit: Fit) -> dict[str, Any]:
         "initial_states": fit.initial_states,
         "stderr": dict(fit.stderr),
         "intervals": {label: list(fit.interval(label)) for label in fit.labels},
+        "doubts": _doubts(fit),
         "undetermined": list(fit.undetermined),
         "held": list(fit.held),
         "noise": fit.noise,
@@ -146,6 +147,14 @@ def encode(fit: Fit) -> dict[str, Any]:
     }
     plain: dict[str, Any] = _plain(document)
     return plain
+
+
+def _doubts(fit: Fit) -> Mapping[str, str]:
+    """Intervals that are not to be trusted; none where the fit cannot be simulated."""
+    try:
+        return fit.doubts
+    except (ModelError, DataError):
+        return {}
 
 
 def _plain(value: Any) -> Any:

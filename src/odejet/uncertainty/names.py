@@ -6,6 +6,7 @@ plain name of its state as well where only one unknown has that name.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -39,6 +40,17 @@ class Matrix:
     @property
     def labels(self) -> tuple[str, ...]:
         return tuple(unknown.label for unknown in self.unknowns)
+
+    @property
+    def correlation(self) -> Matrix:
+        """Of a covariance, the correlations; NaN where a variance is not finite."""
+        variances = np.diag(self.values)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            values = self.values / np.sqrt(np.outer(variances, variances))
+        determined = np.isfinite(variances)
+        values = np.where(np.outer(determined, determined), np.clip(values, -1, 1), math.nan)
+        np.fill_diagonal(values, 1.0)
+        return Matrix(self.unknowns, values)
 
     def __getitem__(self, key: str | tuple[str, str]) -> Any:
         if isinstance(key, tuple):
