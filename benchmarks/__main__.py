@@ -29,6 +29,7 @@ SECTIONS = (
     "cstr",
     "summary",
     "stiff",
+    "sbml",
 )
 
 

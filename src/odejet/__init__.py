@@ -23,6 +23,8 @@ from odejet.simulate.flow import Outcome
 if TYPE_CHECKING:
     from odejet.data import Data, Experiment
     from odejet.fitting import Failure, fit, fit_many
+    from odejet.io.antimony import read_antimony
+    from odejet.io.sbml import read_sbml
     from odejet.problem import Problem
     from odejet.result import Fit, Prediction, Ranking, compare
     from odejet.uncertainty.design import Design, design
@@ -49,12 +51,14 @@ __all__ = [
     "fit",
     "fit_many",
     "identify",
+    "read_antimony",
+    "read_sbml",
     "simulate",
 ]
 __version__ = "0.1.0"
 
 provided(
-    Model=("odejet.io.models",),
+    Model=("odejet.io.models", "odejet.io.sbml.writing"),
     Data=("odejet.io.csv",),
     Prediction=("odejet.report.plots",),
     Profile=("odejet.report.plots",),
@@ -74,6 +78,8 @@ _LATER = {
     "design": "uncertainty.design",
     "fit": "fitting",
     "fit_many": "fitting",
+    "read_antimony": "io.antimony",
+    "read_sbml": "io.sbml",
 }
 
 

@@ -56,9 +56,9 @@ def describe(commands: Any) -> None:
 def run(arguments: argparse.Namespace) -> int:
     from odejet.io import csv
     from odejet.io.files import write_all
-    from odejet.model import Model
+    from odejet.io.formats import read_model
 
-    model = Model.from_toml(arguments.model)
+    model = read_model(arguments.model, arguments.free)
     _check(arguments, model)
     inputs = csv.read_inputs(arguments.inputs) if arguments.inputs else None
     values, times = read_values(arguments.set, model), read_times(arguments.times)

@@ -206,6 +206,11 @@ class Model:
         """The model as TOML text, also written to `path` if one is given."""
         raise NotImplementedError
 
+    @attached
+    def to_sbml(self, path: str | os.PathLike[str] | None = None) -> str:
+        """The model as SBML (Level 3 Version 2), also written to `path` if one is given."""
+        raise NotImplementedError
+
     @classmethod
     def from_dict(cls, document: Mapping[str, Any], where: str = "model") -> Model:
         """The model in the tables of a model file, once they are read; `where` names them in messages."""
