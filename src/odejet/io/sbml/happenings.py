@@ -19,6 +19,7 @@ by a division by zero, rather than forget one.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -59,6 +60,7 @@ def moving(network: Network) -> Moving:
     """The states and events of a network."""
     found = [_plain(network, one) for one in network.happenings if one.assignments]
     found = [one for one in found if one.trigger is not False and not (one.trigger is True and one.initial_value)]
+    _check_chance(network, found)
     if all(_is_free(one, found, network) for one in found):
         told = [event for one in sorted(found, key=_rank) for event in _direct(network, one)]
         return Moving(network.states, network.initial, tuple(told))
@@ -104,6 +106,35 @@ def _lasting(network: Network, event: Happening) -> Truth:
         return truth
 
     return rewritten(network.now(event.trigger))
+
+
+def _check_chance(network: Network, events: list[Happening]) -> None:
+    """Refuse events between which chance decides: of one priority, or of none and one trigger, where order matters."""
+    for one, other in itertools.combinations(events, 2):
+        if one.priority is None and other.priority is None:
+            alike = one.trigger == other.trigger and one.delay == other.delay
+        elif one.priority is None or other.priority is None:
+            alike = False
+        else:
+            alike = one.priority == other.priority and not _are_apart(one, other, network)
+        if alike and (_is_disturbed(one, other) or _is_disturbed(other, one) or _is_overwritten(one, other)):
+            reason = "which of them happens first is left to chance"
+            raise ModelError(f"{network.where}: events '{one.id}' and '{other.id}' are not supported: {reason}")
+
+
+def _is_overwritten(one: Happening, other: Happening) -> bool:
+    """Whether two events set something to different values."""
+    return any(other.assignments.get(name, value) != value for name, value in one.assignments.items())
+
+
+def _is_disturbed(event: Happening, other: Happening) -> bool:
+    """Whether an event comes to something else after another at the same time."""
+    read: set[str] = set()
+    if not event.from_trigger:
+        read |= {name for value in event.assignments.values() for name in names(value)}
+    if not event.persistent and not isinstance(event.trigger, bool):
+        read |= set(names(event.trigger))
+    return bool(read & other.assignments.keys())
 
 
 # --- events that stand alone ------------------------------------------------------------------------------------------

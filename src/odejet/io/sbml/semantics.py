@@ -13,6 +13,7 @@ from odejet.io.sbml.algebraic import solve
 from odejet.io.sbml.document import lib
 from odejet.io.sbml.formulas import ONE, ZERO, Formula, negative, over, plus, times
 from odejet.io.sbml.network import Happening, Network, fresh
+from odejet.model.entries import MAX_ENTRIES
 from odejet.model.expressions import MAX_NAME, RESERVED, Expression, Number, Symbol, number
 
 
@@ -63,8 +64,15 @@ class _Reader:
             for reference in self.references
             if not (self.species(reference).getBoundaryCondition() or self.species(reference).getConstant())
         }
+        self.check_size()
         self.network = Network(where, title, plain_names(self.ids()))
         self.implicit = self.undetermined() if self.constraints else set()
+
+    def check_size(self) -> None:
+        """Refuse at once what would be refused after long work."""
+        count = len({*self.rates, *self.reacting, *self.eventful})
+        if count > MAX_ENTRIES:
+            raise ModelError(f"{self.where}: the model has {count} states, and {MAX_ENTRIES} is the limit")
 
     def ids(self) -> Iterator[str]:
         sbml = self.sbml
