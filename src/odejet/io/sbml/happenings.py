@@ -26,7 +26,7 @@ from fractions import Fraction
 from typing import Any
 
 from odejet.errors import ModelError
-from odejet.io.sbml.formulas import ONE, ZERO, Truth, both, choose, either, opposite, over, plus
+from odejet.io.sbml.formulas import ONE, ZERO, Truth, both, choose, either, opposite, over, plus, times
 from odejet.io.sbml.network import START, Happening, Network, fresh
 from odejet.model.events import Event
 from odejet.model.expressions import (
@@ -78,6 +78,7 @@ def _plain(network: Network, event: Happening) -> Happening:
         event,
         trigger=event.trigger if isinstance(event.trigger, bool) else _lasting(network, event),
         assignments={name: network.now(value) for name, value in event.assignments.items()},
+        sizes={name: network.now(value) for name, value in event.sizes.items()},
         delay=None if event.delay is None or constant(event.delay) == 0 else network.now(event.delay),
         priority=None if event.priority is None else network.now(event.priority),
     )
@@ -187,12 +188,18 @@ def _direct(network: Network, event: Happening) -> Iterator[Event]:
     if not isinstance(event.trigger, bool):
         time = _time(event.trigger, network)
         if time is not None:
-            yield Event(at=time, set=event.assignments)
+            yield Event(at=time, set=_sized(event, event.assignments))
             return
-        yield Event(when=event.trigger, set=event.assignments)
+        yield Event(when=event.trigger, set=_sized(event, event.assignments))
     if not event.initial_value:
-        told = {name: choose(value, event.trigger, Symbol(name)) for name, value in event.assignments.items()}
+        told = _sized(event, event.assignments)
+        told = {name: choose(value, event.trigger, Symbol(name)) for name, value in told.items()}
         yield Event(at=START, set=told)
+
+
+def _sized(event: Happening, values: Mapping[str, Expression]) -> dict[str, Expression]:
+    """What states become by what is assigned: concentrations times sizes where they are amounts."""
+    return {name: times(value, event.sizes.get(name, ONE)) for name, value in values.items()}
 
 
 # --- events in each other's way ---------------------------------------------------------------------------------------
@@ -292,10 +299,8 @@ class _Queue:
                 if j != i
             ]
             ready = both([_on(place.happens), *(opposite(one) for one in ahead)])
-            told: dict[str, Expression] = {
-                name: Symbol(place.values[name]) if event.from_trigger else value
-                for name, value in event.assignments.items()
-            }
+            kept = {name: Symbol(place.values[name]) for name in event.assignments} if event.from_trigger else None
+            told = _sized(event, event.assignments if kept is None else kept)
             told[place.happens] = ZERO
             # A trigger of the same moment may have called it off, or brought another before it.
             yield Event(when=ready, set={name: choose(value, ready, Symbol(name)) for name, value in told.items()})

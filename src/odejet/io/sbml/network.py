@@ -34,11 +34,12 @@ START = 0
 
 @dataclass
 class Happening:
-    """An event as SBML has it; what it sets are states, by what they are in formulas of the model's states."""
+    """An event as SBML has it; it sets states to what it assigns, times a size where these are amounts."""
 
     id: str
     trigger: Truth
     assignments: dict[str, Expression]
+    sizes: dict[str, Expression] = field(default_factory=dict)
     delay: Expression | None = None
     priority: Expression | None = None
     initial_value: bool = True  # of the trigger before the start: if it is false the event may happen at the start
