@@ -26,6 +26,7 @@ from odejet.model import Model
 from odejet.problem import Problem
 from odejet.problem.coordinates import Bounds
 from odejet.problem.noise import Given
+from odejet.problem.priors import Priors
 from odejet.progress import Progress
 from odejet.result import Fit
 from odejet.smooth.threads import one_thread
@@ -46,6 +47,7 @@ def fit(
     *,
     fixed: Mapping[str, float | str] | None = None,
     local: Sequence[str] = (),
+    priors: Priors = None,
     weights: str = "likelihood",
     refine: bool = True,
     estimators: Sequence[str] | None = None,
@@ -54,9 +56,10 @@ def fit(
     """Every parameter and initial condition of a model, from data alone: of a problem, or of a model and data.
 
     `bounds` is one pair for all unknowns or one per name, `positive` a truth value or names; neither is needed.
-    `noise` per output, or one for all: a number is a known sd, "2%" a known relative sd, "relative" an unknown one;
-    without it sds come from the data or are estimated.  `fixed` gives values of parameters and initial states, as
-    numbers or expressions; `local` names parameters with a value of their own in each experiment.
+    `noise` per output, or one for all: a number is a known sd, "2%" a known relative sd, "relative" an unknown one, and
+    a text such as "lognormal(s)" or "poisson" a law; without it sds come from the data or are estimated.  `priors` by
+    name are texts such as "normal(1, 0.2)".  `fixed` gives values of parameters and initial states, as numbers or
+    expressions; `local` names parameters with a value of their own in each experiment.
 
     `effort` moves how much is tried: "quick" ends after a few shooting times, "auto" when the answer is certified,
     "full" tries all of it.  What is tried is counted, so that the answer does not depend on the speed of the machine
@@ -65,10 +68,12 @@ def fit(
     `weights="none"`, `refine=False` and `estimators` are for comparisons with other methods.
     """
     options = _checked(seed, jobs, effort, refine, estimators, time_limit)
-    posed = {"bounds": bounds, "positive": positive, "noise": noise, "fixed": fixed, "local": local, "weights": weights}
+    budget = Budget.within(options.time_limit)
+    posed = {"bounds": bounds, "positive": positive, "noise": noise, "fixed": fixed, "local": local, "priors": priors}
+    posed["weights"] = weights
     problem = _problem(model, data, posed)
     with Progress(progress) as told, one_thread():
-        return _fit(search(Task(problem, options, Budget.within(options.time_limit), Record(told))))
+        return _fit(search(Task(problem, options, budget, Record(told))))
 
 
 def _problem(model: Model | Problem, data: Data | None, posed: Mapping[str, Any]) -> Problem:

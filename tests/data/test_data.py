@@ -81,7 +81,7 @@ def test_names_are_those_of_python():
     [
         (([0, 1], {"y": [1, 2, 3]}), "'y' has 3 values but 2 times"),
         (([0, 1], {"y": [1, np.inf]}), "'y': value 1 is infinite"),
-        (([0, NAN], {"y": [1, 2]}), "'y': time 1 is not a finite number"),
+        (([0, NAN], {"y": [1, 2]}), "'y': time 1 is not a number"),
         (([0, 1], {"y": ["a", "b"]}), "the values of 'y' must be numbers"),
         (([0, 1], {"y": [[1, 2], [3, 4]]}), "must be a one-dimensional list"),
         (([0, 1], {"y": [10**400, 1]}), "the values of 'y' must be numbers"),
@@ -184,7 +184,7 @@ def test_tables_of_pandas():
         (pandas.DataFrame({"time": [0], "y": ["high"]}), "the column 'y' must hold numbers"),
         (pandas.DataFrame([[0, 1, 2]], columns=["time", "y", "y"]), "two columns are called 'y'"),
         (pandas.DataFrame({"time": [], "y": []}), "nothing was measured"),
-        (pandas.DataFrame({"time": [0.0, NAN], "y": [1, 2]}), "time 1 is not a finite number"),
+        (pandas.DataFrame({"time": [0.0, NAN], "y": [1, 2]}), "time 1 is not a number"),
     ):
         with pytest.raises(oj.DataError, match=sentence):
             oj.Data.from_dataframe(frame)

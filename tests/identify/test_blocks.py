@@ -4,7 +4,8 @@ import pytest
 
 import odejet as oj
 from odejet import Model
-from odejet.identify import blocks
+from odejet.budget import Budget
+from odejet.identify import blocks, local
 
 
 def subjects(number: int) -> Model:
@@ -57,3 +58,8 @@ def test_solutions_of_blocks_multiply():
 def test_a_function_of_two_blocks_is_left_to_the_whole(outputs):
     model = subjects(2).replace(outputs=outputs)
     assert oj.identify(model, functions=["V0*V1"])["V0*V1"].kind in ("global", "local")
+
+
+def test_without_time_nothing_is_counted():
+    ranks = local.analyse(local.problem(subjects(2)))
+    assert blocks.count(ranks, lambda model, asked: pytest.fail("there is no time"), Budget(work=0)) is None

@@ -67,3 +67,12 @@ def test_a_worker_says_what_it_refuses():
     ranks = local.analyse(local.problem(Model({"x": "-k*sqrt(x)"}, {"y": "x"})))
     with pytest.raises(NotRational, match="roots"):
         worker.count(ranks, 0, Budget.within(120))
+
+
+def test_a_long_chain_needs_more_derivatives_than_are_tried_first():
+    steps = 10
+    rates = {"x1": "-k*x1", **{f"x{i}": f"k*x{i - 1} - {i}*x{i}" for i in range(2, steps + 1)}}
+    model = Model(rates, {"y": f"x{steps}"})
+    verdict = oj.identify(model, engine="elimination")
+    assert verdict.orders == {"y": steps}
+    assert {name: quantity.kind for name, quantity in verdict.items()} == dict.fromkeys(model.unknowns, "global")

@@ -187,7 +187,7 @@ def test_sds_in_one_experiment_only_are_refused():
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        ({"noise": -1.0}, "the noise of 'y' must be a positive number, 'relative' or a percentage, not -1.0"),
+        ({"noise": -1.0}, "the noise of 'y' must be a positive number"),
         ({"noise": "loud"}, "not 'loud'"),
         ({"noise": {"w": "x%"}}, "the noise of 'w'"),
         ({"weights": "some"}, "weights must be 'likelihood' or 'none', not 'some'"),

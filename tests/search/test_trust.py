@@ -93,3 +93,10 @@ def test_the_curved_model_steps_to_the_minimum_of_its_quadratic():
     extra = np.diag(np.linspace(-0.1, 3, 6))
     step = Solver(r, c, np.full(6, -np.inf), np.full(6, np.inf)).curved(extra).step(1e9)
     np.testing.assert_allclose((r.T @ r + extra) @ step.move, -r.T @ c, rtol=1e-8)
+
+
+def test_where_squares_are_too_large_the_linear_model_is_left():
+    _, _, r, c = problem(2)
+    solver = Solver(1e200 * r, c, np.full(6, -np.inf), np.full(6, np.inf))
+    assert solver.curved(np.zeros((6, 6))) is solver
+    assert solver.curved(np.full((6, 6), np.nan)) is solver

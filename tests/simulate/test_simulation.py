@@ -88,7 +88,7 @@ def test_empty_panels_are_hidden():
         ({"initial_state": {}}, "no value is given for the initial state x"),
         ({"initial_state": {"x": 1.0, "z": 2.0}}, "'z' is known in the model"),
         ({"times": []}, "non-empty"),
-        ({"times": [0.0, np.inf]}, "finite"),
+        ({"times": [0.0, -np.inf]}, "finite"),
         ({"times": ["now"]}, "must be numbers"),
         ({"times": [[0.0, 1.0]]}, "non-empty list"),
         ({"inputs": {"v": "t"}}, "no input 'v'"),

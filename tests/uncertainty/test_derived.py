@@ -95,7 +95,6 @@ def test_switches_follow_their_branch():
         ("max(k, m)*abs(-x) + floor(k/3)", "k*x"),
         ("piecewise(k*m, k > m and not x > 1, x)", "k*m"),
     ):
-        for ours, theirs in zip(
-            derived(text, MODEL, UNKNOWNS).at(z), derived(same, MODEL, UNKNOWNS).at(z), strict=True
-        ):
+        found, expected = (derived(one, MODEL, UNKNOWNS).at(z) for one in (text, same))
+        for ours, theirs in zip(found, expected, strict=True):
             assert np.allclose(ours, theirs, rtol=1e-14)

@@ -163,6 +163,20 @@ def _number_or_text(text: str) -> float | str:
         return text
 
 
+def read_texts(pairs: Sequence[str], option: str, example: str) -> dict[str, str]:
+    """NAME=TEXT pairs."""
+    found: dict[str, str] = {}
+    for pair in pairs:
+        name, equals, text = pair.partition("=")
+        name = unicodedata.normalize("NFKC", name.strip())
+        if not name or not equals or not text.strip():
+            raise ModelError(f"{option} {clipped(pair)}: expected NAME=TEXT, such as {example}")
+        if name in found:
+            raise ModelError(f"{option} {clipped(pair)}: {name} is already given; give it once")
+        found[name] = text
+    return found
+
+
 def read_known(pairs: Sequence[str], option: str) -> dict[str, float | str]:
     """NAME=VALUE pairs, the values numbers or expressions in parameters."""
     known: dict[str, float | str] = {}

@@ -14,6 +14,7 @@ from odejet.cli.arguments import (
     read_known,
     read_noise,
     read_number,
+    read_texts,
     read_values_by_experiment,
 )
 from odejet.cli.console import Status, complain, put
@@ -39,7 +40,16 @@ def describe(commands: Any) -> None:
         nargs="+",
         action="extend",
         default=[],
-        help="a known sd such as 0.1, a relative one such as 2%%, or relative; for one output, such as y1=0.1",
+        help="a known sd such as 0.1, a relative one such as 2%%, relative, or a law such as 'lognormal(s)'; for one "
+        "output, such as y1=0.1",
+    )
+    add(
+        "--prior",
+        metavar="NAME=PRIOR",
+        nargs="+",
+        action="extend",
+        default=[],
+        help="what is known of an unknown before the data, such as 'k1=lognormal(log(0.3), 0.5)'",
     )
     add("--start", metavar="T", help="when the initial state holds (default: the first time in the data)")
     add(
@@ -134,11 +144,12 @@ def _posed(arguments: argparse.Namespace) -> Problem:
     from odejet.uncertainty.derived import derived
 
     fixed, local = read_known(arguments.fix, "--fix"), arguments.local
+    priors = read_texts(arguments.prior, "--prior", "k1=normal(1, 0.2)")
     if arguments.start is not None:
         data = data.starting(read_number(arguments.start, "--start"))
     data = data.knowing(read_values_by_experiment(arguments.values), model.states)
     try:
-        problem = Problem(model, data, bounds, arguments.positive, noise, fixed, local)
+        problem = Problem(model, data, bounds, arguments.positive, noise, fixed, local, priors=priors)
     except DataError as error:
         raise DataError(f"{arguments.data}: {error}") from None
     for name in arguments.profile:

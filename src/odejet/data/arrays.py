@@ -14,6 +14,7 @@ import numpy as np
 from odejet.data.series import Series
 from odejet.errors import DataError, ModelError, clipped, nearest
 from odejet.jets.inputs import Sampled, sampled
+from odejet.model import entries
 from odejet.model.expressions import TIME, Expression, checked_name, number
 from odejet.model.grammar import parse
 
@@ -108,8 +109,8 @@ def known_sds(noise: Any, outputs: Mapping[str, Any]) -> dict[str, Any]:
 
 def series(name: str, times: np.ndarray, values: np.ndarray, sds: Any) -> Series:
     """Finite values in the order of time, with their sds."""
-    if not np.isfinite(times).all():
-        raise DataError(f"'{name}': time {int((~np.isfinite(times)).argmax())} is not a finite number")
+    if not (times > -np.inf).all():
+        raise DataError(f"'{name}': time {int((~(times > -np.inf)).argmax())} is not a number")
     if np.isinf(values).any():
         raise DataError(f"'{name}': value {int(np.isinf(values).argmax())} is infinite; mark what is missing with NaN")
     largest = np.abs(values[~np.isnan(values)]).max(initial=0.0)
@@ -143,6 +144,14 @@ def driving(name: str, value: Any, grid: np.ndarray | None) -> Sampled | str:
         except ModelError as error:
             raise DataError(f"input '{name}': {error}") from None
     return sampled(*gridded(name, value, grid), f"input '{name}'")
+
+
+def is_steady(initial: object, before: object) -> bool:
+    """Whether an experiment starts at rest; only then was there anything before."""
+    try:
+        return entries.is_steady(initial, before)
+    except ModelError as error:
+        raise DataError(str(error).replace("[initial]", "initial").replace("[before]", "before")) from None
 
 
 def known(name: str, value: Any, what: str) -> Expression:

@@ -37,6 +37,9 @@ class Data:
     known initial states and `values` what parameters are in this experiment: numbers, or expressions in parameters,
     where a name that is new is one more unknown.  The initial state holds at `start`, by default the first time given,
     whether something was measured then or not.
+
+    `initial="steady"` starts at rest; `before` tells what parameters and inputs were until then, where they were
+    others, and from which states rest was approached.  A time that is `inf` is the steady state in the end.
     """
 
     experiments: tuple[Experiment, ...]
@@ -48,9 +51,10 @@ class Data:
         noise: Any = None,
         inputs: Mapping[str, Any] | None = None,
         name: str | None = None,
-        initial: Mapping[str, float | str] | None = None,
+        initial: Mapping[str, float | str] | str | None = None,
         start: float | None = None,
         values: Mapping[str, float | str] | None = None,
+        before: Mapping[str, float | str] | None = None,
     ) -> None:
         label = arrays.label("experiment1" if name is None else name)
         grid = None if time is None else arrays.column(time, "time")
@@ -58,15 +62,17 @@ class Data:
         sds = arrays.known_sds(noise, given)
         gridded = {key: arrays.gridded(key, value, grid) for key, value in given.items()}
         first = min((times.min(initial=np.inf) for times, _ in gridded.values()), default=np.inf)
+        steady = arrays.is_steady(initial, before)
         known = {
             what: {key: arrays.known(key, value, what) for key, value in arrays.named(told or {}, what).items()}
-            for what, told in (("initial", initial), ("values", values))
+            for what, told in (("initial", None if steady else initial), ("values", values), ("before", before))
         }
         experiment = table.experiment(
             label,
             {key: arrays.series(key, *pair, sds.get(key)) for key, pair in gridded.items()},
             first if start is None else arrays.finite(start, "start"),
             {key: arrays.driving(key, value, grid) for key, value in arrays.named(inputs or {}, "inputs").items()},
+            steady=steady,
             **known,
         )
         object.__setattr__(self, "experiments", (experiment,))

@@ -2,11 +2,12 @@
 
 Series hold what was measured, one per output, each on its own times.  What drove the experiment are its inputs; what
 is known of its initial state and of its parameters are numbers or expressions in parameters.  The initial state holds
-at `start`, which may lie before the first measurement.
+at `start`, which may lie before the first measurement; it may be at rest, under what was `before`.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -26,12 +27,16 @@ class Experiment:
     inputs: Mapping[str, Sampled | str] = field(default_factory=dict)  # samples, or expressions in t
     initial: Mapping[str, Expression] = field(default_factory=dict)  # known initial states
     values: Mapping[str, Expression] = field(default_factory=dict)  # what parameters are here
+    steady: bool = False  # whether it starts at rest
+    before: Mapping[str, Expression] = field(default_factory=dict)  # what parameters, inputs and states were until then
     start: float = float("nan")  # when the initial state holds; by default the first measurement
 
     def __post_init__(self) -> None:
         first = min(float(series.times[0]) for series in self.outputs.values())
         if self.start != self.start:
             object.__setattr__(self, "start", first)
+        if self.start == math.inf:
+            raise DataError(f"{self.name}: all measurements are at t = inf; give the start")
         if self.start > first:
             raise DataError(
                 f"{self.name}: there is a measurement at t = {first:g}, but the initial state holds at "
@@ -40,7 +45,9 @@ class Experiment:
 
     @cached_property
     def end(self) -> float:
-        return max(float(series.times[-1]) for series in self.outputs.values())
+        """The last time that is finite."""
+        last = (float(series.finite.times[-1]) for series in self.outputs.values() if len(series.finite))
+        return max(last, default=self.start)
 
     @property
     def points(self) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -23,10 +24,18 @@ class Series:
     def __len__(self) -> int:
         return len(self.times)
 
+    @cached_property
+    def finite(self) -> Series:
+        """Without what was measured at rest, at t = inf."""
+        inside = np.isfinite(self.times)
+        if inside.all():
+            return self
+        return Series(self.times[inside], self.values[inside], None if self.sds is None else self.sds[inside])
+
     @property
     def distinct(self) -> int:
         """The number of different times."""
-        return int(np.count_nonzero(np.diff(self.times))) + 1 if len(self.times) else 0
+        return len(np.unique(self.times))
 
 
 def series(times: object, values: object, sds: object = None) -> Series:

@@ -89,12 +89,15 @@ def experiment(
     inputs: Mapping[str, Sampled | str] | None = None,
     initial: Mapping[str, Expression] | None = None,
     values: Mapping[str, Expression] | None = None,
+    steady: bool = False,
+    before: Mapping[str, Expression] | None = None,
 ) -> Experiment:
     """An experiment in which something was measured; series without a value are left out."""
     measured = {key: series for key, series in outputs.items() if len(series)}
     if not measured:
         raise DataError(f"{name}: nothing was measured; give at least one value that is not NaN")
-    return Experiment(name, measured, dict(inputs or {}), dict(initial or {}), dict(values or {}), float(start))
+    tables = (dict(inputs or {}), dict(initial or {}), dict(values or {}))
+    return Experiment(name, measured, *tables, steady, dict(before or {}), float(start))
 
 
 def of_frame(frame: pandas.DataFrame) -> Table:
@@ -198,7 +201,7 @@ Rows = tuple[str, str, np.ndarray, np.ndarray, np.ndarray | None]
 def rows(experiment: Experiment) -> Iterator[Rows]:
     """The rows of a tidy table that hold an experiment; what a table cannot hold is refused."""
     numbers = {name: constant(value) for name, value in experiment.values.items()}
-    unwritten = len(experiment.sampled) < len(experiment.inputs) or experiment.initial
+    unwritten = len(experiment.sampled) < len(experiment.inputs) or experiment.initial or experiment.steady
     if unwritten or any(value is None for value in numbers.values()):
         raise DataError(
             f"{experiment.name}: a table holds measurements, samples and numbers, but no initial states and no "

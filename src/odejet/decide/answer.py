@@ -22,11 +22,12 @@ NO_SEARCH = Provenance("none")
 """Of values that no search has led to."""
 
 NO_TRAJECTORY = "no trajectory of the model reaches the last observation; bounds or other data may help"
+NO_TIME = "the time limit was reached before any trajectory reached the last observation; a longer one may help"
 INTERRUPTED = "the fit was interrupted"
 OUT_OF_TIME = "the time limit was reached"
 UNSEARCHED = "no search led to these values, only a single start"
 
-LAST_RESORT = 1.0
+LAST_RESORT = 0.5
 """Seconds for a single start, where the time is over before anything was found."""
 
 
@@ -78,7 +79,7 @@ def answer(state: State, interrupted: bool = False) -> Answer:
         rivals=tuple(rivals),
         certificate=certificate,
         provenance=best.provenance,
-        message=certificate.message if math.isfinite(best.cost) else NO_TRAJECTORY,
+        message=certificate.message if math.isfinite(best.cost) else (NO_TRAJECTORY if task.left else NO_TIME),
         verdict=state.verdict,
         census=task.record.census.table(),
         stages=dict(task.record.stages),

@@ -114,10 +114,7 @@ def certify(best: Optimum, evidence: Evidence) -> Certificate:
     """The certificate of the best optimum."""
     misfit, checks = best.misfit, best.check
     agreeing = sum(other.cost - best.cost <= SAME and other.ending.settled for other in evidence.optima)
-    levels = [
-        o.level if math.isnan(known) else float(known) for o, known in zip(checks.outputs, misfit.known, strict=True)
-    ]
-    noise = dict(zip(misfit.outputs, levels, strict=True))
+    noise = _noise(misfit, best.refined, checks)
     reasons = [] if best.is_settled else [best.refined.message]
     if not best.is_settled:  # what the data say of each other is only known at an optimum
         checks = replace(checks, suspicious=())
@@ -133,6 +130,16 @@ def certify(best: Optimum, evidence: Evidence) -> Certificate:
         if evidence.unknowable:
             reasons.append(f"many values of {_listed(evidence.unknowable)} do as well, since no data determine them")
     return Certificate(granted, tuple(reasons), checks.outputs, agreeing, noise, checks.suspicious)
+
+
+def _noise(misfit: Misfit, refined: Refined, checks: FitCheck) -> dict[str, float]:
+    """The level that was found, by output; of laws with a scale of their own, the median sd."""
+    found = {}
+    for number, (output, known) in enumerate(zip(checks.outputs, misfit.known.tolist(), strict=True)):
+        found[output.output] = output.level if math.isnan(known) else known
+        if refined.noise is not None and misfit.measurements.densities[number]:
+            found[output.output] = float(np.median(refined.noise.sds[misfit.groups[number]]))
+    return found
 
 
 def _why_granted(best: Optimum, agreeing: int) -> str:
@@ -200,7 +207,9 @@ def reasons_against_noise(misfit: Misfit, checks: FitCheck, smoothed: np.ndarray
     """What speaks against the residuals being noise."""
     reasons = []
     limit = WHITE / len(checks.outputs)
-    for output, known, floor, level in zip(checks.outputs, misfit.known, misfit.floors, smoothed, strict=True):
+    witnesses = np.where(_witnessed(misfit), smoothed, math.inf)
+    knowns = np.where(misfit.free_noise, math.nan, misfit.known)
+    for output, known, floor, level in zip(checks.outputs, knowns, misfit.floors, witnesses, strict=True):
         if output.numerical:
             continue
         name, witness = output.output, max(float(level), CLEAR_OF_ROUNDING * float(floor))
@@ -216,6 +225,11 @@ def reasons_against_noise(misfit: Misfit, checks: FitCheck, smoothed: np.ndarray
                 f"({output.level:.2g} against {witness:.2g})"
             )
     return reasons
+
+
+def _witnessed(misfit: Misfit) -> np.ndarray:
+    """Of which outputs smoothing can tell the noise: its errors are normal and of one size."""
+    return ~(misfit.measurements.logarithmic | misfit.measurements.densities)
 
 
 def _reasons_against_normality(misfit: Misfit, checks: FitCheck, output: OutputCheck) -> list[str]:

@@ -103,8 +103,7 @@ def can_smooth(problem: Problem) -> bool:
     """
     for condition in problem.conditions:
         own, series = condition.model, condition.experiment.outputs.values()
-        unknowns = len(own.parameters) + sum(state not in own.initial for state in own.states)
-        equations = math.ceil(unknowns / max(len(series), 1))
+        equations = math.ceil(len(own.unknowns) / max(len(series), 1))
         if series and min(one.distinct for one in series) >= max(MIN_TIMES, PER_DERIVATIVE * equations):
             return True
     return False

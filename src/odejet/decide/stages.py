@@ -69,13 +69,17 @@ def smooth(state: State) -> State:
     misfit, smoothed = state.task.misfit, {}
     with state.task.stage("smooth") as budget:
         for experiment in state.task.problem.experiments:
-            for name, series in experiment.outputs.items():
+            for name, measured in experiment.outputs.items():
+                series = measured.finite
                 if series.distinct >= MIN_TIMES and not budget.over:
                     smoothed[experiment.name, name] = fit_series(series, budget)
     found = []
     for number, name in enumerate(misfit.outputs):
         sds = [one.noise for (_, output), one in smoothed.items() if output == name]
-        shape = float(np.median(misfit.shapes[misfit.groups[number]]))
+        own = misfit.groups[number]
+        shape = float(np.median(misfit.shapes[own]))
+        if misfit.measurements.logarithmic[number]:  # of the logarithm, near the largest values
+            shape *= float(np.sqrt(np.mean(misfit.values[own] ** 2)))
         found.append(math.sqrt(np.mean(np.square(sds))) / shape if sds else misfit.scales[number])
     levels = np.where(misfit.estimated, np.maximum(found, misfit.floors), misfit.known)
     return replace(state, smoothed=smoothed, levels=levels)

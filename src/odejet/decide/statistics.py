@@ -83,16 +83,17 @@ class FitCheck:
 def check(misfit: Misfit, refined: Refined, reference: np.ndarray | None = None) -> FitCheck:
     """Residuals judged; `reference` are noise levels known from elsewhere, by default those of the misfit.
 
-    Where neither is known the reference is the level that the fit itself estimates, and chi-square says nothing.
+    Where neither is known the reference is the level that the fit itself estimates, and chi-square says nothing.  Of
+    laws other than a level times a shape the normal scores are judged, in whose units noise has the level one.
     """
     basis = _basis(misfit, refined)
-    known = misfit.known if reference is None else reference
+    known = np.where(misfit.free_noise, math.nan, misfit.known) if reference is None else reference
     checks, suspicious = [], list[Measurement]()
     for number, level in enumerate(known.tolist()):
         residuals = _Residuals.of(misfit, refined, basis, number, level)
         checks.append(told := residuals.check())
         suspicious += residuals.suspicious(told, WHITE / len(known))
-    free, cost = basis.shape[1] + int(misfit.estimated.sum()), refined.cost
+    free, cost = basis.shape[1] + int(misfit.estimated.sum()), refined.cost - refined.prior
     if not misfit.weighted:  # half the squares are no likelihood; one noise level for all outputs makes them one
         variance = max(2 * cost / misfit.points, float(misfit.floors.max()) ** 2)
         free, cost = free + 1, 0.5 * misfit.points * math.log(2 * math.pi * variance) + cost / variance
@@ -114,7 +115,11 @@ class _Residuals:
     @classmethod
     def of(cls, misfit: Misfit, refined: Refined, basis: np.ndarray, number: int, known: float) -> _Residuals:
         rows = misfit.groups[number]
-        own = cls(misfit, number, refined.residuals[rows] * refined.levels[number], basis[rows], known, True)
+        if refined.noise is None or not misfit.measurements.densities[number]:
+            values = refined.residuals[rows] * refined.levels[number]
+        else:
+            values = refined.noise.scores[rows]
+        own = cls(misfit, number, values, basis[rows], known, True)
         return replace(own, unit=own.level, known=False) if math.isnan(known) else own
 
     @cached_property
@@ -157,7 +162,8 @@ class _Residuals:
             level=self.level,
             chi_square=squares / self.unit**2,
             size_p=chi_square_tail(squares / self.unit**2, self.degrees_of_freedom),
-            numerical=self.level <= max(floor, NUMERICAL * float(self.misfit.scales[number])),
+            numerical=not self.misfit.measurements.densities[number]
+            and self.level <= max(floor, NUMERICAL * float(self.misfit.scales[number])),
         )
         if math.sqrt(squares / max(count, 1)) <= floor:  # rounding is no random process
             return told
@@ -215,7 +221,7 @@ def _basis(misfit: Misfit, refined: Refined) -> np.ndarray:
     sizes = np.sqrt((free**2).sum(axis=0))
     scaled = free[:, sizes > 0] / sizes[sizes > 0]
     if not scaled.shape[1]:
-        return np.zeros((misfit.points, 0))
+        return np.zeros((misfit.rows, 0))
     u, s, _ = np.linalg.svd(scaled, full_matrices=False)
     return u[:, s > RANK * s[0]]
 

@@ -22,7 +22,7 @@ from typing import Literal
 
 from odejet.identify.verdict import Quantity, Verdict
 from odejet.model import Model
-from odejet.problem import Problem, joint
+from odejet.problem import Problem
 
 __all__ = ["Quantity", "Verdict", "identify"]
 
@@ -48,6 +48,4 @@ def identify(
     # Exact arithmetic is loaded when it is first asked for: most sessions only simulate.
     from odejet.identify.judge import judge
 
-    if isinstance(model, Problem):
-        model = joint(model).model
     return judge(model, functions, inputs, budget, seed, engine)

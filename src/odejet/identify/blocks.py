@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
+from odejet.budget import Budget
 from odejet.identify.globally import Count
 from odejet.identify.local import Local
 from odejet.model import Model
@@ -69,8 +70,8 @@ def _block(model: Model, states: Sequence[str], outputs: Sequence[str]) -> Block
     return Block(tuple(states), tuple(outputs), frozenset(mentioned & set(model.parameters)))
 
 
-def count(ranks: Local, decide: Decide) -> Count | None:
-    """The count of a model by its blocks; None where this is no help."""
+def count(ranks: Local, decide: Decide, budget: Budget) -> Count | None:
+    """The count of a model by its blocks; None where this is no help, or where there is no time for it."""
     problem = ranks.problem
     blocks = [block for block in split(problem.model) if block.outputs]
     if len(blocks) < 2:
@@ -80,12 +81,14 @@ def count(ranks: Local, decide: Decide) -> Count | None:
     owners = _owners(problem.functions, blocks, shared)
     if owners is None or not all(ranks.identifiable[name] for name in shared):
         return None
-    known = _shared(problem.model, blocks, shared, decide)
+    known = _shared(problem.model, blocks, shared, decide, budget)
     if known != shared:
         return None
     total = Count(1, dict.fromkeys(known, 1), True)
     solved: dict[str, Count | None] = {}
     for i, block in enumerate(blocks):
+        if budget.over:
+            return None
         asked = [text for text, own in owners.items() if own == i]
         found = _alike(_part(problem.model, [block], known), asked, decide, solved)
         if found is None:
@@ -106,12 +109,12 @@ def _owners(functions: Mapping, blocks: Sequence[Block], shared: set[str]) -> di
     return owners
 
 
-def _shared(model: Model, blocks: Sequence[Block], shared: set[str], decide: Decide) -> set[str]:
+def _shared(model: Model, blocks: Sequence[Block], shared: set[str], decide: Decide, budget: Budget) -> set[str]:
     """The shared parameters that a few blocks together determine."""
     known: set[str] = set()
     for size in TOGETHER:
         for name in sorted(shared):
-            if name in known:
+            if name in known or budget.over:
                 continue
             some = [block for block in blocks if name in block.parameters][:size]
             found = decide(_part(model, some, known), ()) if len(some) == size else None

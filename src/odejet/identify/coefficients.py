@@ -31,7 +31,7 @@ from odejet.budget import Budget, OutOfBudget
 from odejet.identify.globally import Engine, solve
 from odejet.identify.local import Jacobian, Problem
 from odejet.identify.polynomials import Polynomial, constant, variable
-from odejet.identify.projection import Key, Plan, Projection, Relation
+from odejet.identify.projection import Beyond, Key, Plan, Projection, Relation
 from odejet.identify.prolong import Prolonged
 from odejet.identify.quotient import Infinite
 from odejet.jets.modular import Field, Unlucky
@@ -44,6 +44,9 @@ MAX_POWER = 40
 
 MOST_SYMBOLS = 3
 """Parameters that are symbols at once, besides those with several values, before all that are left are."""
+
+FEW_DERIVATIVES = 8
+"""Of every output, with which elimination is tried first."""
 
 FEW_TERMS = 100
 """Input-output equations of so many monomials are found at once with all parameters as symbols."""
@@ -89,8 +92,7 @@ class Coefficients:
         states = self.at.point.states
         still = [i for i, register in enumerate(self.problem.tape.states) if register < self.problem.tape.statics]
         self.parameters += [states[i] for i in still]
-        first = Projection(self.problem, self.prime, self.parameters, seed=self.seed, budget=self.budget)
-        first.run()
+        first = self._first()
         if not first.is_prime:
             raise Unlucky("the input-output equations may have several components")
         self.plan, self.first = first.found, first
@@ -105,6 +107,17 @@ class Coefficients:
                 break
         if self.free:
             self._all()
+
+    def _first(self) -> Projection:
+        """The elimination that makes the plan; every derivative that may be needed is a variable, so few come first."""
+        told = self.problem, self.prime, self.parameters
+        projection = Projection(*told, reach=FEW_DERIVATIVES, seed=self.seed, budget=self.budget)
+        try:
+            projection.run()
+        except Beyond:
+            projection = Projection(*told, seed=self.seed, budget=self.budget)
+            projection.run()
+        return projection
 
     def _extend(self, still: Sequence[int]) -> None:
         """Count states without a rate and conserved sums as parameters; `meaning` is each one in terms of unknowns."""
@@ -179,7 +192,7 @@ class Coefficients:
         self.budget.check()
         relations = tuple(reversed(self.relations))
         projection = Projection(
-            self.problem, self.prime, self.parameters, chosen, relations, self.plan, self.seed, self.budget
+            self.problem, self.prime, self.parameters, chosen, relations, self.plan, None, self.seed, self.budget
         )
         projection.run()
         names = tuple(f"p{i}" for i in chosen)

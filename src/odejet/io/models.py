@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -37,15 +38,21 @@ def dumps(model: Model, path: str | os.PathLike[str] | None = None) -> str:
         del plain["events"]
     for table in ("states", "outputs", "inputs"):
         plain[table] = {key: SAMPLED if value is None else str(value) for key, value in plain[table].items()}
-    plain["initial"] = {key: _literal(value) for key, value in plain["initial"].items()}
+    for table in ("initial", "before"):
+        plain[table] = _written(plain[table])
     plain["fixed"] = {key: _literal(number(value)) for key, value in plain["fixed"].items()}
-    plain["experiments"] = {
-        label: {key: _literal(value) for key, value in known.items()} for label, known in model.experiments.items()
-    }
+    plain["experiments"] = _written(model.experiments)
     text = toml.dumps(plain)
     if path is not None:
         toml.write_text(path, text)
     return text
+
+
+def _written(told: Any) -> Any:
+    """Known values as text and numbers, in tables as deep as they are."""
+    if isinstance(told, Mapping):
+        return {key: _written(value) for key, value in told.items()}
+    return told if isinstance(told, str) else _literal(told)
 
 
 def _literal(value: Expression) -> str:

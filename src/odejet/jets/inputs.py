@@ -1,10 +1,13 @@
 """Inputs: what drives a model, as piecewise polynomials and as jets.
 
-An input is a function of `t`, or it was sampled.  Samples are joined by one rule:
+An input is a function of `t`, or it was sampled.  A time that is given twice is a jump, and the later value holds from
+there on.  Between jumps samples are joined as the model says:
 
-- a time that is given twice is a jump, and the later value holds from there on (doses and steps are written so);
-- between jumps the samples are joined by a cubic spline (not-a-knot) if that predicts every other sample better than
-  straight lines do, and by straight lines otherwise: smooth signals keep their derivatives, rough ones do not ring.
+- "hold": every value holds until the next sample, and the last one for good (what a computer puts out);
+- "linear": by straight lines;
+- "spline": by a cubic spline (not-a-knot);
+- if it says nothing, by a spline if that predicts every other sample better than straight lines do, and by straight
+  lines otherwise: smooth signals keep their derivatives, rough ones do not ring.
 
 Between two knots an input is a polynomial of degree three at most, so that its Taylor series is exact.
 """
@@ -19,9 +22,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from odejet.errors import DataError
+from odejet.model.entries import JOINED
 
 if TYPE_CHECKING:
     from odejet.model import Model
+
+HOLD, LINEAR, SPLINE = JOINED
 
 DEGREE = 3
 _FEWEST = 6  # samples that can tell a spline from straight lines
@@ -35,9 +41,15 @@ class Sampled:
 
     times: np.ndarray
     values: np.ndarray
+    joined: str = ""  # how: "hold", "linear", "spline", or as looks best
+
+    @property
+    def end(self) -> float:
+        """Until when it is known."""
+        return np.inf if self.joined == HOLD else float(self.times[-1])
 
     def cover(self, first: float, last: float) -> bool:
-        return _cover(self.times, first, last)
+        return _cover(self.times, first, min(last, float(self.times[-1])) if self.joined == HOLD else last)
 
     @cached_property
     def pieces(self) -> Pieces:
@@ -45,12 +57,18 @@ class Sampled:
         jumps = np.flatnonzero(np.diff(self.times) == 0) + 1
         parts = np.split(np.arange(len(self.times)), jumps)
         with np.errstate(all="ignore"):
-            joined = np.concatenate([_joined(self.times[part], self.values[part]) for part in parts if len(part) > 1])
+            joined = np.concatenate(
+                [_joined(self.times[part], self.values[part], self.joined) for part in parts if len(part) > 1]
+            )
         if not np.isfinite(joined).all():
             raise DataError(
                 "the samples of an input change too fast for numbers to tell; write a jump as one time twice"
             )
-        return Pieces(np.unique(self.times), joined[None])
+        knots = np.unique(self.times)
+        if self.joined == HOLD or len(parts[-1]) == 1:  # the last value holds from there on
+            knots = np.r_[knots, 2 * knots[-1] - knots[0]]
+            joined = np.r_[joined, [[self.values[-1], 0, 0, 0]]]
+        return Pieces(knots, joined[None], self.end)
 
     def __call__(self, t: np.ndarray | float) -> np.ndarray:
         """The values at times; at a jump, the later one."""
@@ -88,17 +106,19 @@ def sampled(times: object, values: object, what: str = "the input") -> Sampled:
         raise DataError(
             f"{what}: more than two different values at t = {t[thrice[0]]:g}; a jump has one before and one after"
         )
-    if same[0] or same[-1]:
-        where = t[0] if same[0] else t[-1]
-        raise DataError(f"{what}: two values at t = {where:g}, where the samples begin or end, are no jump; keep one")
+    if same[0]:
+        raise DataError(f"{what}: two values at t = {t[0]:g}, where the samples begin, are no jump; keep one")
     return Sampled(t, u)
 
 
-def _joined(times: np.ndarray, values: np.ndarray) -> np.ndarray:
+def _joined(times: np.ndarray, values: np.ndarray, joined: str) -> np.ndarray:
     """Coefficients (pieces, degree + 1) of the polynomials between samples, ascending, around the earlier sample."""
     lines = np.zeros((len(times) - 1, DEGREE + 1))
-    lines[:, 0], lines[:, 1] = values[:-1], np.diff(values) / np.diff(times)
-    if len(times) < _FEWEST or not _is_smooth(times, values):
+    lines[:, 0] = values[:-1]
+    if joined == HOLD:
+        return lines
+    lines[:, 1] = np.diff(values) / np.diff(times)
+    if joined != SPLINE and (joined == LINEAR or len(times) < _FEWEST or not _is_smooth(times, values)):
         return lines
     return _spline(times, values).c[::-1].T
 
@@ -125,9 +145,13 @@ class Pieces:
 
     knots: np.ndarray
     coefficients: np.ndarray
+    end: float = np.nan  # until when they are known; by default to the last knot
 
     def cover(self, first: float, last: float) -> bool:
-        return not len(self.coefficients) or _cover(self.knots, first, last)
+        if not len(self.coefficients):
+            return True
+        end = self.knots[-1] if np.isnan(self.end) else min(self.end, max(last, self.knots[0]))
+        return _cover(np.array([self.knots[0], end]), first, last)
 
     def piece(self, times: np.ndarray) -> np.ndarray:
         """The piece that holds from each time on; the last one at the end."""
@@ -166,10 +190,11 @@ def merged(inputs: Sequence[Sampled]) -> Pieces:
     """Several inputs as one piecewise polynomial, over the times that all of them cover."""
     if not inputs:
         return NO_PIECES
-    first, last = (pick(item.times[end] for item in inputs) for pick, end in ((max, 0), (min, -1)))
-    if not first < last:
+    first = max(item.times[0] for item in inputs)
+    end, last = min(item.end for item in inputs), min(item.pieces.knots[-1] for item in inputs)
+    if not first < min(end, last):
         raise DataError("the sampled inputs have no time in common; sample them over the same times")
-    knots = np.unique(np.concatenate([item.times for item in inputs]))
+    knots = np.unique(np.concatenate([item.pieces.knots for item in inputs]))
     knots = knots[(knots >= first) & (knots <= last)]
     # A piece as short as rounding would hold no Taylor step.
     apart = np.diff(knots) > _MERGED * max(abs(first), abs(last))
@@ -179,7 +204,7 @@ def merged(inputs: Sequence[Sampled]) -> Pieces:
     # Where all inputs stay constant, as between two doses, steps may go on.
     still = np.all((rows[:, 1:] == rows[:, :-1]).all(axis=2) & (rows[:, 1:, 1:] == 0).all(axis=2), axis=0)
     kept = np.r_[True, ~still]
-    return Pieces(np.r_[knots[:-1][kept], knots[-1]], rows[:, kept])
+    return Pieces(np.r_[knots[:-1][kept], knots[-1]], rows[:, kept], end)
 
 
 # --- jets -------------------------------------------------------------------------------------------------------------
@@ -208,11 +233,21 @@ def input_jets(model: Model, given: Mapping[str, Sampled | str], t: np.ndarray |
 
 
 def _function_jets(functions: Sequence[object], times: np.ndarray, order: int) -> np.ndarray:
-    """Taylor coefficients of expressions in t, as the outputs of a model that does nothing else."""
+    """Taylor coefficients of expressions in t, as the outputs of a model that does nothing else; where one switches,
+    of the branch that begins there."""
     from odejet.jets.numeric import jets
     from odejet.model import Model
+    from odejet.model.modes import analytic_at
     from odejet.model.tape import build
 
     clock = Model({"idle": 0}, {f"f{i}": function for i, function in enumerate(functions)})
-    nothing = np.zeros((len(times), 0))
-    return jets(build(clock), np.zeros((len(times), 1)), nothing, times, order=order).outputs[..., 0]
+    branches: dict[tuple, list[int]] = {}
+    for i, t in enumerate(times):
+        here = tuple(analytic_at(function, float(t)) for function in clock.outputs.values())
+        branches.setdefault(here, []).append(i)
+    result = np.zeros((len(times), len(functions), order + 1))
+    for here, places in branches.items():
+        tape = build(clock.replace(outputs=dict(zip(clock.outputs, here, strict=True))))
+        states, nothing = np.zeros((len(places), 1)), np.zeros((len(places), 0))
+        result[places] = jets(tape, states, nothing, times[places], order=order).outputs[..., 0]
+    return result

@@ -12,22 +12,15 @@ from collections.abc import Set as AbstractSet
 from datetime import date, datetime, time
 from decimal import Decimal
 from fractions import Fraction
+from functools import lru_cache
 from numbers import Real
 from typing import Any
 
 from odejet.errors import ExpressionError, ModelError, clipped, nearest
 from odejet.model.expressions import (
     TIME,
-    Choice,
     Condition,
     Expression,
-    Function,
-    Number,
-    Piecewise,
-    Power,
-    Product,
-    Sum,
-    Symbol,
     checked_name,
     constant,
     names,
@@ -39,6 +32,10 @@ from odejet.model.symbolic import from_sympy
 MAX_ENTRIES = 1000
 SAMPLED = "sampled"
 """What stands in a model file in place of the function of an input whose values come with the data."""
+JOINED = ("hold", "linear", "spline")
+"""How samples are joined, where that is told."""
+STEADY = "steady"
+"""What stands in place of initial values where the model starts at rest."""
 
 _KINDS = {"states": "a state", "outputs": "an output", "inputs": "an input", "parameters": "a parameter"}
 _PI = "'pi' is not known here: write 3.141592653589793, or list it in parameters if it is one"
@@ -51,6 +48,16 @@ def table(name: str, given: object) -> dict[str, Any]:
     if not isinstance(given, Mapping):
         raise ModelError(f"[{name}] must be a table of names and values, not {_kind(given)}")
     return _unique(name, list(given.items()))
+
+
+def is_steady(initial: object, before: object) -> bool:
+    """Whether a model starts at rest; only then was there anything before."""
+    steady = isinstance(initial, str) and initial.strip() == STEADY
+    if isinstance(initial, str) and not steady:
+        raise ModelError(f'[initial] must be a table of names and values, or "{STEADY}", not {clipped(initial)}')
+    if before and not steady:
+        raise ModelError(f'[before] tells how a steady state came about; add initial = "{STEADY}", or remove it')
+    return steady
 
 
 def _unique(table: str, pairs: list[tuple[Any, Any]]) -> dict[str, Any]:
@@ -113,6 +120,7 @@ def equations(
             ("states", known, inside),
             ("outputs", known, inside),
             ("initial", declared, before),
+            ("before", declared, before),
         )
     }
 
@@ -126,13 +134,31 @@ def inputs(given: Mapping[str, Mapping[str, Any]], parameters: Iterable[str]) ->
     refused = {name: f"'{name}' is {kind}; an input may depend on t alone" for name, kind in kinds.items()}
     refused.setdefault("pi", "'pi' is not known here: write 3.141592653589793")
     return {
-        key: None if _is_sampled(value) else _expression("inputs", key, value, (), refused)
+        key: None if _sampled(value) is not None else _expression("inputs", key, value, (), refused)
         for key, value in given["inputs"].items()
     }
 
 
-def _is_sampled(value: object) -> bool:
-    return value is None or (isinstance(value, str) and value.strip() == SAMPLED)
+def sampling(given: Mapping[str, Any]) -> dict[str, str]:
+    """How the samples of inputs are joined, where that is told."""
+    found = {key: how for key, value in given.items() if (how := _sampled(value))}
+    for key, how in found.items():
+        if how not in JOINED:
+            raise ModelError(
+                f"[inputs] {key}: samples are joined by {', '.join(JOINED)}, not {clipped(how)}; "
+                f'write "{SAMPLED}, {JOINED[0]}", or "{SAMPLED}" alone'
+            )
+    return found
+
+
+def _sampled(value: object) -> str | None:
+    """How the samples of an input are joined, empty where that is not told; None for a function of time."""
+    if value is None:
+        return ""
+    if not isinstance(value, str):
+        return None
+    word, comma, how = (part.strip() for part in value.partition(","))
+    return how if word == SAMPLED and bool(comma) == bool(how) else None
 
 
 def parameters(
@@ -149,6 +175,9 @@ def parameters(
             table = "fixed" if name in given["fixed"] else "parameters"
             reason = "no equation uses this parameter, so nothing can be said of it; remove it"
             raise ModelError(f"[{table}] {name}: {reason}{nearest(name, used)}")
+    for name in given["before"]:
+        if name not in (*used, *given["states"], *given["inputs"]):
+            raise ModelError(f"[before] {name}: this is no parameter, input or state{nearest(name, used)}")
     every = used if declared is None else declared
     return tuple(name for name in every if name not in given["fixed"]), every
 
@@ -167,24 +196,34 @@ def _expression(
 ) -> Expression:
     """Whatever stands for an expression, read as text: so all kinds obey one grammar and print as they are read."""
     try:
+        if isinstance(value, Expression):
+            found = _read_again(value)
+            allowed = None if known is None else {TIME, *known}
+            if not any(name in refused or (allowed is not None and name not in allowed) for name in names(found)):
+                return found
         return parse(text(value), known, refused)
     except ExpressionError as error:
         raise error.at(f"[{table}] {key}") from None
+    except RecursionError:
+        raise ModelError(f"[{table}] {key}: the expression is nested more than {MAX_DEPTH} deep; split it") from None
     except ModelError as error:
         raise ModelError(f"[{table}] {key}: {error}") from None
+
+
+@lru_cache(maxsize=4096)
+def _read_again(expression: Expression) -> Expression:
+    """An expression as its own text reads; models are often made of parts of others, and reading takes long."""
+    return parse(text(expression))
 
 
 def text(value: Any) -> str:
     """Whatever stands for an expression, as text."""
     if isinstance(value, str):
         return value
-    try:
-        if isinstance(value, (Number, Symbol, Sum, Product, Power, Function, Choice, Piecewise)):
-            return str(value)
-        if _is_sympy(value, "Basic"):
-            return str(from_sympy(value))
-    except RecursionError:
-        raise ModelError(f"the expression is nested more than {MAX_DEPTH} deep; split it") from None
+    if isinstance(value, Expression):
+        return str(value)
+    if _is_sympy(value, "Basic"):
+        return str(from_sympy(value))
     if _is_number(value):
         return str(number(value))
     raise ModelError(f"expected an expression, as text or a number, not {_kind(value)}")
@@ -254,7 +293,7 @@ def _kind(value: object) -> str:
     return next((word for kind, word in _WORDS if isinstance(value, kind)), f"a {type(value).__name__}")
 
 
-def experiments(given: object, states: Iterable[str], parameters: Iterable[str]) -> dict[str, dict[str, Expression]]:
+def experiments(given: object, states: Iterable[str], parameters: Iterable[str]) -> dict[str, dict[str, Any]]:
     """What is known in single experiments: values of parameters and of initial states, by experiment and name."""
     if given is None:
         return {}
@@ -263,16 +302,38 @@ def experiments(given: object, states: Iterable[str], parameters: Iterable[str])
     known = (*states, *parameters)
     refused = {name: f"'{name}' is a state; {_INITIAL}" for name in states} | {TIME: f"'t' is the time; {_INITIAL}"}
     found = {}
+    reserved = [key for key in (STEADY_KEY, BEFORE_KEY) if key not in known]
     for label, known_here in given.items():
         where = f"experiments.{label}"
         if not isinstance(label, str) or not label.strip() or not label.isprintable():
             raise ModelError(f"[experiments] a name must be one line of text, not {clipped(str(label))}")
         told = table(where, known_here)
         for name in told:
-            if name not in known:
+            if name not in (*known, *reserved):
                 raise ModelError(f"[{where}] {name}: this is neither a state nor a parameter{nearest(name, known)}")
+        start = {name: told.pop(name) for name in reserved if name in told}
         found[label] = {name: _expression(where, name, value, None, refused) for name, value in told.items()}
+        found[label] |= _rest(where, start, refused)
     return found
+
+
+STEADY_KEY, BEFORE_KEY = "initial", "before"
+"""What may stand among the values of an experiment, unless a parameter is called so."""
+
+
+def _rest(where: str, start: Mapping[str, Any], refused: Mapping[str, str]) -> dict[str, Any]:
+    """How an experiment starts at rest."""
+    initial, before = (start.get(key) for key in (STEADY_KEY, BEFORE_KEY))
+    try:
+        if initial is not None and not isinstance(initial, str):
+            raise ModelError(f'[initial] here can only be "{STEADY}"; give values by the names of the states')
+        is_steady(initial, before)
+    except ModelError as error:
+        raise ModelError(f"[{where}] {str(error).replace('[', '').replace(']', '')}") from None
+    if before is not None:
+        told = table(f"{where}.before", before)
+        before = {name: _expression(f"{where}.before", name, value, None, refused) for name, value in told.items()}
+    return {key: value for key, value in ((STEADY_KEY, initial), (BEFORE_KEY, before)) if value is not None}
 
 
 def local_names(given: object, parameters: Iterable[str]) -> tuple[str, ...]:
@@ -286,3 +347,25 @@ def local_names(given: object, parameters: Iterable[str]) -> tuple[str, ...]:
         if name not in known:
             raise ModelError(f"[local] {name}: this is no parameter of the model{nearest(name, known)}")
     return local
+
+
+def noise(given: object, outputs: Iterable[str]) -> dict[str, float | str]:
+    """What is known of the noise by output, read when there are data."""
+    found: dict[str, float | str] = {}
+    for name, value in table("noise", given).items():
+        if name not in outputs:
+            raise ModelError(f"[noise] {name}: this is not an output{nearest(name, outputs)}")
+        if not isinstance(value, str) and not _is_number(value):
+            raise ModelError(f"[noise] {name}: expected a number or text such as 'lognormal(s)', not {_kind(value)}")
+        found[name] = value if isinstance(value, str) else float(value)
+    return found
+
+
+def priors(given: object) -> dict[str, str]:
+    """Priors by name, read when there are data."""
+    found: dict[str, str] = {}
+    for name, value in table("priors", given).items():
+        if not isinstance(value, str):
+            raise ModelError(f"[priors] {name}: expected text such as 'normal(1, 0.2)', not {_kind(value)}")
+        found[name] = value
+    return found

@@ -3,7 +3,7 @@
     x' = f(x, u, p, t)    states, their right-hand sides
     y  = g(x, u, p, t)    outputs, what is measured
     u  = u(t)             inputs, known functions of time or sampled with the data
-    x(0)                  initial values: unknown, or known expressions in the parameters
+    x(0)                  initial values: unknown, known expressions in the parameters, or at rest: f(x, u, p, t) = 0
     events                what sets states and parameters at once, at times or when a condition becomes true
 
 What is neither a state, an input, the time `t` nor fixed is a parameter.  Building a model checks it whole: every
@@ -26,12 +26,12 @@ from odejet.errors import ExpressionError, ModelError, clipped, nearest
 from odejet.model import entries
 from odejet.model import events as happenings
 from odejet.model.events import Event
-from odejet.model.expressions import Expression, number, switches
+from odejet.model.expressions import Expression, names, number, switches
 from odejet.model.symbolic import to_sympy
 
 MAX_SHOWN = 60
 
-TABLES = ("states", "outputs", "inputs", "initial", "bounds", "fixed", "experiments")
+TABLES = ("states", "outputs", "inputs", "initial", "before", "bounds", "fixed", "experiments", "noise", "priors")
 KEYS = ("name", "parameters", *TABLES, "local", "events")
 
 
@@ -40,13 +40,18 @@ class Model:
 
     Values may be text, numbers, SymPy expressions or `Expression`s, and names text or SymPy symbols.  `parameters` may
     be left out: then every name that is left over is one, in order of appearance in states, outputs and initial.  An
-    input that is None, or "sampled", has its values in the data.  `experiments` tells what parameters and initial
-    states are in single experiments, and `local` which parameters have a value of their own in each.  `events` are
-    `Event`s, or tables with their arguments.
+    input that is None, or "sampled", has its values in the data; "sampled, hold" (or linear, or spline) says how they
+    are joined.  `experiments` tells what parameters and initial states are in single experiments, and `local` which
+    parameters have a value of their own in each.  `events` are `Event`s, or tables with their arguments.  `noise` by
+    output and `priors` by name are texts or numbers, as `oj.Problem` takes them, and for problems only.
+
+    `initial="steady"` starts at the equilibrium; `before` tells what parameters and inputs were until then, and from
+    which states it was approached, where totals are conserved.
     """
 
     __slots__ = (
         "_declared",
+        "before",
         "bounds",
         "events",
         "experiments",
@@ -55,20 +60,29 @@ class Model:
         "inputs",
         "local",
         "name",
+        "noise",
         "outputs",
         "parameters",
+        "priors",
+        "sampling",
         "states",
+        "steady",
     )
 
     states: Mapping[str, Expression]
     outputs: Mapping[str, Expression]
     inputs: Mapping[str, Expression | None]
+    sampling: Mapping[str, str]
     parameters: tuple[str, ...]
     initial: Mapping[str, Expression]
+    steady: bool
+    before: Mapping[str, Expression]
     bounds: Mapping[str, tuple[float, float]]
     fixed: Mapping[str, Fraction]
-    experiments: Mapping[str, Mapping[str, Expression]]
+    experiments: Mapping[str, Mapping[str, Any]]
     local: tuple[str, ...]
+    noise: Mapping[str, float | str]
+    priors: Mapping[str, str]
     events: tuple[Event, ...]
     name: str
     _declared: tuple[str, ...] | None
@@ -79,15 +93,20 @@ class Model:
         outputs: Mapping[Any, Any] | None = None,
         inputs: Mapping[Any, Any] | None = None,
         parameters: Iterable[Any] | None = None,
-        initial: Mapping[Any, Any] | None = None,
+        initial: Mapping[Any, Any] | str | None = None,
         bounds: Mapping[Any, Any] | None = None,
         fixed: Mapping[Any, Any] | None = None,
         name: str = "model",
         experiments: Mapping[Any, Any] | None = None,
         local: Iterable[Any] | None = None,
+        noise: Mapping[Any, Any] | None = None,
+        priors: Mapping[Any, Any] | None = None,
         events: Iterable[Any] | None = None,
+        before: Mapping[Any, Any] | None = None,
     ) -> None:
-        tables = {"states": states, "outputs": outputs, "inputs": inputs, "initial": initial, "bounds": bounds}
+        steady = entries.is_steady(initial, before)
+        start = {"initial": None if steady else initial, "before": before}
+        tables = {"states": states, "outputs": outputs, "inputs": inputs, **start, "bounds": bounds}
         given = {name_: entries.table(name_, told) for name_, told in (tables | {"fixed": fixed}).items()}
         if not given["states"]:
             raise ModelError("a model needs at least one state; give states={'x': '-k*x'} or a table [states]")
@@ -98,17 +117,22 @@ class Model:
         found = happenings.events(events)
         told = dict(enumerate(part for event in found for part in event.expressions()))
         free, used = entries.parameters({**equations, "events": told}, given, declared)
-        happenings.check(found, given["states"], given["inputs"], given["outputs"], used)
+        occurring = {name for table_ in equations.values() for value in table_.values() for name in names(value)}
+        happenings.check(found, given["states"], given["inputs"], given["outputs"], used, occurring)
         entries.check_owners(given, used)
         attributes: dict[str, dict[str, Any]] = {
             **equations,
             "inputs": entries.inputs(given, used),
+            "sampling": entries.sampling(given["inputs"]),
             "bounds": {key: entries.bounds(key, value, constants) for key, value in given["bounds"].items()},
             "fixed": constants,
             "experiments": entries.experiments(experiments, given["states"], used),
+            "noise": entries.noise(noise, given["outputs"]),
+            "priors": entries.priors(priors),
         }
         for key, value in attributes.items():
             object.__setattr__(self, key, MappingProxyType(value))
+        object.__setattr__(self, "steady", steady)
         object.__setattr__(self, "parameters", free)
         object.__setattr__(self, "local", entries.local_names(local, used))
         object.__setattr__(self, "events", found)
@@ -124,7 +148,12 @@ class Model:
     @property
     def unknowns(self) -> tuple[str, ...]:
         """What data must tell: states without a known initial value, then the free parameters."""
-        return (*(state for state in self.states if state not in self.initial), *self.parameters)
+        return (*self.free_states, *self.parameters)
+
+    @property
+    def free_states(self) -> tuple[str, ...]:
+        """States whose initial value is unknown."""
+        return () if self.steady else tuple(state for state in self.states if state not in self.initial)
 
     def replace(self, **changes: Any) -> Model:
         """A model like this one, but for the given arguments of the constructor."""
@@ -138,7 +167,8 @@ class Model:
         if not isinstance(other, Model):
             return NotImplemented
         ordered = all(list(getattr(self, t).items()) == list(getattr(other, t).items()) for t in TABLES[:3])
-        rest = ("parameters", "initial", "bounds", "fixed", "experiments", "local", "events", "name")
+        start = ("initial", "steady", "before", "sampling", "events")
+        rest = (*start, "parameters", "bounds", "fixed", "experiments", "local", "noise", "priors", "name")
         return ordered and all(getattr(self, key) == getattr(other, key) for key in rest)
 
     # Equality looks at every equation; a hash that did too would invite use as a key for no purpose.
@@ -147,7 +177,9 @@ class Model:
     @property
     def key(self) -> tuple[Any, ...]:
         """All that the model is, to look up what is known of it: models with one key are equal."""
-        return (self.name, self.parameters, self.events, *(tuple(getattr(self, table).items()) for table in TABLES))
+        tables = (tuple(getattr(self, table).items()) for table in TABLES if table != "experiments")
+        others = self.steady, self.events, *self.sampling.items(), repr(self.experiments)
+        return (self.name, self.parameters, *others, *tables)
 
     @property
     def is_smooth(self) -> bool:
@@ -197,7 +229,10 @@ class Model:
 
     def to_dict(self) -> dict[str, Any]:
         """The arguments of the constructor that make this model, by the names of a model file."""
-        tables = {table: dict(getattr(self, table)) for table in TABLES}
+        tables: dict[str, Any] = {table: dict(getattr(self, table)) for table in TABLES}
+        if self.steady:
+            tables["initial"] = entries.STEADY
+        tables["inputs"] |= {name: f"{entries.SAMPLED}, {how}" for name, how in self.sampling.items()}
         return {
             "name": self.name,
             "parameters": self._declared,
@@ -213,17 +248,30 @@ class Model:
         return {
             "states": [f"{state}' = {rhs}" for state, rhs in self.states.items()],
             "outputs": [f"{output} = {expression}" for output, expression in self.outputs.items()],
-            "inputs": [f"{name}(t) = {_shown(expression)}" for name, expression in self.inputs.items()],
-            "initial": [f"{state}(0) = {value}" for state, value in self.initial.items()],
+            "inputs": [f"{name}(t) = {self._driving(name)}" for name in self.inputs],
+            "initial": [f"{state}(0) = {value}" for state, value in self.initial.items()] or ["steady"] * self.steady,
+            "before": [f"{name} = {value}" for name, value in self.before.items()],
             "fixed": [f"{name} = {number(value)}" for name, value in self.fixed.items()],
             "bounds": [f"{self._label(name)} in [{low:g}, {high:g}]" for name, (low, high) in self.bounds.items()],
             "local": list(self.local),
+            "noise": [f"{name}: {value}" for name, value in self.noise.items()],
+            "priors": [f"{name}: {value}" for name, value in self.priors.items()],
             "events": [str(event) for event in self.events],
             **{
-                label: [f"{self._label(name)} = {value}" for name, value in known.items()]
+                label: [
+                    f"before: {', '.join(f'{n} = {v}' for n, v in value.items())}"
+                    if isinstance(value, Mapping)
+                    else f"{self._label(name)} = {value}"
+                    for name, value in known.items()
+                ]
                 for label, known in self.experiments.items()
             },
         }
+
+    def _driving(self, name: str) -> str:
+        """What an input is, as a model file says it."""
+        how, value = self.sampling.get(name), self.inputs[name]
+        return f"{entries.SAMPLED}, {how}" if how else entries.SAMPLED if value is None else str(value)
 
     def _label(self, name: str) -> str:
         return f"{name}(0)" if name in self.states else name
@@ -268,6 +316,7 @@ class Model:
             for name, value in self.inputs.items()
         ]
         lines += [f"{tex(state)}(0) &= {tex(value)}" for state, value in self.initial.items()]
+        lines += [rf"\dot{{{tex(state)}}}(0) &= 0" for state in self.states if self.steady]
         lines += [f"{tex(name)} &= {tex(number(value))}" for name, value in self.fixed.items()]
         return "\\begin{aligned}\n" + " \\\\\n".join(lines) + "\n\\end{aligned}"
 
@@ -283,10 +332,6 @@ def _upright(tex: str) -> str:
 def _shortened(lines: list[str]) -> list[str]:
     more = len(lines) - MAX_SHOWN
     return [*lines[:MAX_SHOWN], f"... and {more} more"] if more > 0 else lines
-
-
-def _shown(value: Expression | None) -> str:
-    return entries.SAMPLED if value is None else str(value)
 
 
 def _join(where: str, message: str) -> str:

@@ -8,7 +8,7 @@ ask again what is known.  Experiments that know the same share one.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -16,7 +16,7 @@ from odejet.data import Data, Experiment
 from odejet.data.arrays import known as read_known
 from odejet.errors import DataError, ModelError, nearest
 from odejet.jets.inputs import Sampled, sampled
-from odejet.model import Model
+from odejet.model import Model, entries
 from odejet.model.expressions import TIME, Expression, constant, names, number, substituted
 
 Known = Mapping[str, Expression]
@@ -29,14 +29,20 @@ class Condition:
     experiment: Experiment
     model: Model
 
+    @property
+    def kind(self) -> tuple[int, frozenset[str]]:
+        """The same for experiments with one model in which the same was measured."""
+        return id(self.model), frozenset(self.experiment.outputs)
 
-def fixed_values(fixed: Mapping[str, Any] | None, model: Model) -> dict[str, Expression]:
-    """What a problem fixes in all experiments: numbers, or expressions in parameters."""
+
+def fixed_values(fixed: Mapping[str, Any] | None, model: Model, noise: Sequence[str] = ()) -> dict[str, Expression]:
+    """What a problem fixes in all experiments, of the model and of names in the noise: numbers, or expressions in
+    parameters."""
     if not fixed:
         return {}
     if not isinstance(fixed, Mapping):
         raise ModelError("fixed must be a dictionary of names and values, such as {'k1': 0.2}")
-    known = [*model.parameters, *model.fixed, *model.states]
+    known = [*model.parameters, *model.fixed, *model.states, *noise]
     for name in fixed:
         if name not in known:
             raise ModelError(f"fixed: the model has no parameter '{name}'{nearest(str(name), known)}")
@@ -46,10 +52,10 @@ def fixed_values(fixed: Mapping[str, Any] | None, model: Model) -> dict[str, Exp
         raise ModelError(str(error)) from None
 
 
-def conditions(model: Model, data: Data, fixed: Known) -> tuple[Condition, ...]:
+def conditions(model: Model, data: Data, fixed: Known, noise: Sequence[str] = ()) -> tuple[Condition, ...]:
     """The experiments of the data as the model reads them; what does not fit it is refused with a sentence.
 
-    An output that was never measured is simply not used.
+    An output that was never measured is simply not used; `noise` are names that only the noise depends on.
     """
     if not model.outputs:
         raise DataError(f"the model {model.name} has no outputs, so that no data say anything about it; add [outputs]")
@@ -62,7 +68,7 @@ def conditions(model: Model, data: Data, fixed: Known) -> tuple[Condition, ...]:
     owned: dict[Any, Model] = {}
     result = []
     for experiment in data.experiments:
-        bound = _bound(experiment, model, fixed)
+        bound = _bound(experiment, model, fixed, noise)
         key = _key(bound)
         try:
             if key not in owned:
@@ -77,8 +83,8 @@ def conditions(model: Model, data: Data, fixed: Known) -> tuple[Condition, ...]:
 def _key(experiment: Experiment) -> Any:
     """What makes the models of two experiments the same."""
     inputs = {name: "" if isinstance(value, Sampled) else value for name, value in experiment.inputs.items()}
-    tables = (experiment.values, experiment.initial, inputs)
-    return tuple(frozenset((name, str(value)) for name, value in table.items()) for table in tables)
+    tables = (experiment.values, experiment.initial, experiment.before, inputs)
+    return experiment.steady, *(frozenset((name, str(value)) for name, value in table.items()) for table in tables)
 
 
 def _check_effect(model: Model, found: Iterable[Condition]) -> None:
@@ -93,14 +99,14 @@ def _check_effect(model: Model, found: Iterable[Condition]) -> None:
 # --- one experiment ---
 
 
-def _bound(experiment: Experiment, model: Model, fixed: Known) -> Experiment:
+def _bound(experiment: Experiment, model: Model, fixed: Known, noise: Sequence[str]) -> Experiment:
     """An experiment with everything under the model's names, and with what the model and the problem know of it."""
     where = f"{experiment.name}: "
-    parameters = (*model.parameters, *model.fixed)
+    parameters = (*model.parameters, *model.fixed, *noise)
     for name in experiment.outputs:
         if name not in (*model.outputs, *model.inputs, *parameters):
             raise DataError(f"{where}{_stranger(name, model)}")
-    told = model.experiments.get(experiment.name, {})
+    told, steady, before = _start(experiment, model)
     values = {
         **{name: value for name, value in fixed.items() if name not in model.states},
         **{name: value for name, value in told.items() if name not in model.states},
@@ -111,10 +117,15 @@ def _bound(experiment: Experiment, model: Model, fixed: Known) -> Experiment:
         **{name: value for name, value in {**fixed, **told}.items() if name in model.states},
         **experiment.initial,
     }
+    if steady:
+        initial, before = {}, {**model.initial, **initial, **model.before, **before}
+    elif model.steady and (missing := [name for name in model.states if name not in initial]):
+        raise DataError(f"{where}the initial values of {', '.join(missing[:8])} are missing; give all of them or none")
     for kind, given, known in (
         ("input", experiment.inputs, model.inputs),
         ("state", initial, model.states),
         ("parameter", values, parameters),
+        ("parameter, input or state", before, (*parameters, *model.inputs, *model.states)),
     ):
         for name in given:
             if name not in known:
@@ -123,11 +134,25 @@ def _bound(experiment: Experiment, model: Model, fixed: Known) -> Experiment:
     if not outputs:
         raise DataError(f"{where}none of the outputs {', '.join(list(model.outputs)[:20])} was measured")
     given_inputs = {**_samples(experiment, model), **experiment.inputs}
-    inputs = {name: given_inputs[name] for name in model.inputs if name in given_inputs}
-    bound = replace(experiment, outputs=outputs, inputs=inputs, initial=initial, values=values)
+    inputs = {name: _joined(given_inputs[name], model, name) for name in model.inputs if name in given_inputs}
+    bound = replace(
+        experiment, outputs=outputs, inputs=inputs, initial=initial, values=values, steady=steady, before=before
+    )
     _check_inputs(bound, model)
     _check_bounds(bound, model)
     return bound
+
+
+def _start(experiment: Experiment, model: Model) -> tuple[dict[str, Any], bool, Known]:
+    """What the model tells of an experiment by name, whether that starts at rest, and under what it came to rest."""
+    told = dict(model.experiments.get(experiment.name, {}))
+    steady, before = model.steady and not experiment.initial, {}
+    # Values are expressions; what is neither is no value of a parameter that happens to be called so.
+    if isinstance(told.get(entries.STEADY_KEY), str):
+        steady = bool(told.pop(entries.STEADY_KEY))
+    if isinstance(told.get(entries.BEFORE_KEY), Mapping):
+        before = told.pop(entries.BEFORE_KEY)
+    return told, steady or experiment.steady, {**before, **experiment.before}
 
 
 def _constants(experiment: Experiment, parameters: Iterable[str]) -> dict[str, Expression]:
@@ -155,6 +180,13 @@ def _samples(experiment: Experiment, model: Model) -> dict[str, Sampled]:
         if name in experiment.inputs:
             raise DataError(f"{experiment.name}: the input '{name}' is given twice, in a column and as an input")
     return {name: sampled(series.times, series.values, f"input '{name}'") for name, series in found.items()}
+
+
+def _joined(given: Sampled | str, model: Model, name: str) -> Sampled | str:
+    """An input with its samples joined as the model says."""
+    if not isinstance(given, Sampled) or name not in model.sampling:
+        return given
+    return replace(given, joined=model.sampling[name])
 
 
 def _check_inputs(experiment: Experiment, model: Model) -> None:
@@ -197,7 +229,7 @@ def _stranger(name: str, model: Model) -> str:
 
 def _own(model: Model, experiment: Experiment) -> Model:
     """The model with the values, the initial states and the inputs of an experiment."""
-    if not experiment.inputs and not experiment.initial and not experiment.values:
+    if not (experiment.inputs or experiment.initial or experiment.values or experiment.steady or model.steady):
         return model
     numbers = {name: value for name in experiment.values if (value := constant(experiment.values[name])) is not None}
     others = {name: value for name, value in experiment.values.items() if name not in numbers}
@@ -206,7 +238,8 @@ def _own(model: Model, experiment: Experiment) -> Model:
         for table, entries in (
             ("states", model.states),
             ("outputs", model.outputs),
-            ("initial", {**model.initial, **experiment.initial}),
+            ("initial", {} if experiment.steady else {**model.initial, **experiment.initial}),
+            ("before", experiment.before),
         )
     }
     inputs = {name: None if isinstance(value, Sampled) else value for name, value in experiment.inputs.items()}
@@ -215,8 +248,9 @@ def _own(model: Model, experiment: Experiment) -> Model:
         used.pop(name, None)
     fixed = {name: value for name, value in {**model.fixed, **numbers}.items() if name in used}
     order = [name for name in (*model.parameters, *model.fixed) if name in used]
+    start: dict[str, Any] = {"initial": entries.STEADY} if experiment.steady else {}
     return Model(
-        **equations,
+        **{**equations, **start},
         inputs={**model.inputs, **inputs},
         parameters=list(dict.fromkeys([*order, *used])),
         bounds={
@@ -235,6 +269,6 @@ def felt(model: Model, output: str) -> set[str]:
         name = waiting.pop()
         if name not in seen:
             seen.add(name)
-            for table in (model.states, model.initial):
+            for table in (model.states, model.initial, model.before):
                 waiting += names(table[name]) if name in table else ()
     return seen & set(model.unknowns)

@@ -133,7 +133,8 @@ def _pair(unknown: Unknown, bounds: Bounds, positive: Any, model_bounds: Mapping
     except (TypeError, ValueError, IndexError, KeyError):
         raise ModelError(f"the bounds of '{unknown.label}' must be two numbers, not {pair!r}") from None
     is_positive = positive if isinstance(positive, bool) else unknown.name in positive or unknown.label in positive
-    low = max(low, 0.0) if is_positive else low
+    low = max(low, 0.0, unknown.limits[0]) if is_positive else max(low, unknown.limits[0])
+    high = min(high, unknown.limits[1])
     if not low < high:
         raise ModelError(f"the bounds of '{unknown.label}' leave nothing: {low:g} must be below {high:g}")
     return low, high

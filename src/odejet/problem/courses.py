@@ -21,6 +21,7 @@ from odejet.problem.conditions import Condition
 from odejet.problem.measurements import Measurements
 from odejet.problem.unknowns import Unknowns
 from odejet.simulate.flow import TOLERANCE, Flow, Outcome, Trajectory
+from odejet.simulate.steady import RestingFlow
 
 
 @dataclass(frozen=True)
@@ -128,7 +129,7 @@ def flows(conditions: Sequence[Condition]) -> tuple[Flow, ...]:
     def made_once(model: Model, samples: dict[str, Sampled]) -> Flow:
         key = (id(model), tuple(id(one) for one in samples.values()))
         if key not in made:
-            made[key] = Flow(model, samples)
+            made[key] = RestingFlow(model, samples)
         return made[key]
 
     return tuple(made_once(one.model, one.experiment.sampled) for one in conditions)
@@ -155,7 +156,7 @@ def _course(number: int, condition: Condition, flow: Flow, unknowns: Unknowns, m
     return Course(
         flow=flow,
         start=start,
-        end=float(times[-1]),
+        end=max(float(times[np.isfinite(times)].max(initial=start)), start),
         times=times,
         parameters=np.array([places[name] for name in own.parameters], dtype=int),
         states=np.array([states.index(name) for name in free], dtype=int),

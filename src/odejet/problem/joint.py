@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from odejet.model import Model
+from odejet.model.entries import STEADY
 from odejet.model.expressions import Expression, Symbol, names, substituted
 from odejet.problem.problem import Problem
 
@@ -34,8 +35,7 @@ def joint(problem: Problem) -> Joint:
     """The experiments of a problem as one model; a single one as it is, with the outputs that were measured."""
     kinds: dict[Any, list[int]] = {}
     for number, condition in enumerate(problem.conditions):
-        key = (id(condition.model), frozenset(condition.experiment.outputs))
-        kinds.setdefault(key, []).append(number)
+        kinds.setdefault(condition.kind, []).append(number)
     chosen = sorted([number for members in kinds.values() for number in members[:ALIKE]])[:MOST]
     several = len(chosen) > 1
     taken = {name for c in problem.conditions for name in (*c.model.parameters, *c.model.fixed)}
@@ -46,12 +46,14 @@ def joint(problem: Problem) -> Joint:
         for number in members:
             own = parts[number].names if number in parts else model_names
             for name, entry in problem.layout.places[number].items():
-                if own is not None:
+                if own is not None and name in own:  # the noise has unknowns that the model does not have
                     labels.setdefault(problem.unknowns[entry], own[name])
-    tables: dict[str, dict[str, Any]] = {}
+    tables: dict[str, Any] = {}
     for part in parts.values():
         for table, entries in part.tables.items():
             tables.setdefault(table, {}).update(entries)
+    if any(problem.conditions[number].model.steady for number in chosen):
+        tables["initial"] = STEADY
     return Joint(Model(**tables, name=problem.model.name), labels)
 
 
@@ -79,7 +81,12 @@ def _renamed(problem: Problem, number: int, several: bool, taken: set[str]) -> _
     outputs = {name: value for name, value in own.outputs.items() if name in condition.experiment.outputs}
     equations = {
         table: {new[name]: substituted(value, symbols) for name, value in entries.items()}
-        for table, entries in (("states", own.states), ("outputs", outputs), ("initial", own.initial))
+        for table, entries in (
+            ("states", own.states),
+            ("outputs", outputs),
+            ("initial", own.initial),
+            ("before", own.before),
+        )
     }
     used = {name for table in equations.values() for value in table.values() for name in names(value)}
     # A number is the same number in every experiment, but two experiments may know different ones.

@@ -7,11 +7,13 @@ search may look at less than all.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
+
+from odejet.problem.noise import Density
 
 ROUNDING = 16 * float(np.finfo(float).eps)
 """Of the largest value: what rounding leaves in a simulated output."""
@@ -32,6 +34,13 @@ class Block:
     times: np.ndarray
     values: np.ndarray
     shapes: np.ndarray  # the standard deviations where the noise level is one
+    logarithm: float = 0.0  # of the base in which values are compared; zero where they are as they are
+    density: Density | None = None  # a law with a scale of its own, in place of a level times shapes
+
+    @cached_property
+    def targets(self) -> np.ndarray:
+        """What a prediction is compared with: the values, or their logarithms."""
+        return np.log(self.values) / self.logarithm if self.logarithm else self.values
 
     def at(self, chosen: np.ndarray) -> Block:
         return replace(self, times=self.times[chosen], values=self.values[chosen], shapes=self.shapes[chosen])
@@ -47,6 +56,11 @@ class Measurements:
     @cached_property
     def values(self) -> np.ndarray:
         return np.concatenate([block.values for block in self.blocks])
+
+    @cached_property
+    def targets(self) -> np.ndarray:
+        """The values, or their logarithms where these are compared."""
+        return np.concatenate([block.targets for block in self.blocks])
 
     @cached_property
     def times(self) -> np.ndarray:
@@ -82,18 +96,38 @@ class Measurements:
     @cached_property
     def floors(self) -> np.ndarray:
         """The level that rounding has, per output."""
-        largest = np.array([np.abs(self.values[rows] / self.shapes[rows]).max(initial=0.0) for rows in self.groups])
-        return ROUNDING * np.where(largest > 0, largest, largest.max() or 1.0)
+        largest = np.array([np.abs(self.targets[rows] / self.shapes[rows]).max(initial=0.0) for rows in self.groups])
+        largest = np.where(self.logarithmic, np.maximum(largest, 1.0), largest)
+        return ROUNDING * np.where(self.densities, 1.0, np.where(largest > 0, largest, largest.max() or 1.0))
 
     @cached_property
     def scales(self) -> np.ndarray:
         """The spread of each output, in units of the shape of its noise."""
-        return np.maximum([_scale(self.values[rows] / self.shapes[rows]) for rows in self.groups], self.floors)
+        return np.maximum([_scale(self.targets[rows] / self.shapes[rows]) for rows in self.groups], self.floors)
 
     @cached_property
     def plain(self) -> bool:
         """Whether all shapes are one."""
         return bool(np.all(self.shapes == 1.0))
+
+    @cached_property
+    def logarithmic(self) -> np.ndarray:
+        """Which outputs are compared on the scale of logarithms."""
+        return self._which(lambda block: block.logarithm != 0)
+
+    @cached_property
+    def densities(self) -> np.ndarray:
+        """Which outputs have a law with a scale of its own."""
+        return self._which(lambda block: block.density is not None)
+
+    @cached_property
+    def usual(self) -> bool:
+        """Whether all noise is normal, a level times a shape."""
+        return not (self.logarithmic.any() or self.densities.any())
+
+    def _which(self, holds: Callable[[Block], bool]) -> np.ndarray:
+        with_it = {block.output for block in self.blocks if holds(block)}
+        return np.array([name in with_it for name in self.outputs])
 
     # --- parts ---
 
@@ -104,6 +138,7 @@ class Measurements:
         for block in self.blocks:
             start, end = spans[block.experiment]
             last = start + fraction * (end - start)
+            last = last if fraction < 1 else np.inf  # what was measured at rest is in the whole only
             size = max(int(np.searchsorted(block.times, last, side="right")), 1)
             chosen = np.arange(size)
             if points is not None and size > points:
@@ -115,9 +150,13 @@ class Measurements:
         """The measurements of one experiment."""
         return replace(self, blocks=tuple(block for block in self.blocks if block.experiment == experiment))
 
+    def squares(self) -> Measurements:
+        """The same with noise of one level per output, for least squares far from an optimum."""
+        return replace(self, blocks=tuple(replace(one, density=None) for one in self.blocks))
+
     def by_rounding(self) -> Measurements | None:
         """With shapes relative to the output at the time, as rounding is; None where this is no other."""
-        if not self.plain or not any(_spans_decades(self.values[rows]) for rows in self.groups):
+        if not self.plain or not self.usual or not any(_spans_decades(self.values[rows]) for rows in self.groups):
             return None
         return replace(self, blocks=tuple(replace(one, shapes=_sizes_nearby(one.values)) for one in self.blocks))
 

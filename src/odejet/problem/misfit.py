@@ -6,7 +6,9 @@ noise is one level per output, given or estimated.
     cost(z) = sum_j N_j log(level_j) + SSE_j / (2 level_j^2) + constants
 
 is the negative logarithm of the likelihood; with `weights="none"` it is half the sum of squares, as plain least squares
-has it.  A model that cannot be simulated to the last measurement is an evaluation that says how far it got.
+has it.  Noise of other laws and priors enter as rows that stand for their gradient and curvature (see `scoring`), and
+with their exact value into the cost.  A model that cannot be simulated to the last measurement is an evaluation that
+says how far it got.
 """
 
 from __future__ import annotations
@@ -33,7 +35,10 @@ from odejet.problem.courses import (
     runs,
     work,
 )
+from odejet.problem.distributions import Logarithmic, Normal
 from odejet.problem.measurements import Measurements
+from odejet.problem.priors import Truncated
+from odejet.problem.scoring import Refusal, Scoring, Standing, tuned
 from odejet.problem.unknowns import Unknown, Unknowns
 from odejet.simulate.flow import Flow, Outcome
 
@@ -48,12 +53,26 @@ MANY_EXPERIMENTS, MANY_UNKNOWNS = 8, 48
 class Evaluation:
     """Residuals in units of their noise's shape and their derivative by z; None where the simulation broke off."""
 
-    residuals: np.ndarray | None
+    residuals: np.ndarray | None  # of all measurements, then of scales of the noise and of priors
     jacobian: np.ndarray | Blocks | None
     outcome: Outcome
     message: str
     reached: float  # the fraction of the time span that was simulated, the least of all experiments
     work: int = 1  # in units of an ordinary simulation
+    standing: Standing | None = None  # of what is no sum of squares
+    predicted: tuple[np.ndarray, np.ndarray | None] | None = None  # outputs and their derivatives, if noise may change
+
+    @property
+    def rest(self) -> float:
+        """What the cost has beside squares."""
+        return 0.0 if self.standing is None else self.standing.cost + self.standing.prior
+
+    def beyond(self, here: Evaluation, predicted: np.ndarray) -> np.ndarray:
+        """What the residuals have changed by since `here` beyond the change that a linear model predicted."""
+        assert self.residuals is not None and here.residuals is not None
+        if self.standing is None or here.standing is None:
+            return np.asarray(self.residuals - (here.residuals + predicted))
+        return (self.standing.positions - here.standing.positions) * here.standing.roots - predicted
 
     @property
     def complete(self) -> bool:
@@ -64,6 +83,22 @@ class Evaluation:
         """The Jacobian as one matrix."""
         assert self.jacobian is not None
         return self.jacobian.dense() if isinstance(self.jacobian, Blocks) else self.jacobian
+
+    @property
+    def expected(self) -> np.ndarray:
+        """The same with weights by the expected information, which is what the data are worth."""
+        if self.standing is None:
+            return self.dense
+        roots = self.standing.roots
+        return self.dense * (self.standing.information_roots / np.where(roots > 0, roots, 1.0))[:, None]
+
+
+@dataclass(frozen=True, eq=False)
+class NoiseAt:
+    """The noise of every measurement at a point."""
+
+    scores: np.ndarray  # residuals that normal noise of unit size would have with the same probability
+    sds: np.ndarray  # in the units of the measurement
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,6 +122,7 @@ class Misfit:
     weighted: bool = True  # by the likelihood, or plain squares
     effort: Effort = THOROUGH
     jobs: int = 1  # cores on which experiments are simulated
+    priors: tuple[Truncated, ...] = ()
 
     # --- what it is a function of ---
 
@@ -141,9 +177,32 @@ class Misfit:
         return self.measurements.scales
 
     @cached_property
+    def scoring(self) -> Scoring | None:
+        """The rows of what is no level times a shape; None where there is nothing of the kind."""
+        if self.measurements.usual and not self.priors:
+            return None
+        return Scoring(self.measurements, self.priors)
+
+    @property
+    def rows(self) -> int:
+        """How many residuals there are: one per measurement, then those of scales and of priors."""
+        return self.points if self.scoring is None else self.scoring.rows
+
+    @property
+    def row_groups(self) -> tuple[slice, ...]:
+        """Where the residuals of each output stand, and after them all others, if there are any."""
+        return self.groups if self.rows == self.points else (*self.groups, slice(self.points, self.rows))
+
+    @cached_property
     def estimated(self) -> np.ndarray:
         """Which outputs have a noise level that is to be estimated."""
         return np.isnan(self.known)
+
+    @cached_property
+    def free_noise(self) -> np.ndarray:
+        """Which outputs have noise whose size the fit has to find: a level, or a scale that depends on unknowns."""
+        free = {block.output for block in self.measurements.blocks if block.density and block.density.varies}
+        return self.estimated | np.array([name in free for name in self.outputs])
 
     @cached_property
     def borrowing(self) -> np.ndarray:
@@ -169,12 +228,12 @@ class Misfit:
     @cached_property
     def in_blocks(self) -> bool:
         """Whether Jacobians are kept in blocks."""
-        return len(self.courses) >= MANY_EXPERIMENTS and len(self.unknowns) >= MANY_UNKNOWNS
+        return self.scoring is None and len(self.courses) >= MANY_EXPERIMENTS and len(self.unknowns) >= MANY_UNKNOWNS
 
     def evaluate(self, z: np.ndarray, jacobian: bool = True) -> Evaluation:
         """Residuals at z and, unless it is not wanted, their derivative."""
-        residuals, parts, total = np.empty(self.points), [], 1
-        whole = np.zeros((self.points, len(z))) if jacobian and not self.in_blocks else None
+        residuals, parts, total = np.empty(self.rows), [], 1
+        whole = np.zeros((self.rows, len(z))) if jacobian and not self.in_blocks else None
         measured = [course for course in self.courses if course.series]
         for course, run in runs(measured, z, self.effort, jacobian, self.jobs):
             total += work(run)
@@ -186,12 +245,50 @@ class Misfit:
                     whole[rows, course.columns] = run.outputs[positions, output][:, course.lanes]
             if jacobian and whole is None:
                 parts.append(_part(course, run.outputs))
+        if self.scoring is not None:
+            return self._scored(self.scoring, z, residuals, whole, total)
         residuals -= self.values
         derivative = (whole if whole is not None else Blocks((self.points, len(z)), tuple(parts))) if jacobian else None
         if not self.measurements.plain:
             residuals /= self.shapes
             derivative = _divided(derivative, self.shapes)
         return Evaluation(residuals, derivative, Outcome.COMPLETED, Outcome.COMPLETED.value, 1.0, total)
+
+    def _scored(
+        self, scoring: Scoring, z: np.ndarray, residuals: np.ndarray, jacobian: np.ndarray | None, work: int
+    ) -> Evaluation:
+        """The evaluation from predictions and their derivatives."""
+        predicted = (residuals, jacobian) if len(self.noise_entries) else None
+        if predicted is not None:
+            residuals, jacobian = residuals.copy(), None if jacobian is None else jacobian.copy()
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+            found = scoring.score(z, residuals, jacobian)
+        if isinstance(found, Refusal):
+            message = f"{found.message}, at t = {self.times[found.row]:.6g}"
+            return Evaluation(None, None, Outcome.SINGULAR, message, self._reached(found.row), work)
+        return Evaluation(residuals, jacobian, Outcome.COMPLETED, Outcome.COMPLETED.value, 1.0, work, found, predicted)
+
+    def _reached(self, row: int) -> float:
+        """How far into its experiment a measurement stands."""
+        pairs = zip(self.measurements.rows, self.measurements.blocks, strict=True)
+        course = self.courses[next(block.experiment for rows, block in pairs if rows.start <= row < rows.stop)]
+        return float((self.times[row] - course.start) / max(course.end - course.start, 1e-300))
+
+    @cached_property
+    def noise_entries(self) -> np.ndarray:
+        """Entries of z that only the noise depends on."""
+        used = {int(entry) for course in self.courses for entry in (*course.parameters, *course.entries)}
+        own = {int(i) for b in self.measurements.blocks if b.density is not None for i in b.density.entries}
+        return np.array(sorted(own - used), dtype=int)
+
+    def tuned(self, z: np.ndarray, found: Evaluation) -> tuple[np.ndarray, Evaluation]:
+        """z with what only the noise depends on at its most likely values for the predictions of an evaluation, and
+        the evaluation there, for which nothing is simulated."""
+        if found.predicted is None or found.standing is None or not len(self.noise_entries):
+            return z, found
+        z = tuned(z, found.standing.parts, self.noise_entries)
+        assert self.scoring is not None
+        return z, self._scored(self.scoring, z, *found.predicted, found.work)
 
     # --- noise and likelihood ---
 
@@ -213,35 +310,67 @@ class Misfit:
             rms[self.pool] = spreads * math.sqrt(float((squares[self.pool] / spreads**2).sum()) / counts.sum())
         return np.where(self.estimated, np.maximum(rms, self.floors), self.known)
 
-    def cost(self, residuals: np.ndarray, levels: np.ndarray | None = None) -> float:
-        """The negative log-likelihood (half the sum of squares with weights "none"); levels as likely as possible."""
-        squares = self.squares(residuals)
+    def cost(self, residuals: np.ndarray, levels: np.ndarray | None = None, rest: float = 0.0) -> float:
+        """The negative log-likelihood (half the sum of squares with weights "none"); levels as likely as possible.
+
+        `rest` is what an evaluation has beside squares.
+        """
+        squares = np.where(self.measurements.densities, 0.0, self.squares(residuals))
         if not self.weighted:
-            return 0.5 * float(squares.sum())
+            return 0.5 * float(squares.sum()) + rest
         levels = self.levels(residuals) if levels is None else levels
         # Below rounding all residuals are as good.
         squares = np.where(self.estimated, np.maximum(squares, self.counts * self.floors**2), squares)
-        constant = 0.5 * self.points * math.log(2 * math.pi) + float(np.log(self.shapes).sum())
         with np.errstate(over="ignore"):
-            return float(self.counts @ np.log(levels) + 0.5 * (squares / levels**2).sum()) + constant
+            return float(self.counts @ np.log(levels) + 0.5 * (squares / levels**2).sum()) + self.constant + rest
+
+    @cached_property
+    def constant(self) -> float:
+        """What no value changes of the cost of squares."""
+        points = self.points - int(self.counts[self.measurements.densities].sum())
+        logarithms = sum(
+            float(np.log(block.values * block.logarithm).sum())
+            for block in self.measurements.blocks
+            if block.logarithm and block.density is None
+        )
+        return 0.5 * points * math.log(2 * math.pi) + float(np.log(self.shapes).sum()) + logarithms
+
+    def noise_at(self, found: Evaluation, levels: np.ndarray) -> NoiseAt:
+        """The noise of every measurement, with these levels where it is a level times a shape."""
+        assert found.residuals is not None
+        rows = np.repeat(levels, self.counts)
+        scores, sds = found.residuals[: self.points] / rows, rows * self.shapes
+        for own, block in zip(self.measurements.rows, self.measurements.blocks, strict=True):
+            if block.logarithm and block.density is None:
+                mu = np.exp(block.logarithm * (found.residuals[own] * block.shapes + block.targets))
+                sds[own] = Logarithmic(Normal(), block.logarithm).sd(mu, sds[own])
+        for part in () if found.standing is None else found.standing.parts:
+            law = part.density.law
+            scores[part.rows] = law.scores(part.values, part.mu, part.s)
+            sds[part.rows] = law.sd(part.mu, part.s)
+        return NoiseAt(scores, sds)
 
     def row_levels(self, levels: np.ndarray) -> np.ndarray:
-        """A level per output, repeated for every residual."""
-        return np.repeat(levels, self.counts)
+        """A level per output, repeated for every residual; one for those that belong to no output."""
+        rows = np.repeat(levels, self.counts)
+        return rows if self.rows == self.points else np.concatenate([rows, np.ones(self.rows - self.points)])
 
     def score(self, z: np.ndarray, levels: np.ndarray | None = None) -> float:
         """The cost of a candidate, without derivatives; infinite where it cannot be simulated."""
         evaluation = self.evaluate(z, jacobian=False)
         if evaluation.residuals is None or not np.all(np.isfinite(evaluation.residuals)):
             return math.inf
-        return self.cost(evaluation.residuals, levels)
+        return self.cost(evaluation.residuals, levels, evaluation.rest)
 
     def screen(self, candidates: Sequence[np.ndarray], levels: np.ndarray | None = None) -> np.ndarray:
         """The costs of many candidates on a few of the times, simulated roughly: for ranking, at 0.1 ms each.
 
         A stiff one may need a second look, which finds out that it is stiff.
         """
-        glance, rough = (self.window(1.0, ROUGH_POINTS, effort=effort) for effort in (GLANCE, ROUGH))
+        # What noise of other laws is like is not known yet: beside it, candidates are compared by their squares.
+        known = None if self.measurements.usual else self.scales
+        levels = levels if known is None else known
+        glance, rough = (self.window(1.0, ROUGH_POINTS, known, effort) for effort in (GLANCE, ROUGH))
         costs = np.array([glance.score(z, levels) for z in candidates])
         for i in np.flatnonzero(~np.isfinite(costs)).tolist():
             costs[i] = rough.score(candidates[i], levels)
@@ -261,10 +390,12 @@ class Misfit:
         effort: Effort | None = None,
     ) -> Misfit:
         """The misfit of the first part of every experiment, thinned to so many points per series, with these noise
-        levels taken as known and with this effort; all as they are, if not given."""
+        levels taken as known, for squares alone, and with this effort; all as they are, if not given."""
         spans = [(course.start, course.end) for course in self.courses]
+        part = self.measurements.part(spans, fraction, points)
         return self._with(
-            measurements=self.measurements.part(spans, fraction, points),
+            measurements=part if levels is None else part.squares(),
+            priors=self.priors if levels is None else (),
             known=self.known if levels is None else np.array(levels, dtype=float),
             effort=effort or self.effort,
         )

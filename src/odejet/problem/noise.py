@@ -1,8 +1,12 @@
 """Noise: what is known of the errors of measurement before a fit.
 
-The error of a measurement is normal with the standard deviation *level times shape*.  The shape is one for noise of
-constant size, the size of the measurement for relative noise, and the known standard deviation where the data have one;
-the level is one number per output, known or to be estimated.
+Of most outputs it is enough to know a *level times shape*, which is the standard deviation of the measurement or of its
+logarithm.  The shape is one for noise of constant size, the size of the measurement for relative noise, and the known
+standard deviation where the data have one; the level is one number per output, known or to be estimated.
+
+Any other noise is a law of `distributions` with a scale that is an expression in parameters and the output itself,
+written as text: `normal(0.1 + b*y1)`, `student(s, 4)`, `poisson`.  Names that the model does not have are unknowns of
+the problem, shared by all outputs that use them.
 """
 
 from __future__ import annotations
@@ -10,35 +14,98 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from odejet.data import Series
-from odejet.errors import DataError, ModelError, nearest
+from odejet.errors import DataError, ExpressionError, ModelError, clipped, nearest
+from odejet.model import Model
+from odejet.model.calls import parse_call
+from odejet.model.dual import differentiated
+from odejet.model.expressions import TIME, Expression, names, number, substituted
+from odejet.problem.distributions import LAWS, Distribution, Normal, Terms
 
 RELATIVE_FLOOR = 1e-3
 """Of the largest value of a series: relative noise does not vanish where the signal crosses zero."""
 
+TYPICAL = 0.1
+"""Noise beside the size of what is measured, or on its logarithm, before anything is known."""
+
+NORMAL = Normal()
+
 Given = float | str | Mapping[str, float | str] | None
-"""Noise as people write it, for all outputs or for each: 0.1, "2%" or "relative"; None where it is to be estimated."""
+"""Noise as people write it, for all outputs or for each: 0.1, "2%", "relative" or "lognormal(s)"; None where it is to
+be estimated."""
 
 
 @dataclass(frozen=True)
 class Noise:
-    """The noise of one output; a level of NaN is to be estimated."""
+    """The noise of one output: a level, NaN where it is to be estimated, or a law with a scale."""
 
-    kind: str  # "data", "constant" or "relative"
+    kind: str  # "data", "constant", "relative" or "law"
     level: float = math.nan
+    law: Distribution = NORMAL
+    scale: Expression | None = None  # of a law that has one
+    text: str = ""  # of a law, as it was written
 
     def shapes(self, series: Series) -> np.ndarray:
-        """The standard deviation of every measurement where the level is one."""
+        """The standard deviation of every measurement, or of its logarithm, where the level is one."""
         if self.kind == "data" and series.sds is not None:
             return np.broadcast_to(np.asarray(series.sds, dtype=float), series.values.shape)
         sizes = np.abs(series.values)
         if self.kind == "relative" and sizes.max() > 0:
             return np.maximum(sizes, RELATIVE_FLOOR * sizes.max())
         return np.ones(len(series.values))
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What its scale is made of."""
+        return () if self.scale is None else tuple(dict.fromkeys(names(self.scale)))
+
+    def told(self, level: float) -> str | None:
+        """The noise as text, with this level where it has one; None where it is an sd in the units of the output."""
+        if self.kind == "law":
+            return self.text
+        return f"{self.text.partition('(')[0]}({level!r})" if self.law.logarithm else None
+
+    def typical(self, series: Series) -> float:
+        """About how large its scale is."""
+        if self.law.positive:  # of logarithms, or a dispersion
+            return TYPICAL
+        return TYPICAL * float(np.abs(series.values).max(initial=0.0)) or 1.0
+
+
+@dataclass(frozen=True, eq=False)
+class Density:
+    """The law of the measurements of one output in one experiment, as a function of predictions and z."""
+
+    law: Distribution
+    scale: Expression  # in the output and in names that have a place
+    output: str
+    places: Mapping[str, int]  # names of unknowns -> entry of z
+    numbers: Mapping[str, float]
+
+    @cached_property
+    def varies(self) -> bool:
+        """Whether the scale depends on anything that is to be found."""
+        return any(name == self.output or name in self.places for name in names(self.scale))
+
+    @cached_property
+    def entries(self) -> np.ndarray:
+        """Entries of z that the scale depends on by itself."""
+        return np.array(list(self.places.values()), dtype=int)
+
+    def scales(self, mu: np.ndarray, z: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """The scale of every measurement, its derivative by the prediction, and in rows those by the entries of z."""
+        places = {name: i + 1 for i, name in enumerate(self.places)}
+        values = {self.output: mu, **{name: float(z[i]) for name, i in self.places.items()}, **self.numbers}
+        found = differentiated(self.scale, values, {self.output: 0, **places}, 1 + len(places))
+        return np.asarray(found.value), found.gradient[0], found.gradient[1:]
+
+    def terms(self, y: np.ndarray, mu: np.ndarray, s: np.ndarray) -> Terms:
+        return self.law.terms(y, mu, s)
 
 
 def noise_of(output: str, given: Given, series: Sequence[Series]) -> Noise:
@@ -56,7 +123,9 @@ def noise_of(output: str, given: Given, series: Sequence[Series]) -> Noise:
         return Noise("relative")
     if text.endswith("%"):
         return Noise("relative", _positive(output, text[:-1], 0.01))
-    raise _refused(output, told)
+    if text[:1].isalpha():
+        return _law(output, text, series)
+    return Noise("constant", _positive(output, text, 1.0))
 
 
 def check_names(given: Given, outputs: Sequence[str]) -> None:
@@ -64,6 +133,112 @@ def check_names(given: Given, outputs: Sequence[str]) -> None:
     for name in given if isinstance(given, Mapping) else ():
         if name not in outputs:
             raise ModelError(f"noise: the model has no output '{name}'{nearest(str(name), outputs)}")
+
+
+def merged(given: Given, model: Model) -> Given:
+    """What is given, and beside it what the model's file tells."""
+    if not model.noise or not (given is None or isinstance(given, Mapping)):
+        return given
+    return {**model.noise, **(given or {})}
+
+
+def new_names(noises: Mapping[str, Noise], model: Model) -> tuple[str, ...]:
+    """Names in scales that are unknowns of the problem and nothing to the model; what may not stand there is
+    refused."""
+    known, found = (*model.parameters, *model.fixed), dict[str, None]()
+    for output, noise in noises.items():
+        for name in noise.names:
+            reason = _why_not(name, output, model)
+            if reason:
+                raise ModelError(
+                    f"the noise of '{output}' depends on {reason}; it may depend on parameters and on '{output}' only"
+                )
+            if name not in known and name != output:
+                found[name] = None
+    return tuple(found)
+
+
+def densities_of(
+    noise: Noise, output: str, known: Mapping[str, Expression], places: Mapping[str, int], model: Model
+) -> Density | None:
+    """The law of an output in an experiment with these known values; None where noise is a level times a shape."""
+    if noise.kind != "law":
+        return None
+    scale = number(1) if noise.scale is None else substituted(noise.scale, known)
+    own = {name: places[name] for name in dict.fromkeys(names(scale)) if name in places}
+    numbers = {name: float(value) for name, value in model.fixed.items() if name in names(scale)}
+    return Density(noise.law, scale, output, own, numbers)
+
+
+def _why_not(name: str, output: str, model: Model) -> str:
+    if name == TIME:
+        return "the time"
+    for table, kind in ((model.states, "the state"), (model.inputs, "the input"), (model.outputs, "the output")):
+        if name in table and name != output:
+            return f"{kind} '{name}'"
+    return ""
+
+
+# --- texts ---
+
+
+def _law(output: str, text: str, series: Sequence[Series]) -> Noise:
+    """The law that a text names, checked against what was measured."""
+    where = f"the noise of '{output}'"
+    try:
+        name, arguments = parse_call(text)
+    except ExpressionError as error:
+        raise error.at(where) from None
+    except ModelError:
+        raise _refused(output, text) from None
+    if name not in LAWS and arguments is None and not nearest(name, LAWS, cutoff=0.7):
+        raise _refused(output, text)
+    if name not in LAWS:
+        raise ModelError(f"{where}: there is no law '{name}'{nearest(name, LAWS) or '; known are ' + ', '.join(LAWS)}")
+    count, make = LAWS[name]
+    bare = arguments is None
+    if len(arguments or ()) != count and not (bare and _can_be_bare(name)):
+        raise ModelError(f"{where}: {clipped(text)} has not the arguments of {_form(name)}")
+    law = make(*(_degrees(where, one) for one in (arguments or ())[1:]))
+    for one in series:
+        if reason := law.refusal(one.values):
+            raise DataError(f"{where} is {name}, so its measurements {reason}; correct them or choose another law")
+    if not law.has_scale:
+        return Noise("law", 1.0, law, None, text)
+    if bare:
+        return Noise("constant", math.nan, law, None, text)
+    assert arguments is not None
+    scale = arguments[0]
+    if next(names(scale), None) is not None:
+        return Noise("law", 1.0, law, scale, text)
+    value = _number(scale)
+    if not (math.isfinite(value) and value > 0):
+        raise ModelError(f"{where}: the scale of {clipped(text)} must be positive, not {value:g}")
+    squares = isinstance(law, Normal) or isinstance(getattr(law, "of", None), Normal)
+    return Noise("constant", value, law, None, text) if squares else Noise("law", 1.0, law, scale, text)
+
+
+def _can_be_bare(name: str) -> bool:
+    """Whether a law may stand without its scale, which is then one level to be estimated."""
+    return name in ("normal", "lognormal", "log10normal")
+
+
+def _form(name: str) -> str:
+    forms = {"student": "student(scale, degrees of freedom)", "negbinomial": "negbinomial(dispersion)"}
+    return forms.get(name, f"{name}(scale)" if LAWS[name][0] else f"{name}, which has none")
+
+
+def _number(expression: Expression) -> float:
+    return float(differentiated(expression, {}, {}, 0).value)
+
+
+def _degrees(where: str, expression: Expression) -> float:
+    if next(names(expression), None) is not None:
+        raise ModelError(f"{where}: the degrees of freedom must be a number, such as 4, not {expression}")
+    value = _number(expression)
+    if not (math.isfinite(value) and value > 0):
+        raise ModelError(f"{where}: the degrees of freedom must be positive, not {value:g}")
+    return value
 
 
 def _positive(name: str, value: Any, unit: float) -> float:
@@ -77,4 +252,7 @@ def _positive(name: str, value: Any, unit: float) -> float:
 
 
 def _refused(name: str, value: Any) -> ModelError:
-    return ModelError(f"the noise of '{name}' must be a positive number, 'relative' or a percentage, not {value!r}")
+    return ModelError(
+        f"the noise of '{name}' must be a positive number, a percentage, 'relative' or a law, such as 'lognormal(s)', "
+        f"not {value!r}"
+    )

@@ -6,22 +6,26 @@ one order; what it answers is how likely the data are with given values of them.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from odejet.data import Data, Experiment
+from odejet.data import Data, Experiment, Series
 from odejet.errors import DataError, ModelError, nearest
 from odejet.model import Model
+from odejet.model.expressions import names, substituted
 from odejet.problem import coordinates
 from odejet.problem.conditions import Condition, conditions, felt, fixed_values
 from odejet.problem.coordinates import Bounds, Coordinates
 from odejet.problem.courses import flows
 from odejet.problem.measurements import Block, Measurements
 from odejet.problem.misfit import Misfit, Simulator
-from odejet.problem.noise import Given, check_names, noise_of
+from odejet.problem.noise import Given, Noise, check_names, densities_of, merged, new_names, noise_of
+from odejet.problem.priors import Priors, priors_of, priors_together, total, truncated
 from odejet.problem.scales import scales
 from odejet.problem.unknowns import Unknowns, lay_out
 from odejet.simulate import Simulation, simulate
@@ -38,9 +42,11 @@ class Problem:
 
     `bounds` is one pair for all unknowns or one per name or label, `positive` a truth value or names.  `noise` per
     output, or one for all: a number is a known standard deviation, "2%" a known relative one, "relative" an unknown
-    one; without it they come from the data or are estimated.  `fixed` gives parameters and initial states in all
-    experiments, as numbers or as expressions in parameters (`{"k3": "k1"}`); `local` names parameters with a value of
-    their own in each experiment.  `nominal` are values that somebody has published, by label; no fit looks at them.
+    one, and a text such as "lognormal(s)" a law whose scale is an expression in parameters and the output; without it
+    they come from the data or are estimated.  `fixed` gives parameters and initial states in all experiments, as
+    numbers or as expressions in parameters (`{"k3": "k1"}`); `local` names parameters with a value of their own in each
+    experiment.  `nominal` are values that somebody has published, by label; no fit looks at them.  `priors`, by name or
+    label, are texts such as "normal(1, 0.2)".
     """
 
     def __init__(
@@ -54,6 +60,7 @@ class Problem:
         local: Sequence[str] = (),
         weights: str = "likelihood",
         nominal: Mapping[str, float] | None = None,
+        priors: Priors = None,
     ) -> None:
         if not isinstance(model, Model):
             raise ModelError(f"expected a model as oj.Model has it, not {type(model).__name__}")
@@ -63,11 +70,17 @@ class Problem:
         if weights not in WEIGHTS:
             raise ModelError(f"weights must be 'likelihood' or 'none', not {weights!r}")
         check_names(noise, list(model.outputs))
-        self.model, self.noise, self.weights = model, noise, weights
-        self.fixed = fixed_values(fixed, model)
-        self.conditions: tuple[Condition, ...] = conditions(model, data, self.fixed)
-        self.local = _local(local, model, self.conditions)
-        self.layout: Unknowns = lay_out(self.conditions, model.parameters, self.local)
+        self.model, self.noise, self.weights = model, merged(noise, model), weights
+        self.noises = self._noises(data)
+        new = new_names(self.noises, model)
+        self.fixed = fixed_values(fixed, model, new)
+        self.conditions: tuple[Condition, ...] = conditions(model, data, self.fixed, new)
+        self.local = _local(local, model, self.conditions, new)
+        used = [self.noise_names(number) for number in range(len(self.conditions))]
+        layout = lay_out(self.conditions, model.parameters, self.local, used)
+        self.priors = priors_together(priors, model.priors)
+        self._priors = priors_of(self.priors, layout)
+        self.layout: Unknowns = layout.limited({i: prior.limits for i, prior in self._priors.items()})
         self.data = Data.of(condition.experiment for condition in self.conditions)
         self.given_bounds, self.positive = bounds, positive or False
         self.nominal = dict(nominal or {})
@@ -75,22 +88,43 @@ class Problem:
         self._check_points()
         self.bounds  # noqa: B018 - refuses bounds that make no sense
 
+    def _noises(self, data: Data) -> dict[str, Noise]:
+        """What is known of the noise of every output that was measured."""
+        given = self.noise if self.weights == "likelihood" else 1.0
+        series = {name: [e.outputs[name] for e in data.experiments if name in e.outputs] for name in self.model.outputs}
+        return {name: noise_of(name, given, measured) for name, measured in series.items() if measured}
+
+    def noise_names(self, number: int) -> tuple[str, ...]:
+        """What the noise of an experiment depends on beside its model."""
+        own, experiment = self.conditions[number].model, self.conditions[number].experiment
+        found = dict[str, None]()
+        for output in experiment.outputs:
+            scale = self.noises[output].scale
+            for name in () if scale is None else names(substituted(scale, experiment.values)):
+                if name not in (output, *own.parameters, *own.fixed, *self.model.fixed):
+                    found[name] = None
+        return tuple(found)
+
     def _measured(self) -> tuple[Measurements, np.ndarray]:
         """All measurements, and the noise levels of their outputs as far as these are known."""
-        outputs = tuple(name for name in self.model.outputs if any(name in e.outputs for e in self.experiments))
-        given = self.noise if self.weights == "likelihood" else 1.0
-        blocks: list[Block] = []
-        levels = []
-        for name in outputs:
-            measured = [(i, e.outputs[name]) for i, e in enumerate(self.experiments) if name in e.outputs]
-            noise = noise_of(name, given, [series for _, series in measured])
-            blocks += [Block(i, name, one.times, one.values, noise.shapes(one)) for i, one in measured]
-            levels.append(noise.level)
-        return Measurements(outputs, tuple(blocks)), np.array(levels)
+        blocks = [
+            self._block(i, output, experiment.outputs[output])
+            for output in self.noises
+            for i, experiment in enumerate(self.experiments)
+            if output in experiment.outputs
+        ]
+        levels = np.array([noise.level for noise in self.noises.values()])
+        return Measurements(tuple(self.noises), tuple(blocks)), levels
+
+    def _block(self, number: int, output: str, series: Series) -> Block:
+        """The measurements of an output in an experiment, with their noise."""
+        noise, known, places = self.noises[output], self.experiments[number].values, self.layout.places[number]
+        density = densities_of(noise, output, known, places, self.model)
+        return Block(number, output, series.times, series.values, noise.shapes(series), noise.law.logarithm, density)
 
     def _check_points(self) -> None:
         points = sum(experiment.points for experiment in self.experiments)
-        if points < len(self.layout):
+        if points + len(self._priors) < len(self.layout):
             raise DataError(
                 f"there are {points} measurements for {len(self.layout)} unknowns of {self.model.name}; measure more"
             )
@@ -121,7 +155,10 @@ class Problem:
     def sizes(self) -> np.ndarray:
         """About how large each unknown is; one where bounds say where to look."""
         ends = np.array(list(self.bounds.values())).reshape(-1, 2)
-        return np.where(np.isfinite(ends).all(axis=1), 1.0, scales(self.conditions, self.layout))
+        sizes = np.where(np.isfinite(ends).all(axis=1), 1.0, scales(self.conditions, self.layout, self.noises))
+        for entry, prior in self._priors.items():
+            sizes[entry] = abs(prior.typical)
+        return sizes
 
     def sized(self, scale: np.ndarray) -> np.ndarray:
         """Sizes of estimates, of which one that vanishes has the size that its unit suggests."""
@@ -144,7 +181,8 @@ class Problem:
         """Residuals and likelihood as functions of z."""
         feelings = tuple(map(self._feelings, self.measurements.outputs))
         simulator = Simulator(self.model, self.conditions, self.flows, self.layout, feelings)
-        return Misfit(simulator, self.measurements, self._levels, self.weights == "likelihood")
+        priors = truncated(self._priors, list(self.bounds.values())) if self.weights == "likelihood" else ()
+        return Misfit(simulator, self.measurements, self._levels, self.weights == "likelihood", priors=priors)
 
     def _feelings(self, output: str) -> int:
         """How many unknowns an output feels, all experiments together."""
@@ -159,7 +197,20 @@ class Problem:
 
         Minus infinity where the model cannot be simulated to the last measurement.
         """
-        return -self.misfit.score(self.layout.vector(values))
+        return -replace(self.misfit, priors=()).score(self.layout.vector(values))
+
+    def log_prior(self, values: Mapping[str, float]) -> float:
+        """The logarithm of the priors at values by label; zero where there are none."""
+        z = self.layout.vector(values)
+        ends = np.array(list(self.bounds.values())).reshape(-1, 2)
+        if np.any(z < ends[:, 0]) or np.any(z > ends[:, 1]):
+            return -math.inf
+        return -total(self.misfit.priors, z)
+
+    def log_posterior(self, values: Mapping[str, float]) -> float:
+        """The log-likelihood and the logarithm of the priors; minus infinity outside the bounds."""
+        prior = self.log_prior(values)
+        return self.log_likelihood(values) + prior if math.isfinite(prior) else -math.inf
 
     def simulate(
         self, values: Mapping[str, float], times: Sequence[float] | np.ndarray | None = None, **options: Any
@@ -193,7 +244,7 @@ class Problem:
     def values_in(self, number: int, z: np.ndarray) -> tuple[dict[str, float], dict[str, float]]:
         """The parameters and the initial states that are unknown in an experiment, by name."""
         own, places = self.conditions[number].model, self.layout.places[number]
-        free = (state for state in own.states if state not in own.initial)
+        free = own.free_states
         parameters, states = ({name: float(z[places[name]]) for name in names} for names in (own.parameters, free))
         return parameters, states
 
@@ -218,13 +269,13 @@ class Problem:
         )
 
 
-def _local(local: Sequence[str], model: Model, found: Sequence[Condition]) -> tuple[str, ...]:
+def _local(local: Sequence[str], model: Model, found: Sequence[Condition], noise: Sequence[str]) -> tuple[str, ...]:
     """Names with a value of their own in each experiment, from the model and from the problem."""
     if isinstance(local, str):
         raise ModelError(f"local must be a list of names, such as ['{local}']")
-    names = tuple(dict.fromkeys([*model.local, *local]))
-    known = {name for one in found for name in one.model.parameters}
-    for name in names:
+    chosen = tuple(dict.fromkeys([*model.local, *local]))
+    known = {*noise, *(name for one in found for name in one.model.parameters)}
+    for name in chosen:
         if name not in known and name not in model.parameters:
             raise ModelError(f"local: the model has no parameter '{name}'{nearest(str(name), known)}")
-    return names
+    return chosen

@@ -27,8 +27,10 @@ from odejet.model.expressions import (
     Sum,
     Symbol,
     constant,
+    substituted,
 )
 from odejet.problem.conditions import Condition
+from odejet.problem.noise import Noise
 from odejet.problem.unknowns import Unknowns
 
 CHANGES = 5.0
@@ -44,12 +46,14 @@ Size = tuple[dict[int, float], float]
 """The logarithm of a size: a linear function of the variables, and a constant."""
 
 
-def scales(conditions: Sequence[Condition], unknowns: Unknowns) -> np.ndarray:
-    """About how large each unknown is, always positive."""
+def scales(
+    conditions: Sequence[Condition], unknowns: Unknowns, noises: Mapping[str, Noise] | None = None
+) -> np.ndarray:
+    """About how large each unknown is, always positive; `noises` are those of the outputs."""
     sizes = _Sizes()
     found: dict[int, int] = {}  # entry of z -> variable
     for condition, places in list(zip(conditions, unknowns.places, strict=True))[:MOST]:
-        found |= _enter(sizes, condition, places, found)
+        found |= _enter(sizes, condition, places, found, noises or {})
     solved = sizes.solve()
     logs = np.full(len(unknowns), math.nan)
     for entry, variable in found.items():
@@ -65,10 +69,17 @@ def scales(conditions: Sequence[Condition], unknowns: Unknowns) -> np.ndarray:
     return np.exp(np.clip(filled, -650.0, 650.0))
 
 
-def _enter(sizes: _Sizes, condition: Condition, places: Mapping[str, int], known: Mapping[int, int]) -> dict[int, int]:
+def _enter(
+    sizes: _Sizes,
+    condition: Condition,
+    places: Mapping[str, int],
+    known: Mapping[int, int],
+    noises: Mapping[str, Noise],
+) -> dict[int, int]:
     """Add the equations of one experiment; the variables of its unknowns."""
     own, experiment = condition.model, condition.experiment
-    variables = {name: known.get(places[name], -1) if name in places else -1 for name in (*own.states, *own.parameters)}
+    everything = dict.fromkeys((*own.states, *own.parameters, *places))
+    variables = {name: known.get(places[name], -1) if name in places else -1 for name in everything}
     variables = {name: sizes.variable() if i < 0 else i for name, i in variables.items()}
     time = math.log(max(experiment.end - experiment.start, 1e-300) / CHANGES)
     constants = {TIME: time} | {name: _log(float(value)) for name, value in own.fixed.items()}
@@ -85,6 +96,10 @@ def _enter(sizes: _Sizes, condition: Condition, places: Mapping[str, int], known
         largest = float(np.abs(series.values).max())
         if largest > 0:
             reader.equate(own.outputs[name], ({}, math.log(largest)))
+            constants[name] = math.log(largest)
+    for name, series in experiment.outputs.items():
+        if name in noises and (scale := noises[name].scale) is not None:
+            reader.equate(substituted(scale, experiment.values), ({}, math.log(noises[name].typical(series))))
     return {places[name]: i for name, i in variables.items() if name in places}
 
 

@@ -1,21 +1,23 @@
 """Unknowns: the one layout of the vector z of everything that is to be found.
 
 First, experiment by experiment, its unknown initial states and the parameters that have a value of their own there;
-then the parameters that experiments share.  Which entry of z is which quantity of which experiment is known here and
-nowhere else.
+then the parameters that experiments share, and last what only the noise depends on.  Which entry of z is which quantity
+of which experiment is known here and nowhere else.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import overload
 
 import numpy as np
 
 from odejet.errors import ModelError, nearest
 from odejet.problem.conditions import Condition
+
+POSITIVE = (0.0, math.inf)
 
 
 @dataclass(frozen=True)
@@ -26,6 +28,7 @@ class Unknown:
     label: str  # what tells it apart from all others
     experiment: str | None = None  # where it holds; everywhere, if not given
     is_state: bool = False
+    limits: tuple[float, float] = (-math.inf, math.inf)  # of values that mean anything, whatever bounds are given
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,6 +94,14 @@ class Unknowns(Sequence[Unknown]):
         """The values of z by label."""
         return dict(zip(self.labels, np.asarray(z, dtype=float).tolist(), strict=True))
 
+    def limited(self, limits: Mapping[int, tuple[float, float]]) -> Unknowns:
+        """The same with narrower limits of some entries."""
+        entries = list(self.entries)
+        for i, (low, high) in limits.items():
+            known = entries[i].limits
+            entries[i] = replace(entries[i], limits=(max(low, known[0]), min(high, known[1])))
+        return replace(self, entries=tuple(entries))
+
     def keys(self) -> dict[str, int]:
         """Entries by label, and by name where it is the name of one only."""
         counts: dict[str, int] = {}
@@ -107,22 +118,28 @@ def _is_finite(value: object) -> bool:
         return False
 
 
-def lay_out(conditions: Sequence[Condition], order: Sequence[str], local: Sequence[str]) -> Unknowns:
-    """The unknowns of experiments; shared parameters in the given order, then new ones as they appear."""
+def lay_out(
+    conditions: Sequence[Condition], order: Sequence[str], local: Sequence[str], noise: Sequence[Sequence[str]]
+) -> Unknowns:
+    """The unknowns of experiments; shared parameters in the given order, then new ones as they appear, then names that
+    only the `noise` of an experiment depends on."""
     several = len(conditions) > 1
     entries: list[Unknown] = []
     places: list[dict[str, int]] = []
-    for condition in conditions:
+    for condition, told in zip(conditions, noise, strict=True):
         own, experiment = condition.model, condition.experiment
         where = f" in {experiment.name}" if several else ""
         mine = [
-            Unknown(name, f"{name}({experiment.start:g}){where}", experiment.name, True)
-            for name in own.states
-            if name not in own.initial
+            Unknown(name, f"{name}({experiment.start:g}){where}", experiment.name, True) for name in own.free_states
         ]
         mine += [
             Unknown(name, f"{name}{where}", experiment.name if several else None)
             for name in own.parameters
+            if name in local
+        ]
+        mine += [
+            Unknown(name, f"{name}{where}", experiment.name if several else None, limits=POSITIVE)
+            for name in told
             if name in local
         ]
         places.append({unknown.name: len(entries) + i for i, unknown in enumerate(mine)})
@@ -134,4 +151,9 @@ def lay_out(conditions: Sequence[Condition], order: Sequence[str], local: Sequen
             if name in condition.model.parameters:
                 mine_[name] = len(entries)
         entries.append(Unknown(name, name))
+    for name in dict.fromkeys(name for told in noise for name in told if name not in local):
+        for told, mine_ in zip(noise, places, strict=True):
+            if name in told:
+                mine_[name] = len(entries)
+        entries.append(Unknown(name, name, limits=POSITIVE))
     return Unknowns(tuple(entries), tuple(places))

@@ -126,6 +126,8 @@ def notes(fit: Fit) -> dict[str, str]:
     if fit.message != fit.certificate.message and fit.message not in state(fit):
         told["ending"] = fit.message
     told["answered by"] = fit.provenance.sentence
+    if fit.problem.priors:
+        told["priors"] = f"on {', '.join(fit.problem.priors)}: the estimate is the maximum a posteriori"
     if len(fit.solutions) > 1:
         told["solutions"] = f"{len(fit.solutions)} sets of values explain the data equally well"
     if fit.rivals:

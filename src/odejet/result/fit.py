@@ -23,9 +23,9 @@ from odejet.decide.statistics import FitCheck, check
 from odejet.errors import ModelError
 from odejet.model import Model
 from odejet.problem import Problem, Unknowns
-from odejet.problem.misfit import Misfit
 from odejet.result.comparison import Comparison
 from odejet.result.estimate import Estimate, named, of_one
+from odejet.result.noise import sds_of, stated
 from odejet.search.refine import Refined
 from odejet.simulate import Simulation
 from odejet.smooth import Smoothed
@@ -57,7 +57,7 @@ class Fit:
     bounds: Mapping[str, tuple[float, float]]  # by label; infinite where there are none
     held: tuple[str, ...]  # labels of estimates that a bound keeps from going on
     sds: Mapping[str, Mapping[str, np.ndarray]]  # of the noise by experiment and output; one number, or one per value
-    cost: float  # negative log-likelihood, or half the sum of squares with weights "none"
+    cost: float  # negative log-posterior, the log-likelihood without priors; half the squares with weights "none"
     aic: float
     bic: float
     success: bool
@@ -115,7 +115,7 @@ class Fit:
             uncertainty=uncertainty,
             bounds=bounds,
             held=tuple(held_labels(refined, uncertainty.stderr, bounds)),
-            sds=_sds(misfit, experiments, levels),
+            sds=sds_of(misfit, experiments, refined, levels),
             cost=refined.cost,
             aic=checks.aic,
             bic=checks.bic,
@@ -138,6 +138,21 @@ class Fit:
     def certified(self) -> bool:
         """Whether the fit may be trusted to be the best there is; `fit.certificate` says why."""
         return self.certificate.granted
+
+    @property
+    def log_likelihood(self) -> float:
+        """Of the data with these values; with weights "none" minus half the sum of squares."""
+        return -self.cost - self.log_prior if self.found else -math.inf
+
+    @property
+    def log_posterior(self) -> float:
+        """The log-likelihood and the logarithm of the priors, which is what a fit with priors has maximised."""
+        return -self.cost
+
+    @cached_property
+    def log_prior(self) -> float:
+        """Zero without priors."""
+        return self.problem.log_prior(self.values) if self.problem.priors and self.found else 0.0
 
     # --- the problem ---
 
@@ -301,8 +316,13 @@ class Fit:
         """An experiment of the data as if it were planned, with the values and the noise of the fit."""
         own = self.experiment(experiment)
         number = self.problem.number(own.name)
-        known = self.problem.conditions[number].model, *self.problem.values_in(number, self.estimates)
-        return repeated(own, *known, self.sds[own.name])
+        model, (parameters, states) = (
+            self.problem.conditions[number].model,
+            self.problem.values_in(number, self.estimates),
+        )
+        noise_values = {name: value for name, value in self.values.items() if name in self.problem.noise_names(number)}
+        noise = stated(self.problem, own, self.likelihood.optimum.levels, self.sds[own.name])
+        return repeated(own, model, parameters | noise_values, states, noise)
 
     def to_inference_data(
         self, draws: int = 1000, chains: int = 4, sampler: str = "laplace", seed: int = 0
@@ -453,17 +473,3 @@ class Fit:
     def load(cls, path: str | os.PathLike[str]) -> Fit:
         """The fit in a JSON file; nothing in it is executed."""
         raise NotImplementedError
-
-
-def _sds(misfit: Misfit, experiments: Sequence[Experiment], levels: np.ndarray) -> dict[str, dict[str, np.ndarray]]:
-    """The sd of every measurement; one number where all of a series are alike."""
-    sds: dict[str, dict[str, np.ndarray]] = {experiment.name: {} for experiment in experiments}
-    for output, rows, level in zip(misfit.outputs, misfit.groups, levels, strict=True):
-        place = rows.start
-        for experiment in experiments:
-            if output in experiment.outputs:
-                size = len(experiment.outputs[output])
-                own = level * misfit.shapes[place : place + size]
-                sds[experiment.name][output] = np.asarray(own[0]) if np.all(own == own[0]) else own
-                place += size
-    return sds

@@ -55,11 +55,12 @@ def algebraic_model(condition: Condition) -> Model:
     own = condition.model
     outputs = {name: value for name, value in own.outputs.items() if name in condition.experiment.outputs}
     used = {name for table in (own.states, outputs) for value in table.values() for name in names(value)}
-    if len(outputs) == len(own.outputs) and not own.initial:
+    if len(outputs) == len(own.outputs) and not own.initial and not own.steady:
         return own
     return own.replace(
         outputs=outputs,
         initial={},
+        before={},
         parameters=[name for name in (*own.parameters, *own.fixed) if name in used],
         fixed={name: value for name, value in own.fixed.items() if name in used},
         bounds={},
@@ -68,7 +69,9 @@ def algebraic_model(condition: Condition) -> Model:
 
 def libraries(problem: Problem) -> tuple[Library, ...]:
     """The algebra of every experiment; experiments that are alike share one."""
-    return tuple(library(algebraic_model(condition)) for condition in problem.conditions)
+    kinds = {condition.kind: condition for condition in problem.conditions}
+    made = {kind: library(algebraic_model(condition)) for kind, condition in kinds.items()}
+    return tuple(made[condition.kind] for condition in problem.conditions)
 
 
 @dataclass(frozen=True)
@@ -188,7 +191,8 @@ def _joined(problem: Problem, parts: Sequence[Mapping[str, float]], first: int =
     for i in np.flatnonzero(np.isnan(z)).tolist():
         # What is unknown in one experiment is likely to be of the size that it has in the others.
         alike = [z[j] for j, other in enumerate(layout) if other.name == layout[i].name and not math.isnan(z[j])]
-        z[i] = float(np.median(alike)) if alike else 1.0
+        told_by_noise = i in problem.misfit.noise_entries
+        z[i] = float(np.median(alike)) if alike else problem.sizes[i] if told_by_noise else 1.0
     return z
 
 

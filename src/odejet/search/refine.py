@@ -9,6 +9,9 @@ is minimised by reweighting every output with its own rms residual.  The logarit
 decreases the reweighted squares decreases the likelihood too.  Far from the optimum this would chase the output that
 happens to fit best, so the first part of the way is gone with constant weights.
 
+Where noise has another law, or where there are priors, residuals and Jacobian are those of Fisher's scoring (see
+`problem.scoring`): the gradient is exact, the curvature expected, and a step counts by what it does to the likelihood.
+
 The end is reached when the best step predicts no decrease that matters beside the noise, or none beside rounding.
 """
 
@@ -16,7 +19,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from enum import Enum
 
 import numpy as np
@@ -25,7 +28,7 @@ from odejet.jets.compilation import now
 from odejet.problem import coordinates
 from odejet.problem.coordinates import Bounds, Coordinates
 from odejet.problem.courses import Blocks
-from odejet.problem.misfit import Evaluation, Misfit
+from odejet.problem.misfit import Evaluation, Misfit, NoiseAt
 from odejet.search.linear import Arrow, ArrowSolver, Dense
 from odejet.search.trust import Solver, Step, secant
 
@@ -75,12 +78,15 @@ class Refined:
     cost: float  # of the misfit: a negative log-likelihood, or half the sum of squares; infinite without a start
     residuals: np.ndarray
     jacobian: np.ndarray
-    levels: np.ndarray  # most likely noise level per output of the misfit
+    levels: np.ndarray  # most likely noise level per output of the misfit; one for laws with a scale of their own
     held: np.ndarray  # which unknowns sit on a bound that keeps them from going on
     ending: Ending
     evaluations: int
     seconds: float
     detail: str = ""
+    gradient: np.ndarray = field(default_factory=lambda: np.empty(0))  # of the cost by z
+    prior: float = 0.0  # what priors have of the cost
+    noise: NoiseAt | None = None  # of every measurement, where it is not a level times a shape everywhere
 
     @property
     def message(self) -> str:
@@ -164,9 +170,19 @@ class _Descent:
             self.failure = found
             return self.approach(found.reached)
         self.stand(self.theta, found)
+        self.tune()
         while (ending := self.advance()) is None:
             pass
         return ending
+
+    def tune(self) -> None:
+        """Noise of the size that the residuals have."""
+        assert self.here is not None
+        z, found = self.misfit.tuned(self.frame.back(self.theta), self.here)
+        if found is self.here or not found.complete or not np.array_equal(z, self.frame.inside(z)):
+            return
+        if self.decrease(found) > 0:
+            self.stand(np.clip(self.frame.to(z), self.low, self.high), found)
 
     def look(self, start: np.ndarray) -> Ending:
         """Stay at the start."""
@@ -180,8 +196,11 @@ class _Descent:
 
     def approach(self, reached: float) -> Ending:
         """Fit what can be simulated first: its optimum mostly reaches farther."""
-        part = self.misfit.window(_WINDOW * reached, levels=self.levels)
+        levels = np.where(self.misfit.measurements.densities, self.misfit.scales, self.levels)
+        part = self.misfit.window(_WINDOW * reached, levels=levels)
         distinct = len(np.unique(part.times))
+        if now() > self.deadline:
+            return Ending.TIME_LIMIT
         if part.points < len(self.theta) or distinct < 3 or self.used >= self.limit:
             return Ending.NO_START
         budget = min(self.limit - self.used, _APPROACH)
@@ -224,7 +243,7 @@ class _Descent:
         when, before = self.milestone
         if self.evaluations < when + _CREEP_EVALUATIONS:
             return False
-        now = self.misfit.cost(self.here.residuals) if self.adaptive else math.nan
+        now = self.misfit.cost(self.here.residuals, rest=self.here.rest) if self.adaptive else math.nan
         self.milestone = self.evaluations, now
         return before - now <= _CREEP * self.unit()
 
@@ -244,6 +263,7 @@ class _Descent:
         if ratio > _RELIABLE:
             self.learn(theta, found)
             self.stand(theta, found)
+            self.tune()
             if self.adaptive:
                 self.reweigh()
         elif self.radius < _SMALLEST_RADIUS:
@@ -268,7 +288,12 @@ class _Descent:
         weights = self.misfit.row_levels(self.levels) ** -2
         after, before = found.residuals * weights, self.here.residuals * weights
         gradient = (after @ found.dense) * self.frame.slopes(self.frame.back(theta))
-        structured, change = gradient - self.linear.transposed(after), gradient - self.linear.transposed(before)
+        change = gradient - self.linear.transposed(before)
+        if self.misfit.scoring is None:
+            structured = gradient - self.linear.transposed(after)
+        else:  # all that the curvature of the linear model does not tell
+            bent = self.linear.times(theta - self.theta) * weights
+            structured = change - self.linear.transposed(bent)
         self.curvature = secant(self.curvature, theta - self.theta, change, structured)
 
     def corrected(
@@ -283,11 +308,12 @@ class _Descent:
         """
         assert found.residuals is not None and self.here is not None and self.here.residuals is not None
         assert self.linear is not None
-        best, target = (theta, found, ratio), self.here.residuals + self.linear.times(step.move)
+        best, predicted = (theta, found, ratio), self.linear.times(step.move)
         total, before = step.move, math.inf
         for _ in range(_CORRECTIONS):
             assert found.residuals is not None
-            there = self.linearised(theta, found, found.residuals - target).solver(self.levels, self.low, self.high)
+            excess = found.beyond(self.here, predicted)
+            there = self.linearised(theta, found, excess).solver(self.all_levels(), self.low, self.high)
             move = solver.correction(step, total, there)  # type: ignore[arg-type]
             slow = 1 - ratio > _SETTLING * before
             if slow or float(np.sqrt(move @ move)) > _BEND * step.length or self.over() is not None:
@@ -344,7 +370,7 @@ class _Descent:
 
     def linearised(self, theta: np.ndarray, found: Evaluation, residuals: np.ndarray) -> Dense | Arrow:
         """Residuals as a linear function of a move of theta."""
-        slopes, groups = self.frame.slopes(self.frame.back(theta)), self.misfit.groups
+        slopes, groups = self.frame.slopes(self.frame.back(theta)), self.misfit.row_groups
         if isinstance(found.jacobian, Blocks):
             return Arrow(found.jacobian, slopes, residuals, groups, self.misfit.simulator.unknowns.shared)
         return Dense.of(found.dense, slopes, residuals, groups)
@@ -353,9 +379,13 @@ class _Descent:
         assert self.here is not None and self.here.residuals is not None
         self.levels = self.misfit.levels(self.here.residuals)
 
+    def all_levels(self) -> np.ndarray:
+        """The levels of all groups of rows."""
+        return self.levels if self.misfit.rows == self.misfit.points else np.append(self.levels, 1.0)
+
     def solver(self) -> Solver | ArrowSolver:
         assert self.linear is not None
-        return self.linear.solver(self.levels, self.low - self.theta, self.high - self.theta)
+        return self.linear.solver(self.all_levels(), self.low - self.theta, self.high - self.theta)
 
     def weighted_squares(self, levels: np.ndarray) -> float:
         assert self.here is not None and self.here.residuals is not None
@@ -380,10 +410,12 @@ class _Descent:
     def decrease(self, found: Evaluation) -> float:
         """How much less the misfit is there than here."""
         assert found.residuals is not None and self.here is not None and self.here.residuals is not None
-        before, after = self.misfit.squares(self.here.residuals), self.misfit.squares(found.residuals)
         if not self.adaptive:
-            return 0.5 * float(((before - after) / self.levels**2).sum())
-        return self.misfit.cost(self.here.residuals) - self.misfit.cost(found.residuals)
+            before, after = self.misfit.squares(self.here.residuals), self.misfit.squares(found.residuals)
+            squares = np.where(self.misfit.measurements.densities, 0.0, (before - after) / self.levels**2)
+            return 0.5 * float(squares.sum()) + self.here.rest - found.rest
+        least = self.misfit.cost(found.residuals, rest=found.rest)
+        return self.misfit.cost(self.here.residuals, rest=self.here.rest) - least
 
     # --- the end ---
 
@@ -399,10 +431,25 @@ class _Descent:
         residuals, jacobian = self.here.residuals / rows, self.here.dense / rows[:, None]
         gradient = residuals @ jacobian
         held = ((self.theta <= self.low) & (gradient > 0)) | ((self.theta >= self.high) & (gradient < 0))
-        cost = self.misfit.cost(self.here.residuals)
-        return Refined(
-            self.misfit.labels, z, cost, residuals, jacobian, levels, held, ending, self.evaluations, seconds
+        cost = self.misfit.cost(self.here.residuals, rest=self.here.rest)
+        told = Refined(
+            self.misfit.labels,
+            z,
+            cost,
+            residuals,
+            jacobian,
+            levels,
+            held,
+            ending,
+            self.evaluations,
+            seconds,
+            "",
+            gradient,
         )
+        if (standing := self.here.standing) is None:
+            return told
+        noise, expected = self.misfit.noise_at(self.here, levels), self.here.expected / rows[:, None]
+        return replace(told, jacobian=expected, prior=standing.prior, noise=noise)
 
 
 def _usable(found: Evaluation) -> bool:

@@ -38,7 +38,7 @@ class Shot:
 
 def shooting_times(experiment: Experiment, outputs: Sequence[str], count: int) -> np.ndarray:
     """Measured times nearest to the exponentially warped grid, within the times of all given outputs."""
-    series = [experiment.outputs[name] for name in outputs]
+    series = [experiment.outputs[name].finite for name in outputs]
     first = max(float(s.times[0]) for s in series)
     last = min(float(s.times[-1]) for s in series)
     measured = np.unique(np.concatenate([s.times for s in series]))

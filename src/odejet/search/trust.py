@@ -70,8 +70,15 @@ class Solver:
         return -float((self.residual @ self.triangle) @ move) - 0.5 * float(change @ change)
 
     def curved(self, curvature: np.ndarray) -> Solver:
-        """The model with second derivatives of the residuals added: R'R + S, negative curvature taken as positive."""
-        values, vectors = np.linalg.eigh(self.triangle.T @ self.triangle + curvature)
+        """The model with second derivatives of the residuals added: R'R + S, negative curvature taken as positive.
+
+        Where that is too large for a number, the linear model is all there is.
+        """
+        with np.errstate(over="ignore", invalid="ignore"):
+            hessian = self.triangle.T @ self.triangle + curvature
+        if not np.isfinite(hessian).all():
+            return self
+        values, vectors = np.linalg.eigh(hessian)
         sizes = np.abs(values)
         roots = np.sqrt(np.maximum(sizes, _RANK * sizes.max(initial=0.0) + 1e-300))
         gradient = vectors.T @ (self.triangle.T @ self.residual)

@@ -67,6 +67,8 @@ class Outcome(Enum):
     ENDLESS = "events or switches follow each other without end near t = {t:.6g}; the solution stops there"
     UNDECIDED = "the equations do not tell how the solution goes on after the switch at t = {t:.6g}"
     IRREVERSIBLE = "the event at t = {t:.6g} cannot be undone, so that times before it are not reached from after it"
+    RESTLESS = "no steady state is reached at t = {t:.6g}: the solution oscillates, drifts or grows"
+    UNSTABLE = "the steady state at t = {t:.6g} is unstable, so that nothing comes to rest there"
 
 
 @dataclass(frozen=True)
@@ -93,9 +95,19 @@ class Flow:
     def __init__(self, model: Model, inputs: Mapping[str, Sampled] | None = None) -> None:
         self.model = model
         self.program = None if model.is_smooth else Program(model)
-        self.tape: Tape | None = build(model) if self.program is None else None
+        self._tape = build(model) if self.program is None else None
         self.pieces = _pieces(model, inputs or {})
         self.driven = any(expression is None for expression in model.inputs.values())
+
+    @property
+    def tape(self) -> Tape:
+        """The equations of a model without switches and events."""
+        if self._tape is None:
+            raise ModelError(
+                f"{self.model.name}: the model switches or has events, so that no one set of equations holds at all "
+                "times, as steady states and jets need"
+            )
+        return self._tape
 
     def drive(self, times: np.ndarray) -> steps.Drive:
         """The sampled inputs, with their values at times."""
@@ -106,9 +118,8 @@ class Flow:
 
     def unknowns(self, free_states: bool = False) -> tuple[str, ...]:
         """The names behind the sensitivities: unknown initial states (all of them with `free_states`), parameters."""
-        states = tuple(self.model.states)
         return (
-            *(states if free_states else (s for s in states if s not in self.model.initial)),
+            *(tuple(self.model.states) if free_states else self.model.free_states),
             *self.model.parameters,
         )
 
@@ -121,13 +132,15 @@ class Flow:
         start: float | None = None,
         sensitivities: bool = True,
         free_states: bool = False,
+        tangents: np.ndarray | None = None,
         tolerance: float = TOLERANCE,
         max_steps: int = MAX_STEPS,
         stiff_steps: int = STIFF_STEPS,
     ) -> Trajectory:
         """Integrate from `states` at `start` (by default the first time) to all `times`, forward and backward.
 
-        Initial states that the model knows replace those given, unless `free_states` says that `start` is any time.
+        Initial states that the model knows replace those given, unless `free_states` says that `start` is any time, or
+        `tangents` tell the derivatives of the states there by the unknowns.
         """
         times = np.asarray(times, dtype=float)
         start = float(times.min()) if start is None else float(start)
@@ -142,7 +155,7 @@ class Flow:
         branches = [branch for branch in (order[split:], order[:split][::-1]) if len(branch)]
         parts = []
         for branch in branches:
-            problem = _Problem(self, parameters, states, unknowns, free_states)
+            problem = _Problem(self, parameters, states, unknowns, free_states, tangents)
             parts.append(problem.solve(start, times[branch], tolerance, max_steps, stiff_steps))
         return _joined(branches, parts)
 
@@ -200,14 +213,18 @@ _TROUBLES: dict[type[Trouble], Outcome] = {
 class _Problem:
     """One initial-value problem: rows of value and tangents for all parameters and states."""
 
-    def __init__(self, flow: Flow, parameters, states, unknowns: tuple[str, ...], free_states: bool) -> None:
+    def __init__(
+        self, flow: Flow, parameters, states, unknowns: tuple[str, ...], free_states: bool, tangents: np.ndarray | None
+    ) -> None:
         model = flow.model
-        self.flow, self.free_states, self.own = flow, free_states, len(model.states)
+        self.flow, self.free_states, self.own = flow, free_states or tangents is not None, len(model.states)
         self.used = 1 + len(unknowns)
         self.lanes = padded(self.used)
         lane = {name: 1 + i for i, name in enumerate(unknowns)}
         self.parameters = _rows(parameters, model.parameters, lane, self.lanes)
         self.states = _rows(states, tuple(model.states), lane, self.lanes)
+        if tangents is not None:
+            self.states[:, 1 : self.used] = tangents
         self.passage: Passage | None = None
         if flow.program is not None:
             self.hold(flow.program)
@@ -227,9 +244,7 @@ class _Problem:
     @property
     def tape(self) -> Tape:
         """The tape of the mode that the solution is in."""
-        found = self.flow.tape if self.passage is None else self.passage.tape
-        assert found is not None
-        return found
+        return self.flow.tape if self.passage is None else self.passage.tape
 
     def solve(self, start: float, times: np.ndarray, tolerance: float, max_steps: int, stiff_steps: int) -> Trajectory:
         """Along times that lead away from the start in one direction."""

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Container, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,6 +12,7 @@ import numpy as np
 from odejet.errors import ModelError, nearest
 from odejet.jets.inputs import Sampled, sampled
 from odejet.simulate.flow import MAX_STEPS, TOLERANCE, Flow, Outcome, Trajectory
+from odejet.simulate.steady import RestingFlow
 
 if TYPE_CHECKING:
     import matplotlib.figure
@@ -135,8 +136,9 @@ def simulate(
     """
     flow = _flow(model) if inputs is None else _driven(model, inputs)
     values = _values(parameters, model.parameters, "parameter", model.fixed)
-    unknown = tuple(state for state in model.states if state not in model.initial)
-    given = dict(zip(unknown, _values(initial_state, unknown, "initial state", model.initial), strict=True))
+    unknown = model.free_states
+    known = [state for state in model.states if state not in unknown]
+    given = dict(zip(unknown, _values(initial_state, unknown, "initial state", known), strict=True))
     trajectory = flow.run(
         values,
         [given.get(state, 0.0) for state in model.states],
@@ -164,7 +166,7 @@ def _flow(model: Model) -> Flow:
     """The flow of a model, set up once; the last few are kept."""
     flow = _FLOWS.get(id(model))
     if flow is None or flow.model is not model:
-        flow = Flow(model)
+        flow = RestingFlow(model)
         while len(_FLOWS) >= _KEPT:
             del _FLOWS[next(iter(_FLOWS))]
         _FLOWS[id(model)] = flow
@@ -182,12 +184,12 @@ def _driven(model: Model, inputs: Mapping[str, Any]) -> Flow:
         elif isinstance(value, tuple) and len(value) == 2:
             times, values = value
             samples[name] = sampled(times, values, f"input '{name}'")
-    return Flow(model.replace(inputs={**model.inputs, **inputs, **dict.fromkeys(samples)}), samples)
+        if name in samples and name in model.sampling:
+            samples[name] = replace(samples[name], joined=model.sampling[name])
+    return RestingFlow(model.replace(inputs={**model.inputs, **inputs, **dict.fromkeys(samples)}), samples)
 
 
-def _values(
-    given: Mapping[str, float] | None, names: tuple[str, ...], kind: str, known: Mapping[str, Any]
-) -> list[float]:
+def _values(given: Mapping[str, float] | None, names: tuple[str, ...], kind: str, known: Container[str]) -> list[float]:
     """One finite number per name, in order."""
     given = {} if given is None else given
     for name in given:
@@ -218,6 +220,6 @@ def _times(times: Sequence[float] | np.ndarray) -> np.ndarray:
         raise ModelError("times must be numbers") from None
     if array.ndim != 1 or not len(array):
         raise ModelError("times must be a non-empty list of numbers")
-    if not np.all(np.isfinite(array)):
-        raise ModelError("times must be finite numbers")
+    if np.isnan(array).any() or np.any(array == -np.inf):
+        raise ModelError("times must be finite numbers, or inf for the steady state in the end")
     return array

@@ -1,20 +1,19 @@
 """Derived: what one may ask about, an unknown or an expression in the unknowns, with its exact gradient.
 
 Names are those of the model: a parameter, or a state for its initial value; what the model fixes has its number.  The
-gradient comes from dual numbers, a value with its derivatives, run through the expression.
+gradient comes from dual numbers (`model.dual`).
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from odejet.model import Model
-from odejet.model.expressions import Expression, Function, Number, Power, Product, Sum, Symbol, evaluate
+from odejet.model.dual import differentiated
+from odejet.model.expressions import Expression, Function, Number, Power, Product, Sum, Symbol
 from odejet.model.grammar import parse
 from odejet.problem import Unknown
 
@@ -36,13 +35,9 @@ class Derived:
 
     def at(self, z: np.ndarray) -> tuple[float, np.ndarray]:
         """Value and gradient; not finite where the expression has no value."""
-        rows = np.eye(self.size)
-        values: dict[str, Any] = {name: Dual(float(z[i]), rows[i]) for name, i in self.places.items()}
-        try:
-            found = evaluate(self.expression, {**values, **self.numbers}, _Functions)
-        except (ArithmeticError, ValueError):
-            return math.nan, np.full(self.size, math.nan)
-        return (found.value, found.gradient) if isinstance(found, Dual) else (float(found), np.zeros(self.size))
+        values = {name: float(z[i]) for name, i in self.places.items()}
+        found = differentiated(self.expression, {**values, **self.numbers}, self.places, self.size)
+        return float(found.value), found.gradient
 
     def keeps_sign(self, signs: np.ndarray) -> bool:
         """Whether it cannot change its sign: a product of powers of unknowns that do not change theirs."""
@@ -96,99 +91,3 @@ def _keeps_sign(expression: Expression, sure: Mapping[str, bool]) -> bool:
             return _keeps_sign(argument, sure)
         case _:
             return False
-
-
-@dataclass(frozen=True, eq=False)
-class Dual:
-    """A value and its gradient."""
-
-    value: float
-    gradient: np.ndarray
-
-    def __neg__(self) -> Dual:
-        return Dual(-self.value, -self.gradient)
-
-    def __add__(self, other: Dual | float) -> Dual:
-        if isinstance(other, Dual):
-            return Dual(self.value + other.value, self.gradient + other.gradient)
-        return Dual(self.value + other, self.gradient)
-
-    def __sub__(self, other: Dual | float) -> Dual:
-        return self + (-other)
-
-    def __mul__(self, other: Dual | float) -> Dual:
-        if isinstance(other, Dual):
-            return Dual(self.value * other.value, self.value * other.gradient + other.value * self.gradient)
-        return Dual(self.value * other, other * self.gradient)
-
-    def __truediv__(self, other: Dual | float) -> Dual:
-        if isinstance(other, Dual):
-            ratio = self.value / other.value
-            return Dual(ratio, (self.gradient - ratio * other.gradient) / other.value)
-        return Dual(self.value / other, self.gradient / other)
-
-    def __pow__(self, other: Dual | float) -> Dual:
-        if isinstance(other, Dual):
-            return _Functions.exp(other * _Functions.log(self))
-        power = math.pow(self.value, other)
-        slope = other * math.pow(self.value, other - 1) if other else 0.0
-        return Dual(power, slope * self.gradient)
-
-    __radd__, __rmul__ = __add__, __mul__
-
-    def __rsub__(self, other: float) -> Dual:
-        return -self + other
-
-    def __rtruediv__(self, other: float) -> Dual:
-        return Dual(other / self.value, (-other / self.value**2) * self.gradient)
-
-    def __rpow__(self, other: float) -> Dual:
-        return _Functions.exp(self * math.log(other))
-
-    # Switches look at the value alone.
-
-    def __float__(self) -> float:
-        return self.value
-
-    def __lt__(self, other: Dual | float) -> bool:
-        return self.value < float(other)
-
-    def __le__(self, other: Dual | float) -> bool:
-        return self.value <= float(other)
-
-    def __gt__(self, other: Dual | float) -> bool:
-        return self.value > float(other)
-
-    def __ge__(self, other: Dual | float) -> bool:
-        return self.value >= float(other)
-
-    def __floor__(self) -> int:
-        return math.floor(self.value)
-
-    def __ceil__(self) -> int:
-        return math.ceil(self.value)
-
-
-def _lifted(function: Any, slope: Any) -> Any:
-    """A function of numbers, and of dual numbers by its derivative."""
-
-    def apply(argument: Dual | float) -> Any:
-        if not isinstance(argument, Dual):
-            return function(argument)
-        return Dual(function(argument.value), slope(argument.value) * argument.gradient)
-
-    return staticmethod(apply)
-
-
-class _Functions:
-    """The elementary functions of dual numbers."""
-
-    exp = _lifted(math.exp, math.exp)
-    log = _lifted(math.log, lambda x: 1 / x)
-    sin = _lifted(math.sin, math.cos)
-    cos = _lifted(math.cos, lambda x: -math.sin(x))
-    tan = _lifted(math.tan, lambda x: 1 + math.tan(x) ** 2)
-    sinh = _lifted(math.sinh, math.cosh)
-    cosh = _lifted(math.cosh, math.sinh)
-    tanh = _lifted(math.tanh, lambda x: 1 - math.tanh(x) ** 2)
-    sqrt = _lifted(math.sqrt, lambda x: 0.5 / math.sqrt(x))

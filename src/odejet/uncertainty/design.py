@@ -20,6 +20,7 @@ from odejet.errors import DataError, ModelError, nearest
 from odejet.model import Model
 from odejet.problem import Problem
 from odejet.problem.misfit import Misfit
+from odejet.problem.noise import noise_of
 from odejet.simulate import Simulation, simulate
 from odejet.uncertainty.fisher import covariance
 from odejet.uncertainty.names import ByName, Matrix
@@ -76,16 +77,21 @@ class Design:
             run = self._simulated(self.model, times)
             if not run.success:
                 raise ModelError(f"the design cannot be simulated: {run.message}")
-            series[output] = (run.times, run[output])
+            whole = noise_of(output, self.noise, ()).law.whole
+            series[output] = (run.times, np.round(run[output]) if whole else run[output])
         misfit = Problem(self.model, Data(None, series, inputs=dict(self.inputs or {})), noise=self.noise).misfit
         unknown = [name for name, known in zip(misfit.outputs, misfit.known, strict=True) if math.isnan(known)]
         if unknown:
             raise ModelError(f"a design needs the sd of the noise of '{unknown[0]}': a number or a percentage")
         values = {**self.initial_state, **self.parameters}
+        missing = [one.name for one in misfit.unknowns if one.name not in values]
+        if missing:
+            raise ModelError(f"a design needs a value of '{missing[0]}'; give it with the parameters")
         return misfit, np.array([float(values[unknown.name]) for unknown in misfit.unknowns])
 
     def _simulated(self, model: Model, times: np.ndarray) -> Simulation:
-        return simulate(model, self.parameters, self.initial_state, times, start=self.start, inputs=self.inputs or None)
+        own = {name: value for name, value in self.parameters.items() if name in model.parameters}
+        return simulate(model, own, self.initial_state, times, start=self.start, inputs=self.inputs or None)
 
     @cached_property
     def covariance(self) -> Matrix:
@@ -93,8 +99,8 @@ class Design:
         found = misfit.evaluate(z)
         if found.jacobian is None:
             raise ModelError(f"the design cannot be simulated: {found.message}")
-        jacobian = found.dense / misfit.row_levels(misfit.known)[:, None]
-        return Matrix(tuple(misfit.unknowns), covariance(jacobian, np.ones(misfit.points))[0])
+        jacobian = found.expected / misfit.row_levels(misfit.known)[:, None]
+        return Matrix(tuple(misfit.unknowns), covariance(jacobian, np.ones(misfit.rows))[0])
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -145,11 +151,11 @@ class Design:
 
     def _usual_noise(self) -> float:
         """The sd of the noise relative to the mean of an output, in the geometric mean over the outputs."""
-        misfit, _ = self._misfit
-        ratios = []
-        for rows, level in zip(misfit.groups, misfit.known, strict=True):
+        misfit, z = self._misfit
+        ratios, sds = [], misfit.noise_at(misfit.evaluate(z, jacobian=False), misfit.known).sds
+        for rows in misfit.groups:
             size = abs(float(misfit.values[rows].mean())) or float(misfit.values[rows].std()) or 1.0
-            ratios.append(level * float(np.median(misfit.shapes[rows])) / size)
+            ratios.append(float(np.median(sds[rows])) / size)
         return math.exp(float(np.mean(np.log(ratios))))
 
     def changes(self) -> list[Change]:
@@ -204,7 +210,8 @@ def design(
     """The standard errors to expect from an experiment, and what would make them smaller.
 
     `times` for all outputs, or by output for those that are measured; `noise` is an sd, a percentage such as "2%" of
-    each value, or one of these per output.
+    each value, a law such as "lognormal(0.1)" or "poisson", or one of these per output.  Names in a law need a value
+    among the parameters.
     """
     by_output = _by_output(times, list(model.outputs))
     for name in by_output:
@@ -256,14 +263,14 @@ def repeated(
     model: Model,
     parameters: Mapping[str, float],
     initial_state: Mapping[str, float],
-    sds: Mapping[str, np.ndarray],
+    noise: Mapping[str, float | str],
 ) -> Design:
-    """An experiment that was done as a design, with the values and the sds of the noise that were found."""
+    """An experiment that was done as a design, with the values and the noise that were found."""
     return Design(
         model,
         parameters,
         initial_state,
         {name: np.unique(series.times) for name, series in experiment.outputs.items()},
-        {name: float(np.median(sd)) for name, sd in sds.items()},
+        noise,
         experiment.sampled or None,
     )

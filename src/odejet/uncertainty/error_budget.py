@@ -428,6 +428,7 @@ def _with_changes(budget: ErrorBudget, fit: Fitted, own: Experiment) -> ErrorBud
     number = fit.problem.number(own.name)
     known = fit.problem.conditions[number].model, *fit.problem.values_in(number, fit.estimates)
     try:
-        return replace(budget, changes=tuple(repeated(own, *known, fit.sds[own.name]).changes()))
+        noise = {name: float(np.median(sds)) for name, sds in fit.sds[own.name].items()}
+        return replace(budget, changes=tuple(repeated(own, *known, noise).changes()))
     except (ModelError, DataError):
         return budget

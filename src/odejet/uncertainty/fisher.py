@@ -117,7 +117,7 @@ class Information:
 def information(misfit: Misfit, refined: Refined, check: FitCheck, free: np.ndarray | None = None) -> Information:
     """What the data say around an optimum, its residuals judged by `check`; all but the `free` unknowns are known."""
     inflation = noise_inflation(misfit, refined, check)
-    estimated = misfit.estimated if misfit.weighted else np.ones(len(misfit.outputs), dtype=bool)
+    estimated = misfit.free_noise if misfit.weighted else np.ones(len(misfit.outputs), dtype=bool)
     degrees = np.array([max(output.degrees_of_freedom, 1.0) for output in check.outputs])
     # An output without degrees of freedom of its own takes its noise from all, and their degrees of freedom with it.
     degrees = np.where(_on_their_own(misfit, check), degrees, float(degrees[estimated].sum()))
@@ -125,7 +125,9 @@ def information(misfit: Misfit, refined: Refined, check: FitCheck, free: np.ndar
     ratios = inflation**2 if misfit.weighted else np.ones(len(degrees))
     free = np.ones(len(refined.z), dtype=bool) if free is None else free
     parts = _inverse(refined.jacobian[:, free], misfit.row_levels(inflation))
-    roots = tuple(_widened(_root(parts, rows), free) for rows in misfit.groups)
+    roots = tuple(_widened(_root(parts, rows), free) for rows in misfit.row_groups)
+    if len(roots) > len(degrees):  # what scales of the noise and priors tell, whose own errors are not estimated
+        degrees, ratios = np.append(degrees, math.inf), np.append(ratios, 1.0)
     sizes = np.ones(len(free))
     sizes[free] = 1 / parts.units
     return Information(roots, _widened(parts.null * parts.units, free), sizes, degrees, ratios)
@@ -143,7 +145,7 @@ def held_labels(refined: Refined, stderr: Mapping[str, float], bounds: Mapping[s
 
     Such a one is far below its standard error, and the likelihood would have it smaller still.
     """
-    gradient = refined.residuals @ refined.jacobian if len(refined.residuals) else np.zeros(len(refined.z))
+    gradient = refined.gradient if len(refined.residuals) else np.zeros(len(refined.z))
     held = []
     for label, value, slope, stopped in zip(refined.labels, refined.z, gradient, refined.held, strict=True):
         low, high = bounds[label]
@@ -164,7 +166,7 @@ def noise_inflation(misfit: Misfit, refined: Refined, check: FitCheck) -> np.nda
         own = np.array([output.level for output in check.outputs]) / refined.levels
         together = math.sqrt(float(own**2 @ degrees) / max(float(degrees.sum()), 1.0))
         return np.where(_on_their_own(misfit, check), own, together)
-    estimated = misfit.estimated
+    estimated = misfit.free_noise
     if not estimated.any():
         return np.ones(len(counts))
     together = float(counts[estimated].sum()) / max(float(degrees[estimated].sum()), 1.0)

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import Any
 
@@ -124,8 +124,8 @@ class Held(Misfit):
             if not (np.all(np.isfinite(effects)) and effects.max(initial=0.0) > 0):
                 return None
             pivot = int(np.argmax(effects))
-        parts = (whole.simulator, whole.measurements, whole.known, whole.weighted, whole.effort, whole.jobs)
-        return cls(*parts, whole=whole, frame=frame, held=held, value=value, near=near, pivot=pivot)
+        parts = {one.name: getattr(whole, one.name) for one in fields(Misfit)}
+        return cls(**parts, whole=whole, frame=frame, held=held, value=value, near=near, pivot=pivot)
 
     @property
     def unknowns(self) -> Sequence[Unknown]:

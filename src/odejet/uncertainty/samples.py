@@ -1,9 +1,9 @@
 """Samples: draws of all unknowns for users who carry on in a Bayesian tool.
 
-On the scale of the search (logarithmic for what keeps its sign) the prior is flat within the bounds, and the noise
-levels that are not known have Jeffreys' prior: integrated out, they leave the likelihood with each level at its most
-likely value.  The Laplace approximation draws from the normal law at the optimum, wider by Student's t where the noise
-was estimated; emcee draws from the whole likelihood.
+Unknowns have their priors; those without one are flat within the bounds on the scale of the search (logarithmic for
+what keeps its sign), and noise levels that are not known have Jeffreys' prior: integrated out, they leave the
+likelihood with each level at its most likely value.  The Laplace approximation draws from the normal law at the
+optimum, wider by Student's t where the noise was estimated; emcee draws from the whole likelihood.
 """
 
 from __future__ import annotations
@@ -80,6 +80,7 @@ def ensemble(likelihood: Likelihood, start: np.ndarray, draws: int, chains: int,
     emcee = _needed("emcee")
     frame, misfit, n = likelihood.frame, likelihood.misfit, start.shape[2]
     low, high = frame.box
+    stated = [one.entry for one in misfit.priors]
     walkers = max(2 * n + 2, chains)
     rng = np.random.default_rng([seed, 1])
     pool = start.reshape(-1, n)
@@ -89,7 +90,9 @@ def ensemble(likelihood: Likelihood, start: np.ndarray, draws: int, chains: int,
     def log_probability(theta: np.ndarray) -> float:
         if np.any(theta < low) or np.any(theta > high):
             return -math.inf
-        return -misfit.score(frame.back(theta))
+        z = frame.back(theta)
+        # A prior is a density of the unknown itself, and this one of theta.
+        return float(np.log(frame.slopes(z)[stated]).sum()) - misfit.score(z)
 
     sampler = emcee.EnsembleSampler(walkers, n, log_probability)
     sampler.random_state = np.random.RandomState(seed).get_state()

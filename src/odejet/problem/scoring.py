@@ -1,0 +1,236 @@
+"""Scoring: likelihoods and priors that are no sums of squares, as rows of least squares.
+
+A measurement with prediction mu, scale s and weights w gives two rows: for the location the residual g / sqrt(w) with
+the derivative sqrt(w) dmu/dz, where g is the derivative of its negative log-likelihood by mu, and the same for the
+scale.  Added up, J'r is then the exact gradient of the negative log-likelihood and J'J its expected curvature, so that
+a step of least squares is one of Fisher's scoring.  A prior is one more row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from odejet.problem.measurements import Measurements
+from odejet.problem.noise import Density
+from odejet.problem.priors import Term, Truncated
+
+_ROUNDED = 1e-9
+"""Of the largest measurement: a mean of counts below zero by less is rounding."""
+
+
+_TUNING, _LONGEST, _TUNED = 30, 1.0, 1e-3
+"""Rounds in which scales are fitted to residuals as they are, the longest step of one and the step at which they end,
+in logarithmic units."""
+
+
+@dataclass(frozen=True, eq=False)
+class Refusal:
+    """A measurement that cannot be compared with its prediction."""
+
+    row: int
+    message: str
+
+
+@dataclass(frozen=True, eq=False)
+class Scored:
+    """Measurements of one law at predictions and scales."""
+
+    rows: slice
+    further: slice  # the rows of their scales; empty where these are known
+    density: Density
+    values: np.ndarray
+    mu: np.ndarray
+    s: np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class Standing:
+    """What scoring knows at a point beside residuals and Jacobian."""
+
+    cost: float  # the exact negative log-likelihood of all measurements that are no squares
+    prior: float  # that of the priors
+    positions: np.ndarray  # of what every row is about: J is the derivative of this, times `roots`
+    roots: np.ndarray
+    parts: tuple[Scored, ...]
+    terms: tuple[Term, ...]  # of the priors
+    last: slice  # their rows
+
+    @property
+    def information_roots(self) -> np.ndarray:
+        """The roots by the expected information, which may differ from those of a step."""
+        roots = self.roots.copy()
+        for part in self.parts:
+            by_mu, by_s = part.density.law.information(part.mu, part.s)
+            slope_mu, slope_s = _slopes(part.density, part.mu, part.s)
+            roots[part.rows] = np.sqrt(by_mu) * slope_mu
+            if part.density.varies:
+                roots[part.further] = np.sqrt(by_s) * slope_s
+        roots[self.last] = np.sqrt([term.information for term in self.terms])
+        return roots
+
+
+@dataclass(frozen=True, eq=False)
+class Scoring:
+    """The rows of a misfit: measurements, then scales that are not known, then priors."""
+
+    measurements: Measurements
+    priors: tuple[Truncated, ...] = ()
+
+    @cached_property
+    def blocks(self) -> list[tuple[slice, slice, Density, np.ndarray]]:
+        """Where the measurements of every law stand, and where their scales do."""
+        end, found = len(self.measurements.values), []
+        for rows, block in zip(self.measurements.rows, self.measurements.blocks, strict=True):
+            if block.density is not None:
+                size = rows.stop - rows.start if block.density.varies else 0
+                found.append((rows, slice(end, end + size), block.density, block.values))
+                end += size
+        return found
+
+    @cached_property
+    def rows(self) -> int:
+        points = len(self.measurements.values)
+        return points + sum(b.stop - b.start for _, b, _, _ in self.blocks) + len(self.priors)
+
+    @cached_property
+    def logarithms(self) -> list[tuple[slice, float]]:
+        """Measurements whose logarithms are compared as squares, with that of the base."""
+        pairs = zip(self.measurements.rows, self.measurements.blocks, strict=True)
+        return [(rows, block.logarithm) for rows, block in pairs if block.density is None and block.logarithm]
+
+    def score(self, z: np.ndarray, residuals: np.ndarray, jacobian: np.ndarray | None) -> Standing | Refusal:
+        """Turn predictions, and in `jacobian` their derivatives, into rows, in their place."""
+        for rows, logarithm in self.logarithms:
+            mu = residuals[rows].copy()
+            if (bad := ~(mu > 0)).any():
+                return _refusal(rows, bad)
+            residuals[rows] = np.log(mu) / logarithm
+            if jacobian is not None:
+                jacobian[rows] /= (mu * logarithm)[:, None]
+        parts, squares = [], np.ones(len(residuals), dtype=bool)
+        for rows, further, density, values in self.blocks:
+            found = _scored(rows, further, density, values, residuals[rows], z)
+            if isinstance(found, Refusal):
+                return found
+            parts.append(found)
+            squares[rows] = squares[further] = False
+        measured = self.measurements
+        points = len(measured.values)
+        squares[points:] = False
+        residuals[squares] = (residuals[:points] - measured.targets)[squares[:points]]
+        if not measured.plain:
+            residuals[:points] /= measured.shapes
+            if jacobian is not None:
+                jacobian[:points] /= measured.shapes[:, None]
+        positions, roots = residuals.copy(), np.ones(len(residuals))
+        cost = sum(_fill(part, z, residuals, jacobian, positions, roots) for part in parts)
+        last = slice(self.rows - len(self.priors), self.rows)
+        terms = self._enter(z, last, residuals, jacobian, positions, roots)
+        return Standing(cost, sum(t.cost for t in terms), positions, roots, tuple(parts), terms, last)
+
+    def _enter(
+        self,
+        z: np.ndarray,
+        last: slice,
+        residuals: np.ndarray,
+        jacobian: np.ndarray | None,
+        positions: np.ndarray,
+        roots: np.ndarray,
+    ) -> tuple[Term, ...]:
+        """The rows of the priors."""
+        terms = tuple(one.at(float(z[one.entry])) for one in self.priors)
+        entries = [one.entry for one in self.priors]
+        positions[last], roots[last] = z[entries], np.sqrt([term.weight for term in terms])
+        residuals[last] = _over(np.array([term.slope for term in terms]), roots[last])
+        if jacobian is not None:
+            jacobian[np.arange(last.start, last.stop), entries] = roots[last]
+        return terms
+
+
+def tuned(z: np.ndarray, parts: Sequence[Scored], entries: np.ndarray) -> np.ndarray:
+    """z with the positive unknowns that only scales depend on at their most likely values for these predictions."""
+    z = z.copy()
+    if not len(entries):
+        return z
+    place = {int(entry): i for i, entry in enumerate(entries)}
+    for _ in range(_TUNING):
+        gradient, curvature = np.zeros(len(entries)), np.zeros((len(entries), len(entries)))
+        for part in parts:
+            s, _, by_entries = part.density.scales(part.mu, z)
+            terms = part.density.terms(part.values, part.mu, s)
+            rows = np.zeros((len(entries), len(s)))
+            for entry, row in zip(part.density.entries.tolist(), by_entries, strict=True):
+                if entry in place:
+                    rows[place[entry]] = row * z[entry]
+            gradient += rows @ terms.by_s
+            curvature += (rows * terms.weight_s) @ rows.T
+        step = -np.linalg.lstsq(curvature + 1e-9 * np.eye(len(entries)), gradient, rcond=None)[0]
+        if not np.all(np.isfinite(step)):
+            break
+        z[entries] *= np.exp(np.clip(step, -_LONGEST, _LONGEST))
+        if np.abs(step).max() < _TUNED:
+            break
+    return z
+
+
+def _scored(
+    rows: slice, further: slice, density: Density, values: np.ndarray, mu: np.ndarray, z: np.ndarray
+) -> Scored | Refusal:
+    """Measurements at their predictions, if their law allows these."""
+    mu = mu.copy()
+    if density.law.positive:
+        least = 0.0 if density.law.logarithm else -_ROUNDED * (1 + float(values.max(initial=0.0)))
+        bad = ~(mu > 0) & ((values > 0) | ~(mu >= least))
+        if bad.any():
+            return _refusal(rows, bad)
+        mu = np.maximum(mu, 0.0)
+    s = density.scales(mu, z)[0]
+    if (bad := ~((s > 0) & np.isfinite(s))).any():
+        return Refusal(rows.start + int(np.argmax(bad)), f"the scale of the noise of {density.output} is not positive")
+    return Scored(rows, further, density, values, mu, s)
+
+
+def _refusal(rows: slice, bad: np.ndarray) -> Refusal:
+    return Refusal(rows.start + int(np.argmax(bad)), "an output is not positive, as its noise demands")
+
+
+def _fill(
+    part: Scored,
+    z: np.ndarray,
+    residuals: np.ndarray,
+    jacobian: np.ndarray | None,
+    positions: np.ndarray,
+    roots: np.ndarray,
+) -> float:
+    """The rows of one law, and its negative log-likelihood."""
+    density, rows, further, mu = part.density, part.rows, part.further, part.mu
+    terms = density.terms(part.values, mu, part.s)
+    root = np.sqrt(terms.weight_mu)
+    slope_mu, slope_s = _slopes(density, mu, part.s)
+    positions[rows] = np.log(mu) if density.law.logarithm else mu
+    residuals[rows], roots[rows] = _over(terms.by_mu, root), root * slope_mu
+    if density.varies:
+        root_s = np.sqrt(terms.weight_s)
+        positions[further], roots[further] = np.log(part.s), root_s * slope_s
+        residuals[further] = _over(terms.by_s, root_s)
+        if jacobian is not None:
+            _, by_mu, by_entries = density.scales(mu, z)
+            jacobian[further] = (root_s * by_mu)[:, None] * jacobian[rows]
+            jacobian[further.start : further.stop, density.entries] += (root_s * by_entries).T
+    if jacobian is not None:
+        jacobian[rows] *= root[:, None]
+    return float(terms.costs.sum())
+
+
+def _slopes(density: Density, mu: np.ndarray, s: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """From derivatives by positions to those by mu and s: positions are logarithms where a law is of logarithms."""
+    return (mu if density.law.logarithm else np.ones_like(mu)), s
+
+
+def _over(above: np.ndarray, below: np.ndarray) -> np.ndarray:
+    """A ratio that is zero where nothing is weighed."""
+    return np.where(below > 0, above / np.where(below > 0, below, 1.0), 0.0)
