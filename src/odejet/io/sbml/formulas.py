@@ -240,7 +240,8 @@ class Formula:
         elif node.getType() == sbml.AST_INTEGER:
             exact = Fraction(node.getInteger())
         else:
-            value = node.getValue() if node.getType() != sbml.AST_CONSTANT_PI else math.pi
+            # libsbml has these two with some ten digits.
+            value = {sbml.AST_CONSTANT_PI: math.pi, sbml.AST_CONSTANT_E: math.e}.get(node.getType(), node.getValue())
             if not math.isfinite(value):
                 raise self.refusal(f"{'notanumber' if math.isnan(value) else 'infinity'} is not supported")
             exact = Fraction(repr(value))
