@@ -16,6 +16,7 @@ from odejet.decide.stages import AGREE
 from odejet.decide.state import BOX, State
 from odejet.decide.task import Task
 from odejet.problem import Problem
+from odejet.problem.stretches import stretch
 from odejet.search.proposals import ALL, FEW
 
 MORE_ROUNDS = 3
@@ -102,7 +103,7 @@ def can_smooth(problem: Problem) -> bool:
     n/m - 1.
     """
     for condition in problem.conditions:
-        own, series = condition.model, condition.experiment.outputs.values()
+        own, series = condition.model, stretch(condition).values()
         equations = math.ceil(len(own.unknowns) / max(len(series), 1))
         if series and min(one.distinct for one in series) >= max(MIN_TIMES, PER_DERIVATIVE * equations):
             return True

@@ -13,7 +13,6 @@ import numpy as np
 
 from odejet.algebra.library import library
 from odejet.budget import Budget
-from odejet.data.series import MIN_TIMES
 from odejet.decide.optima import Optimum, Provenance
 from odejet.decide.state import BOX, State
 from odejet.decide.statistics import is_plausible
@@ -21,6 +20,7 @@ from odejet.decide.verdict import Identifiability
 from odejet.problem import coordinates, joint
 from odejet.problem.coordinates import Coordinates
 from odejet.problem.misfit import Misfit
+from odejet.problem.stretches import stretch
 from odejet.search import candidates
 from odejet.search.alternatives import Alternatives, alternatives
 from odejet.search.candidates import Candidate
@@ -68,11 +68,10 @@ def smooth(state: State) -> State:
     """All outputs of all experiments, and the noise levels that this suggests."""
     misfit, smoothed = state.task.misfit, {}
     with state.task.stage("smooth") as budget:
-        for experiment in state.task.problem.experiments:
-            for name, measured in experiment.outputs.items():
-                series = measured.finite
-                if series.distinct >= MIN_TIMES and not budget.over:
-                    smoothed[experiment.name, name] = fit_series(series, budget)
+        for condition in state.task.problem.conditions:
+            for name, series in stretch(condition).items():
+                if not budget.over:
+                    smoothed[condition.experiment.name, name] = fit_series(series, budget)
     found = []
     for number, name in enumerate(misfit.outputs):
         sds = [one.noise for (_, output), one in smoothed.items() if output == name]

@@ -145,7 +145,7 @@ class Laplace(_Everywhere):
         return np.asarray(math.sqrt(2) * s)
 
     def quantile(self, p: float, mu: Array, s: Array) -> Array:
-        return np.asarray(mu - math.copysign(math.log(2 * min(p, 1 - p)), p - 0.5) * s)
+        return np.asarray(mu - math.copysign(1.0, p - 0.5) * math.log(2 * min(p, 1 - p)) * s)
 
 
 @dataclass(frozen=True)

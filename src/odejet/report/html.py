@@ -15,6 +15,7 @@ from odejet import __version__
 from odejet.attach import attach
 from odejet.errors import DataError, ModelError
 from odejet.jets.compilation import now
+from odejet.problem.stretches import stretch
 from odejet.report import plots, text
 from odejet.report.svg import inline
 from odejet.result import Comparison, Estimate, Fit, Prediction
@@ -455,7 +456,9 @@ def _smoothed(fit: Fit, pairs: Sequence[Comparison]) -> Mapping[tuple[str, str],
     found = {}
     for pair in pairs:
         key = pair.experiment, pair.output
-        series = fit.experiment(pair.experiment).outputs[pair.output]
+        series = stretch(fit.problem.conditions[fit.problem.number(pair.experiment)]).get(pair.output)
+        if series is None:
+            continue
         try:
             found[key] = fit.smoothed.get(key) or fit_series(series)
         except DataError:

@@ -57,9 +57,10 @@ def alternatives(
     inputs, fixed = shooting.input_series(system, experiment, times), fibre.at.fixed
     values, _ = system.evaluate(everything[:, system.columns], inputs, fixed)
     shots = [shooting.Shot((float(t),), "optimum") for t in times]
-    roots = candidates.roots(
-        fibre, shots, Targets(values, inputs, fixed), flow, experiment.start, Census(), seed, ATTEMPTS, budget
-    )
+    known = dict(zip(own.parameters, parameters.tolist(), strict=True))
+    told = {name: value for name, value in known.items() if name not in system.joined.together.parameters}
+    targets = Targets(values, inputs, fixed)
+    roots = candidates.roots(fibre, shots, targets, flow, experiment.start, Census(), seed, ATTEMPTS, budget, told)
     found = combined(problem, [roots], levels)
     inside, _ = candidates.within(found, frame, Census())
     outside = [c for c in found if np.any(frame.inside(c.z) != c.z)]

@@ -207,8 +207,7 @@ class _Problem:
         self, flow: Flow, parameters, states, unknowns: tuple[str, ...], free_states: bool, tangents: np.ndarray | None
     ) -> None:
         model = flow.model
-        self.flow, self.own = flow, len(model.states)
-        self.free_states = free_states or tangents is not None
+        self.flow, self.free_states, self.own = flow, free_states or tangents is not None, len(model.states)
         self.used = 1 + len(unknowns)
         self.lanes = padded(self.used)
         lane = {name: 1 + i for i, name in enumerate(unknowns)}

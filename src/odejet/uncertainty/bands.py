@@ -41,6 +41,7 @@ SECONDS, QUICK = 120.0, 10.0
 _ALIKE = math.cos(math.radians(20))  # of directions that one probe stands for
 _MOST_PROBES = 40
 _EVEN = 0.1  # parts of its reach by which a profile may differ from what lies between its neighbours
+_SAME = 1e-10  # of curves that differ by rounding
 _EDGE = 1.005  # of the crossing: as near as interpolation finds it
 
 
@@ -159,6 +160,13 @@ class Ends:
         self.highest = np.where(allowed, np.fmax(self.highest, found.values), self.highest)
         return found.values
 
+    def copy(self, column: int, first: int, factor: float) -> None:
+        """Let a quantity have the band of another that it is a multiple of."""
+        if column != first:
+            low, high = (self.low, self.high) if factor > 0 else (self.high, self.low)
+            self.low[:, column], self.high[:, column] = factor * low[:, first], factor * high[:, first]
+            self.profiled[:, column], self.trusted[:, column] = self.profiled[:, first], self.trusted[:, first]
+
     def left(self, room: np.ndarray) -> np.ndarray:
         """Where courses leave the band by more than some room."""
         return (self.lowest < self.low - room) | (self.highest > self.high + room)
@@ -223,7 +231,10 @@ def _spread(directions: np.ndarray) -> list[int]:
 
 
 def _asked(tangent: Tangent, time: int, column: int) -> Predicted:
-    return tangent.curves.quantity(float(tangent.times[time]), column, float(tangent.sizes[column]))
+    """One quantity at one time; what is small beside its band counts as zero."""
+    reach = min(float(tangent.reaches[time, column]), float(tangent.sizes[column]))
+    unit = max(abs(float(tangent.values[time, column])), reach)
+    return tangent.curves.quantity(float(tangent.times[time]), column, unit)
 
 
 @dataclass(eq=False)
@@ -240,8 +251,9 @@ class _Profiles:
     def fill(self, doubtful: np.ndarray) -> None:
         """Replace the ends of doubtful bands, as far as the effort goes."""
         self.ends.trusted[doubtful] = False
-        same = _same(self.tangent)
-        runs = [(column, run) for column in dict.fromkeys(same) for run in _runs(np.flatnonzero(doubtful[:, column]))]
+        same = _multiples(self.tangent)
+        firsts = dict.fromkeys(first for first, _ in same)
+        runs = [(column, run) for column in firsts for run in _runs(np.flatnonzero(doubtful[:, column]))]
         for column, run in runs:
             for place in dict.fromkeys((run[0], run[-1])):
                 self.profile(int(place), column)
@@ -259,8 +271,8 @@ class _Profiles:
             else:
                 for half in halves:
                     self.between(*half)
-        for ends in (self.ends.low, self.ends.high, self.ends.profiled, self.ends.trusted):
-            ends[:] = ends[:, same]
+        for column, (first, factor) in enumerate(same):
+            self.ends.copy(column, first, factor)
         self.widen(doubtful)
 
     def known(self, column: int, place: int) -> bool:
@@ -327,18 +339,21 @@ def _mean(a: float, b: float, share: np.ndarray) -> np.ndarray:
     return np.copysign(abs(a) ** (1 - share) * abs(b) ** share, a) if a * b > 0 else (1 - share) * a + share * b
 
 
-def _same(tangent: Tangent) -> list[int]:
-    """For every quantity the first that is the same: an output may be a state."""
-    columns = range(tangent.values.shape[1])
-    return [
-        next(
-            other
-            for other in range(column + 1)
-            if np.array_equal(tangent.values[:, other], tangent.values[:, column])
-            and np.array_equal(tangent.gradients[:, other], tangent.gradients[:, column])
-        )
-        for column in columns
-    ]
+def _multiples(tangent: Tangent) -> list[tuple[int, float]]:
+    """For every quantity the first that it is a multiple of, and which: an output may be a state, in other units."""
+    curves = np.concatenate([tangent.values[:, :, None], tangent.gradients], axis=2)
+    found: list[tuple[int, float]] = []
+    for column in range(curves.shape[1]):
+        own = curves[:, column]
+        for other in dict.fromkeys(first for first, _ in found):
+            square = float((curves[:, other] ** 2).sum())
+            factor = float((own * curves[:, other]).sum()) / square if square > 0 else 0.0
+            if factor and np.allclose(own, factor * curves[:, other], rtol=_SAME, atol=_SAME * np.abs(own).max()):
+                found.append((other, factor))
+                break
+        else:
+            found.append((column, 1.0))
+    return found
 
 
 def _runs(places: np.ndarray) -> list[np.ndarray]:
@@ -350,7 +365,7 @@ def _ends(found: Profile) -> tuple[float, float]:
     """The ends of a prediction: beyond what can be simulated within the bounds there is nothing."""
     ends = list(found.interval())
     for side, outermost in ((0, found.values[0]), (1, found.values[-1])):
-        if found.ends[side] is End.UNREACHED:
+        if found.ends[side] in (End.UNREACHED, End.BOUND):
             ends[side] = float(outermost)
     return ends[0], ends[1]
 

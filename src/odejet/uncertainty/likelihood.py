@@ -32,7 +32,9 @@ from odejet.uncertainty.fisher import Information, information
 PRECISION = 1e-4
 """A predicted decrease of the negative log-likelihood below which a held optimum is found: 0.5 % of an interval."""
 
-_NEWTON_ROUNDS, _LONGEST, _SOLVED = 60, 2.0, 1e-13
+_NEWTON_ROUNDS, _LONGEST, _SOLVED = 30, 2.0, 1e-13
+_PATIENCE = 4  # rounds that come no nearer, after which there is nothing to come near to
+_ROUNDING = 1e-10  # of a quantity that is simulated, where it hardly depends on the pivot
 
 
 @dataclass(frozen=True, eq=False)
@@ -172,6 +174,7 @@ class Held(Misfit):
             return full
         low, high = (end[self.pivot] for end in self.frame.box)
         theta = float(self.frame.to(full)[self.pivot])
+        nearest, waited = math.inf, 0
         for _ in range(_NEWTON_ROUNDS):
             value, gradient = self.held.at(full)
             slope = float(gradient[self.pivot] * self.frame.slopes(full)[self.pivot])
@@ -183,6 +186,9 @@ class Held(Misfit):
             move = min(max(move, -_LONGEST), _LONGEST)
             if abs(move) <= _SOLVED * max(1.0, abs(theta)):
                 return full
+            nearest, waited = (abs(gap), 0) if abs(gap) < nearest else (nearest, waited + 1)
+            if waited == _PATIENCE:
+                return full if nearest <= _ROUNDING * max(abs(self.value), self.held.unit or 0.0) else None
             if theta == min(max(theta + move, low), high):
                 return None
             theta = min(max(theta + move, low), high)

@@ -265,8 +265,12 @@ class _Walk:
         if place is not None:
             scale = Scale(float(frame.signs[place]), float(frame.units[place]))
             low, high = (float(end[place]) for end in frame.given)
-            here = float(scale.to(self.estimate))
-            ends = max(float(frame.box[0][place]), here - _FARTHEST), min(float(frame.box[1][place]), here + _FARTHEST)
+            # An estimate that vanishes does not tell how large a quantity may be, but its unit does.
+            near = [float(scale.to(size)) for size in (self.estimate, math.copysign(scale.unit, self.estimate))]
+            ends = (
+                max(float(frame.box[0][place]), min(near) - _FARTHEST),
+                min(float(frame.box[1][place]), max(near) + _FARTHEST),
+            )
             return scale, ends, (low, high)
         keeps = self.asked.keeps_sign(frame.signs) and self.estimate != 0
         unit = self.asked.unit or abs(self.estimate) or 1.0
@@ -281,6 +285,8 @@ class _Walk:
         free = ~self.best.held
         if self.asked.place is not None:
             free[self.asked.place] = True
+        if np.linalg.norm(gradient * free) <= _UNSEEN * np.linalg.norm(gradient):
+            free[:] = True  # it moves with what is on a bound, and with nothing else
         jacobian = self.best.jacobian * self.likelihood.frame.slopes(self.best.z) * free
         _, sizes, vt = np.linalg.svd(jacobian, full_matrices=False)
         kept = sizes > _RANK * sizes.max(initial=0.0)
