@@ -17,6 +17,7 @@ SECTIONS = (
     "beyond",
     "solutions",
     "coverage",
+    "noise",
     "sideby",
     "limits",
     "experiments",
@@ -28,6 +29,7 @@ SECTIONS = (
     "cstr",
     "summary",
     "stiff",
+    "sbml",
 )
 
 

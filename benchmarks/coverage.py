@@ -5,6 +5,7 @@ python -m benchmarks coverage law --seed 8 [--trials 500] [--noise 1e-4] [--syst
 python -m benchmarks coverage combinations --seed 8 --trials 10 [--noise 1e-2] [--systems ...]
 python -m benchmarks coverage timing --seed 8 --trials 5 [--noise 1e-2] [--systems ...]
 python -m benchmarks coverage {joined,valleys} --seed 8 --trials 10 [--noise 1e-2] [--systems ...]
+python -m benchmarks coverage bands --seed 8 --trials 20 [--noise 1e-2 5e-2] [--systems ...]
 
 Every cell (system, noise, trial) is one line of a file, written as soon as it is known: stopping and starting again
 loses and repeats nothing.  Only the uncertainty is under test, so fits start from the truth.  A true value is in the
@@ -25,7 +26,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks import profiles, systems
+from benchmarks import bands, profiles, systems
 from benchmarks.accuracy import Truth, draw
 from benchmarks.profiles import LEVEL, held_at
 from odejet.algebra.system import SquareSystem
@@ -41,7 +42,7 @@ from odejet.uncertainty.practical import DETERMINED, UNDETERMINED, judged, kind
 from odejet.uncertainty.profile import profile
 
 RESULTS = Path(__file__).parent / "results" / "uncertainty"
-PARTS = ("intervals", "law", "combinations", "timing", "joined", "valleys")
+PARTS = ("intervals", "law", "combinations", "timing", "joined", "valleys", "bands")
 POINTS = 750
 
 LAW_SYSTEMS = ("lotka_volterra", "seir", "daisy_mamil3", "vanderpol")
@@ -461,6 +462,16 @@ def timing_table(lines: list[dict[str, Any]]) -> str:
     return "\n".join(text) + "\n"
 
 
+# --- bands ------------------------------------------------------------------------------------------------------------
+
+
+def band_cell(name: str, noise: float, trial: int, seed: int) -> dict[str, Any]:
+    """Counts of the bands of one fit."""
+    truth = draw(name, noise, trial, seed, bands.POINTS, False)
+    line: dict[str, Any] = {"system": name, "noise": noise, "trial": trial}
+    return line | bands.counts(from_truth(truth), truth, noise)
+
+
 # --- running ----------------------------------------------------------------------------------------------------------
 
 CELLS = {
@@ -469,6 +480,7 @@ CELLS = {
     "timing": timing_cell,
     "joined": partial(profiles.cell, "joined"),
     "valleys": partial(profiles.cell, "valleys"),
+    "bands": band_cell,
 }
 TABLES = {
     "intervals": interval_table,
@@ -477,6 +489,7 @@ TABLES = {
     "timing": timing_table,
     "joined": profiles.table,
     "valleys": profiles.table,
+    "bands": bands.table,
 }
 DEFAULTS: dict[str, tuple[int, list[float], list[str]]] = {
     "intervals": (20, [1e-4, 1e-2], list(systems.names())),
@@ -485,6 +498,7 @@ DEFAULTS: dict[str, tuple[int, list[float], list[str]]] = {
     "timing": (5, [1e-2], list(TIMED_SYSTEMS)),
     "joined": (10, [1e-2], list(profiles.CHOSEN["joined"])),
     "valleys": (10, [1e-2], list(profiles.CHOSEN["valleys"])),
+    "bands": (20, [1e-2, 5e-2], list(bands.SYSTEMS)),
 }
 
 

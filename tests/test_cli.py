@@ -751,3 +751,62 @@ def test_reports_need_a_fit(decay, capsys):
     Path("fit.json").write_text("{}")
     assert "not a fit that odejet saved" in refused(capsys, ["report", "fit.json", "fit.html"])
     assert "this is the fit file" in refused(capsys, ["report", "fit.json", "fit.json"])
+
+
+# --- predict and compare ---
+
+
+@pytest.fixture
+def saved(decay) -> str:
+    """A fit file of a decay without a search."""
+    from tests.fits import refined_fit
+
+    times = np.linspace(0, 4, 9)
+    values = 6 * np.exp(-0.5 * times) + 0.05 * np.random.default_rng(1).normal(size=9)
+    model, data = odejet.Model.from_toml(decay), odejet.Data(times, {"y": values})
+    refined_fit(model, data, [3.0, 0.5]).save("fit.json")
+    refined_fit(model.replace(outputs={"y": "2*x + c"}, name="offset"), data, [3.0, 0.5, 0.0]).save("offset.json")
+    return "fit.json"
+
+
+def test_predictions_are_rows_of_a_table(saved, capsys):
+    assert main(["predict", saved, "--times", "0,8", "--states", "--level", "0.9", "--plot", "bands.png"]) == 0
+    header, *rows = capsys.readouterr().out.splitlines()
+    assert header == "quantity,kind,time,value,stderr,low,high,measured_low,measured_high,method"
+    assert [row.split(",")[:3] for row in rows] == [
+        ["y", "output", "0.0"], ["y", "output", "8.0"], ["x", "state", "0.0"], ["x", "state", "8.0"]
+    ]  # fmt: skip
+    expected = odejet.Fit.load(saved).predict([0, 8], level=0.9)
+    assert float(rows[1].split(",")[6]) == expected["y"].high[1] and rows[3].split(",")[7] == ""
+    assert Path("bands.png").read_bytes().startswith(b"\x89PNG")
+    assert main(["predict", saved, "-o", "bands.csv"]) == 0
+    assert len(Path("bands.csv").read_text().splitlines()) == 10 and capsys.readouterr().out == ""
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--times", "x"], "not a finite number"),
+        (["--level", "95"], "probability between 0 and 1"),
+        (["--experiment", "other"], "no experiment 'other'"),
+        (["--plot", "bands.txt"], "must end in one of"),
+        (["-o", "fit.json"], "this is the fit file"),
+        (["--plot", "a.png", "-o", "a.png"], "this is what -o writes too"),
+    ],
+)
+def test_a_prediction_is_refused(saved, capsys, options, said):
+    assert said in refused(capsys, ["predict", saved, *options])
+
+
+def test_fits_are_compared(saved, capsys):
+    assert main(["compare", saved, "offset.json"]) == 0
+    head, _, first, second = capsys.readouterr().out.splitlines()
+    assert head.split()[:2] == ["model", "parameters"] and first.startswith("decay") and second.startswith("offset")
+    assert "named twice" in refused(capsys, ["compare", saved, saved])
+    assert "there is no such file" in refused(capsys, ["compare", saved, "other.json"])
+    fit = odejet.Fit.load(saved)
+    times, values = np.linspace(0, 4, 9), np.exp(-np.linspace(0, 4, 9))
+    from tests.fits import refined_fit
+
+    refined_fit(fit.model, odejet.Data(times, {"y": values}), [0.5, 1.0], noise=0.1).save("other.json")
+    assert "different data" in refused(capsys, ["compare", saved, "other.json"])

@@ -53,7 +53,7 @@ def test_readme_python_is_short(elsewhere):
 
 
 def test_readme_commands_run(elsewhere, capsys):
-    assert len(commands("README")) == 6
+    assert len(commands("README")) == 7
     for line in commands("README"):
         assert main(shlex.split(line)[1:]) == 0
     out = capsys.readouterr().out

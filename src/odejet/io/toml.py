@@ -37,25 +37,7 @@ class Literal(str):
 
 def read_text(path: str | os.PathLike[str]) -> str:
     """The text of a model file, or one sentence on why there is none."""
-    try:
-        with open(path, "rb") as file:
-            data = file.read(MAX_BYTES + 1)
-    except FileNotFoundError:
-        raise ModelError(f"{path}: there is no such file") from None
-    except IsADirectoryError:
-        raise ModelError(f"{path}: this is a directory; name the model file inside it") from None
-    except OSError as error:
-        raise ModelError(f"{path}: the file cannot be read ({(error.strerror or 'unknown reason').lower()})") from None
-    except ValueError:
-        raise ModelError(f"{str(path)!r} is not a file name") from None
-    if len(data) > MAX_BYTES:
-        raise ModelError(f"{path}: the file is larger than {MAX_BYTES // 1_000_000} MB, which no model needs")
-    try:
-        # Editors on Windows may put a byte order mark first.
-        return data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = data[: error.start].count(b"\n") + 1
-        raise ModelError(f"{path}: line {line} is not UTF-8 text; save the file as UTF-8") from None
+    return files.read_text(path, MAX_BYTES)
 
 
 def write_text(path: str | os.PathLike[str], text: str) -> None:

@@ -6,14 +6,13 @@ by.  Where an expression has no value the numbers are NaN or infinite, and nothi
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from odejet.model.expressions import Expression, evaluate
+from odejet.model.expressions import COMPARED, Choice, Comparison, Condition, Expression, Logic, Piecewise, evaluate
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,33 +63,6 @@ class Dual:
     def __rpow__(self, other: Any) -> Dual:
         return Functions.exp(self * np.log(other))
 
-    # Switches look at the value alone.
-
-    def __float__(self) -> float:
-        return float(self.value)
-
-    def __lt__(self, other: Any) -> Any:
-        return self.value < _value(other)
-
-    def __le__(self, other: Any) -> Any:
-        return self.value <= _value(other)
-
-    def __gt__(self, other: Any) -> Any:
-        return self.value > _value(other)
-
-    def __ge__(self, other: Any) -> Any:
-        return self.value >= _value(other)
-
-    def __floor__(self) -> int:
-        return math.floor(self.value)
-
-    def __ceil__(self) -> int:
-        return math.ceil(self.value)
-
-
-def _value(one: Any) -> Any:
-    return one.value if isinstance(one, Dual) else one
-
 
 def _lifted(function: Any, slope: Any) -> Any:
     """A function of numbers, and of dual numbers by its derivative."""
@@ -117,6 +89,47 @@ class Functions:
     sqrt = _lifted(np.sqrt, lambda x: np.divide(0.5, np.sqrt(x)))
 
 
+def selected(switch: Choice | Piecewise | Condition, parts: Sequence[Any]) -> Any:
+    """The value of a switch from those of its children, for every entry of an array by itself; conditions look at
+    values alone."""
+    values = [part.value if isinstance(part, Dual) else part for part in parts]
+    match switch:
+        case Choice("abs"):
+            return _where([np.less(values[0], 0)], [-parts[0], parts[0]])
+        case Choice("sign"):
+            return np.sign(values[0])
+        case Choice("min" | "max"):
+            better, best = (np.less if switch.name == "min" else np.greater), parts[0]
+            for part in parts[1:]:
+                first, second = (one.value if isinstance(one, Dual) else one for one in (part, best))
+                best = _where([better(first, second)], [part, best])
+            return best
+        case Choice("floor" | "ceil"):
+            return getattr(np, switch.name)(values[0])
+        case Comparison(relation):
+            return COMPARED[relation](*values)
+        case Logic("not"):
+            return np.logical_not(values[0])
+        case Logic(word):
+            return (np.logical_and if word == "and" else np.logical_or).reduce(np.broadcast_arrays(*values))
+        case Piecewise(branches):
+            return _where(values[len(branches) :], parts[: len(branches)])
+    raise AssertionError(switch)
+
+
+def _where(conditions: Sequence[Any], branches: Sequence[Any]) -> Any:
+    """The branch whose condition holds first, or the last, for every entry by itself."""
+    if not any(isinstance(branch, Dual) for branch in branches):
+        return np.select(np.broadcast_arrays(*conditions), branches[:-1], branches[-1])
+    values = [branch.value if isinstance(branch, Dual) else branch for branch in branches]
+    gradients = [branch.gradient if isinstance(branch, Dual) else 0.0 for branch in branches]
+    value, gradient = values[-1], np.asarray(gradients[-1])
+    for k in range(len(conditions) - 1, -1, -1):
+        value = np.where(conditions[k], values[k], value)
+        gradient = np.where(conditions[k], gradients[k], gradient)
+    return Dual(value, gradient)
+
+
 def differentiated(expression: Expression, values: Mapping[str, Any], by: Mapping[str, int], size: int) -> Dual:
     """An expression with its gradient by `size` quantities, of which names have these places."""
     rows = np.eye(size)
@@ -128,7 +141,7 @@ def differentiated(expression: Expression, values: Mapping[str, Any], by: Mappin
     }
     with np.errstate(all="ignore"):
         try:
-            found = evaluate(expression, duals, Functions)
+            found = evaluate(expression, duals, Functions, choose=selected)
         except (ArithmeticError, ValueError):  # in a part that holds numbers only
             found = np.nan
     if not isinstance(found, Dual):

@@ -280,7 +280,7 @@ def chosen(switch: Choice | Piecewise | Condition, parts: Sequence[Any]) -> Any:
         case Choice("floor" | "ceil"):
             return float(getattr(math, switch.name)(parts[0]))
         case Comparison(relation):
-            return _COMPARED[relation](*parts)
+            return COMPARED[relation](*parts)
         case Logic("not"):
             return not parts[0]
         case Logic(word):
@@ -291,7 +291,7 @@ def chosen(switch: Choice | Piecewise | Condition, parts: Sequence[Any]) -> Any:
     raise AssertionError(switch)
 
 
-_COMPARED = {
+COMPARED = {
     "<": operator.lt,
     "<=": operator.le,
     ">": operator.gt,

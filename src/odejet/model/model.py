@@ -81,9 +81,9 @@ class Model:
     fixed: Mapping[str, Fraction]
     experiments: Mapping[str, Mapping[str, Any]]
     local: tuple[str, ...]
-    events: tuple[Event, ...]
     noise: Mapping[str, float | str]
     priors: Mapping[str, str]
+    events: tuple[Event, ...]
     name: str
     _declared: tuple[str, ...] | None
 
@@ -99,10 +99,10 @@ class Model:
         name: str = "model",
         experiments: Mapping[Any, Any] | None = None,
         local: Iterable[Any] | None = None,
-        events: Iterable[Any] | None = None,
-        before: Mapping[Any, Any] | None = None,
         noise: Mapping[Any, Any] | None = None,
         priors: Mapping[Any, Any] | None = None,
+        events: Iterable[Any] | None = None,
+        before: Mapping[Any, Any] | None = None,
     ) -> None:
         steady = entries.is_steady(initial, before)
         start = {"initial": None if steady else initial, "before": before}
@@ -206,6 +206,11 @@ class Model:
         """The model as TOML text, also written to `path` if one is given."""
         raise NotImplementedError
 
+    @attached
+    def to_sbml(self, path: str | os.PathLike[str] | None = None) -> str:
+        """The model as SBML (Level 3 Version 2), also written to `path` if one is given."""
+        raise NotImplementedError
+
     @classmethod
     def from_dict(cls, document: Mapping[str, Any], where: str = "model") -> Model:
         """The model in the tables of a model file, once they are read; `where` names them in messages."""
@@ -248,9 +253,9 @@ class Model:
             "fixed": [f"{name} = {number(value)}" for name, value in self.fixed.items()],
             "bounds": [f"{self._label(name)} in [{low:g}, {high:g}]" for name, (low, high) in self.bounds.items()],
             "local": list(self.local),
-            "events": [str(event) for event in self.events],
             "noise": [f"{name}: {value}" for name, value in self.noise.items()],
             "priors": [f"{name}: {value}" for name, value in self.priors.items()],
+            "events": [str(event) for event in self.events],
             **{
                 label: [line for name, value in known.items() for line in self._told(name, value)]
                 for label, known in self.experiments.items()

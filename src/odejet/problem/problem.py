@@ -231,16 +231,18 @@ class Problem:
     ) -> Simulation:
         """The trajectories of one experiment."""
         own, experiment = self.conditions[number].model, self.experiments[number]
-        if times is None:
-            times = np.unique(np.concatenate([series.times for series in experiment.outputs.values()]))
         return simulate(
             own,
             *self.values_in(number, z),
-            times,
+            self.times(number) if times is None else times,
             start=experiment.start,
             inputs=experiment.sampled or None,
             **options,
         )
+
+    def times(self, number: int) -> np.ndarray:
+        """All times at which something was measured in an experiment."""
+        return np.unique(np.concatenate([one.times for one in self.experiments[number].outputs.values()]))
 
     def values_in(self, number: int, z: np.ndarray) -> tuple[dict[str, float], dict[str, float]]:
         """The parameters and the initial states that are unknown in an experiment, by name."""

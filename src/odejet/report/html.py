@@ -18,7 +18,7 @@ from odejet.jets.compilation import now
 from odejet.problem.stretches import stretch
 from odejet.report import plots, text
 from odejet.report.svg import inline
-from odejet.result import Comparison, Estimate, Fit
+from odejet.result import Comparison, Estimate, Fit, Prediction
 from odejet.smooth import Smoothed, fit_series
 from odejet.uncertainty.practical import DETERMINED, UNDETERMINED, Practical
 from odejet.uncertainty.profile import Profile
@@ -28,6 +28,9 @@ PROFILE_SECONDS = 20.0
 
 MOST_DERIVATIVES = 12
 """Series whose derivatives a page shows."""
+
+MOST_STATES = 4
+"""Experiments whose states a page shows."""
 
 MOST_SUSPICIOUS = 20
 """Measurements that a page names one by one."""
@@ -401,15 +404,34 @@ def _figure(fit: Fit, kind: str, description: str) -> str:
 
 
 def _fit_plots(fit: Fit, pairs: Sequence[Comparison]) -> str:
-    shown = pairs[: plots.MOST_PANELS]
+    shown, several = pairs[: plots.MOST_PANELS], len(fit.data.experiments) > 1
+    if not shown:
+        return ""
     width = plots.NARROW if len(shown) > 1 else plots.WIDE
-    figures = [
-        f"<figure>{inline(plots.series_figure(fit, pair, width), f'fit{i}-', _described(fit, pair))}</figure>"
-        for i, pair in enumerate(shown)
-    ]
+    curves = plots.curves(fit, shown, states=True)
+    figures = []
+    for i, pair in enumerate(shown):
+        drawn = plots.series_figure(pair, curves[pair.experiment], several, width)
+        figures.append(f"<figure>{inline(drawn, f'fit{i}-', _described(fit, pair))}</figure>")
     more = _left_out(len(pairs) - len(shown), "fit.plot()")
-    words = '<p class="soft">Residuals are in units of the noise; the band is two of them.</p>'
-    return _section("Fit and data", f'{words}<div class="plots">{"".join(figures)}</div>{more}') if figures else ""
+    words = (
+        '<p class="soft">The dark band holds the true curve with a probability of 95 % at each time, the light one a '
+        "new measurement. Residuals are in units of the noise; their band is two of them.</p>"
+    )
+    known = {name: one for name, one in curves.items() if isinstance(one, Prediction)}
+    told = f'{words}<div class="plots">{"".join(figures)}</div>{more}'
+    return _section("Fit and data", told) + _state_plots(known)
+
+
+def _state_plots(curves: Mapping[str, Prediction]) -> str:
+    """The states of some experiments with their bands."""
+    figures = []
+    for i, (name, one) in enumerate(list(curves.items())[:MOST_STATES]):
+        drawn = plots.band_figure([(band, None) for band in one.states.values()], one.level)
+        caption = f"<figcaption>{html.escape(name)}</figcaption>" if len(curves) > 1 else ""
+        figures.append(f"<figure>{inline(drawn, f'state{i}-', f'states in {name}')}{caption}</figure>")
+    more = _left_out(len(curves) - MOST_STATES, "fit.predict(experiment=name).plot()", "experiments")
+    return _section("States", "".join(figures) + more) if figures else ""
 
 
 def _derivative_plots(fit: Fit, pairs: Sequence[Comparison], smoothed: Mapping[tuple[str, str], Smoothed]) -> str:

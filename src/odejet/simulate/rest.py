@@ -19,7 +19,6 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import scipy.linalg
 
 from odejet.errors import ModelError
 from odejet.jets.kernel import TABLES, lay_out
@@ -242,12 +241,14 @@ class _Point:
         """Equations that follow from the others, as the laws say."""
         if not len(self.laws):
             return np.zeros(0, dtype=int)
-        return np.asarray(scipy.linalg.qr(self.laws, pivoting=True, mode="r")[1][: len(self.laws)])
+        from scipy.linalg import qr  # loaded when it is first asked for: most models start anywhere
+
+        return np.asarray(qr(self.laws, pivoting=True, mode="r")[1][: len(self.laws)])
 
     @cached_property
     def free(self) -> np.ndarray:
         """A basis of the directions in which totals do not change."""
-        return np.asarray(scipy.linalg.null_space(self.laws)) if len(self.laws) else np.eye(self.laws.shape[1])
+        return np.linalg.svd(self.laws)[2][len(self.laws) :].T if len(self.laws) else np.eye(self.laws.shape[1])
 
     def solve(self, jacobian: np.ndarray, right: np.ndarray, totals: np.ndarray) -> np.ndarray:
         """dx with J dx = right, where the laws have these right-hand sides instead."""
@@ -303,7 +304,7 @@ class _Point:
         for _ in range(RELAXATIONS):
             if np.all(np.abs(rates) <= CLOSE * (np.abs(jacobian) @ np.maximum(np.abs(x), CLOSE * np.abs(x).max()))):
                 break
-            trial = x + scipy.linalg.lstsq(np.eye(len(x)) / length - jacobian, rates, check_finite=False)[0]
+            trial = x + np.linalg.lstsq(np.eye(len(x)) / length - jacobian, rates, rcond=None)[0]
             after, slopes, _ = self.rates(trial)
             before, now = np.abs(rates).max(), np.abs(after).max()
             if not (np.isfinite(after).all() and np.isfinite(slopes).all()) or now > 10 * before:
@@ -332,5 +333,5 @@ class _Point:
         moving = self.free.T @ jacobian @ self.free
         if not moving.size:
             return True
-        values = scipy.linalg.eigvals(moving)
+        values = np.linalg.eigvals(moving)
         return bool(np.all(values.real < -NEUTRAL * np.abs(values).max()))
