@@ -112,7 +112,8 @@ class _Poser:
 
     def _with_parameters(self, network: Network) -> Network:
         """The network with what the table says of its parameters; those it does not have are added to it if known."""
-        values, free = {}, []
+        values: dict[str, Any] = {}
+        free: list[str] = []
         for id_, one in self.tables.parameters.items():
             own = self.tables.aliases.get(id_, id_)
             if network.name_of.get(own) in network.states:
