@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from odejet.model import Model
+from odejet.model import Model, expressions
 from odejet.model.expressions import Expression, Product, Sum, Symbol, names
 from odejet.problem.conditions import Condition
 from odejet.problem.measurements import Measurements
@@ -88,13 +88,16 @@ def _shared_by_outputs(conditions: Sequence[Condition], unknowns: Unknowns) -> s
 
 
 def _in_dynamics(name: str, model: Model) -> bool:
-    """Whether a parameter does anything but to outputs."""
-    return any(name in names(expression) for expression in _dynamics(model))
+    """Whether a parameter does anything but to outputs, or has more than one value."""
+    changes = any(name in event.set for event in model.events) or name in model.before
+    return changes or any(name in names(expression) for expression in _dynamics(model))
 
 
-def _dynamics(model: Model) -> Iterator[Expression]:
-    for table in (model.states, model.initial, model.inputs):
+def _dynamics(model: Model) -> Iterator[Expression | expressions.Condition]:
+    for table in (model.states, model.initial, model.before, model.inputs):
         yield from (expression for expression in table.values() if expression is not None)
+    for event in model.events:
+        yield from event.expressions()
 
 
 def _form(expression: Expression, free: Sequence[str], logarithmic: bool) -> tuple[str | None, list[str]]:
