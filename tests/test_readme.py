@@ -17,6 +17,7 @@ from odejet.cli import main
 
 ROOT = Path(__file__).parents[1]
 PAGES = {"README": ROOT / "README.md", "model language": ROOT / "docs" / "model-language.md"}
+NOISE = ROOT / "docs" / "noise.md"
 FIT = ROOT / "docs" / "fit.md"
 
 
@@ -119,3 +120,12 @@ def test_links_lead_somewhere():
     for page in (*PAGES.values(), FIT):
         for link in re.findall(r"\]\(([^)#:]+)\)", page.read_text(encoding="utf-8")):
             assert (page.parent / link).exists(), link
+
+
+def test_the_page_on_noise_runs(capsys):
+    code = re.findall(r"^```python\n(.*?)^```$", NOISE.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
+    assert len(code) == 2
+    exec(compile("\n".join(code), "noise", "exec"), {})
+    scale, likelihood = (line.split() for line in capsys.readouterr().out.splitlines())
+    assert 0.2 < float(scale[0]) < 0.25
+    assert float(likelihood[0]) + float(likelihood[1]) == pytest.approx(float(likelihood[2]))

@@ -121,3 +121,10 @@ def test_with_noise_of_another_output_that_is_tuned():
     assert found.ending.settled and found.z[problem.unknowns.index("a")] == pytest.approx(30, rel=0.1)
     assert found.cost == pytest.approx(problem.misfit.score(found.z), rel=1e-9)
     assert np.abs(found.gradient * found.z).max() < 0.1
+
+
+def test_what_an_event_changes_is_neither_scale_nor_offset():
+    model = oj.Model(LOGISTIC, {"y": "a*x + b"}, events=[oj.Event(at=5.0, set={"a": "2*a"})])
+    problem = Problem(model, oj.Data(TIMES, {"y": 1 + TIMES}))
+    found = projected(problem.misfit, problem.frame())
+    assert found is not None and [problem.unknowns[i] for i in found.gone] == ["b"]

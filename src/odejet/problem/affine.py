@@ -9,7 +9,7 @@ factor of all that is not an offset or as a summand, and nowhere else in the mod
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from odejet.model import Model
@@ -42,16 +42,26 @@ def affine(conditions: Sequence[Condition], unknowns: Unknowns, measurements: Me
     elsewhere = {
         entry for block in measurements.blocks if block.density for entry in block.density.places.values()
     } | _shared_by_outputs(conditions, unknowns)
+    models = {id(condition.model): condition.model for condition in conditions}
+    by_model = {key: _moving(model) for key, model in models.items()}
+    moving = [by_model[id(condition.model)] for condition in conditions]
     for number, output in enumerate(measurements.outputs):
         if not measurements.densities[number]:
-            own = _of_output(number, output, conditions, unknowns, bool(measurements.logarithmic[number]), elsewhere)
+            logarithmic = bool(measurements.logarithmic[number])
+            own = _of_output(number, output, conditions, unknowns, moving, logarithmic, elsewhere)
             if own.scales or own.offsets:
                 found.append(own)
     return tuple(found)
 
 
 def _of_output(
-    number: int, output: str, conditions: Sequence[Condition], unknowns: Unknowns, logarithmic: bool, taken: set[int]
+    number: int,
+    output: str,
+    conditions: Sequence[Condition],
+    unknowns: Unknowns,
+    moving: Sequence[set[str]],
+    logarithmic: bool,
+    taken: set[int],
 ) -> Affine:
     scales: list[tuple[int, int]] = []  # with their experiments
     offsets: list[tuple[int, int]] = []
@@ -61,7 +71,7 @@ def _of_output(
             continue
         expression = condition.model.outputs[output]
         free = [n for n in dict.fromkeys(names(expression)) if n in condition.model.parameters and n in places]
-        free = [name for name in free if places[name] not in taken and not _in_dynamics(name, condition.model)]
+        free = [name for name in free if places[name] not in taken and name not in moving[e]]
         scale, shifts = _form(expression, free, logarithmic)
         scales += [(e, places[scale])] if scale is not None else []
         offsets += [(e, places[name]) for name in shifts]
@@ -87,14 +97,12 @@ def _shared_by_outputs(conditions: Sequence[Condition], unknowns: Unknowns) -> s
     return several
 
 
-def _in_dynamics(name: str, model: Model) -> bool:
-    """Whether a parameter does anything but to outputs."""
-    return any(name in names(expression) for expression in _dynamics(model))
-
-
-def _dynamics(model: Model) -> Iterator[Expression]:
-    for table in (model.states, model.initial, model.inputs):
-        yield from (expression for expression in table.values() if expression is not None)
+def _moving(model: Model) -> set[str]:
+    """Names that do anything but to outputs, or have more than one value."""
+    found = {*model.before, *(name for event in model.events for name in event.set)}
+    for table in (model.states, model.initial, model.before, model.inputs):
+        found |= {name for expression in table.values() if expression is not None for name in names(expression)}
+    return found | {name for event in model.events for part in event.expressions() for name in names(part)}
 
 
 def _form(expression: Expression, free: Sequence[str], logarithmic: bool) -> tuple[str | None, list[str]]:

@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 
 from odejet.model import Model
+from odejet.problem.affine import Affine, affine
 from odejet.problem.conditions import Condition
 from odejet.problem.courses import (
     GLANCE,
@@ -283,6 +284,11 @@ class Misfit:
         pairs = zip(self.measurements.rows, self.measurements.blocks, strict=True)
         course = self.courses[next(block.experiment for rows, block in pairs if rows.start <= row < rows.stop)]
         return float((self.times[row] - course.start) / max(course.end - course.start, 1e-300))
+
+    @cached_property
+    def affine(self) -> tuple[Affine, ...]:
+        """The scales and offsets of outputs."""
+        return affine(self.simulator.conditions, self.simulator.unknowns, self.measurements)
 
     @cached_property
     def noise_entries(self) -> np.ndarray:

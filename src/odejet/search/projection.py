@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from odejet.problem import Unknown
-from odejet.problem.affine import Affine, affine
+from odejet.problem.affine import Affine
 from odejet.problem.coordinates import Coordinates
 from odejet.problem.misfit import Eliminated, Evaluation, Misfit
 
@@ -28,7 +28,7 @@ def projected(misfit: Misfit, frame: Coordinates) -> Projected | None:
     """The misfit without the scales and offsets that are free to take any value; None where there are none."""
     if type(misfit) is not Misfit or misfit.in_blocks or not misfit.weighted:
         return None
-    found = _free(misfit, frame, affine(misfit.simulator.conditions, misfit.simulator.unknowns, misfit.measurements))
+    found = _free(misfit, frame, misfit.affine)
     gone = sorted({entry for one in found for entry in (*one.scales, *one.offsets)})
     if not gone or len(gone) == len(misfit.unknowns):
         return None
