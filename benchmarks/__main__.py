@@ -8,6 +8,7 @@ import sys
 SECTIONS = (
     "flow",
     "sharp",
+    "switches",
     "identify",
     "smooth",
     "explicit",
