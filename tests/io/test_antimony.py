@@ -75,5 +75,5 @@ def test_a_fit_of_a_network(tmp_path, monkeypatch, capsys):
     assert main(["fit", "chain.ant", "data.csv"]) == 2
     assert "say what to find, as in --free k" in capsys.readouterr().err
     assert main(["fit", "chain.ant", "data.csv", "--free", "k", "--json", "fit.json", "-q"]) == 0
-    fit = oj.Fit.from_json("fit.json")
+    fit = oj.Fit.load("fit.json")
     assert abs(fit.values["k"] - 0.5) < 5e-3 and "S_measured" in fit.model.outputs
