@@ -16,7 +16,11 @@ from odejet import Model
 from odejet.cli import main
 
 ROOT = Path(__file__).parents[1]
-PAGES = {"README": ROOT / "README.md", "model language": ROOT / "docs" / "model-language.md"}
+PAGES = {
+    "README": ROOT / "README.md",
+    "model language": ROOT / "docs" / "model-language.md",
+    "sbml": ROOT / "docs" / "sbml.md",
+}
 NOISE = ROOT / "docs" / "noise.md"
 FIT = ROOT / "docs" / "fit.md"
 
@@ -90,6 +94,14 @@ def test_language_reference_quotes_real_messages(elsewhere, capsys):
         assert capsys.readouterr().err == answer
 
 
+def test_sbml_commands_run(elsewhere, capsys):
+    assert len(commands("sbml")) == 4
+    for line in commands("sbml"):
+        assert main(shlex.split(line)[1:]) == 0
+    out = capsys.readouterr().out
+    assert out.startswith("Model enzyme\n") and "\nenzyme: certified" in out
+
+
 def test_the_example_runs(elsewhere, capsys):
     code = (elsewhere / "examples" / "lotka_volterra.py").read_text(encoding="utf-8")
     exec(compile(code, "example", "exec"), {"__file__": str(elsewhere / "examples" / "lotka_volterra.py")})
@@ -102,7 +114,7 @@ def test_example_data_come_from_their_script(elsewhere):
     measured = ("theophylline", "hare_lynx", "influenza")  # by people, not by a script
     paths = [path for path in (elsewhere / "examples").glob("*.csv") if path.stem not in measured]
     before = {path: pandas.read_csv(path) for path in paths}
-    assert len(before) == 7
+    assert len(before) == 8
     script = elsewhere / "examples" / "make_data.py"
     code = compile(script.read_text(encoding="utf-8"), "make_data", "exec")
     exec(code, {"__file__": str(script), "__name__": "__main__"})

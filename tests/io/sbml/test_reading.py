@@ -311,7 +311,7 @@ def test_more_delays_than_places_end_the_solution():
     )
     model = model_of(network_of_text(text))
     found = oj.simulate(model, {}, {}, TIMES, start=0.0)
-    assert not found.success
+    assert not found.success and 0.3 < found.trajectory.time < 0.5
 
 
 # --- what is known ----------------------------------------------------------------------------------------------------
@@ -395,6 +395,10 @@ REFUSED = {
         parameters=parameter("x", constant=False) + parameter("y", constant=False),
         rules=assignment_rule("y", ci("t")) + assignment_rule("x", f"<apply>{RATE_OF}{ci('y')}</apply>"),
     ),
+    "'divide' has 3 arguments": with_rule(apply("divide", cn(1), cn(2), cn(3))),
+    "'not' has 2 arguments": with_rule(apply("not", "<true/>", "<true/>")),
+    "there is no 'f'|function 'f' is not supported": with_rule(f"<apply>{ci('f')}{cn(1)}</apply>"),
+    "the id 'x' is given twice": document(parameters=parameter("x", 1) + parameter("x", 2)),
     "its decimal exponent": with_rule('<cn type="e-notation">1<sep/>-350</cn>'),
 }
 

@@ -106,6 +106,7 @@ def test_the_order_of_events_at_one_time_is_kept():
     ("model", "reason"),
     [
         (oj.Model({"x": "u"}, inputs={"u": None}), "the input 'u' is sampled, which SBML cannot say"),
+        (oj.Model({"x": "1 - x"}, initial="steady"), "starts in its steady state, which SBML cannot say"),
         (oj.Model({"x": "1"}, events=[oj.Event(at=1, every=1, set={"x": "0"})]), "event 1: SBML has no events that re"),
     ],
 )

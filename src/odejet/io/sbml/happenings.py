@@ -14,7 +14,7 @@ its own that are 0 or 1:
     when happens, and none before it    set what it sets, happens = 0
 
 An event that is triggered again while it waits has further places to wait in.  When these are full the solution ends,
-by a division by zero, rather than forget one.
+by a state whose rate is then a division by zero, rather than forget one.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from fractions import Fraction
 from typing import Any
 
 from odejet.errors import ModelError
-from odejet.io.sbml.formulas import ONE, ZERO, Truth, both, choose, either, opposite, over, plus, times
+from odejet.io.sbml.formulas import ONE, ZERO, Truth, both, choose, either, minus, opposite, over, plus, times
 from odejet.io.sbml.network import START, Happening, Network, fresh
 from odejet.model.events import Event
 from odejet.model.expressions import (
@@ -66,7 +66,7 @@ def moving(network: Network) -> Moving:
         return Moving(network.states, network.initial, tuple(told))
     queue = _Queue(network, found)
     return Moving(
-        {**network.states, **dict.fromkeys(queue.initial, ZERO)},
+        {**network.states, **dict.fromkeys(queue.initial, ZERO), queue.full: queue.ending},
         {**network.initial, **queue.initial},
         tuple(queue.events()),
     )
@@ -233,6 +233,11 @@ class _Queue:
         self.places = [[self.place(event, k + 1) for k in range(PLACES if event.delay else 1)] for event in events]
         self.full = self.flag("queue_full")
 
+    @property
+    def ending(self) -> Expression:
+        """The rate of what tells that the queue is full: zero until then."""
+        return over(Symbol(self.full), minus(ONE, Symbol(self.full)))
+
     def flag(self, name: str, start: Expression = ZERO) -> str:
         name = fresh(name, self.taken)
         self.taken.add(name)
@@ -284,7 +289,7 @@ class _Queue:
             new |= {kept: event.assignments[name] for name, kept in place.values.items()}
             told |= {name: choose(value, here, Symbol(name)) for name, value in new.items()}
             before.append(place.taken)
-        told[self.full] = choose(over(ONE, Symbol(self.full)), both(before), Symbol(self.full))
+        told[self.full] = choose(ONE, both(before), Symbol(self.full))
         return told
 
     def executions(self, pairs: list[tuple[Happening, list[_Place]]]) -> Iterator[Event]:

@@ -22,11 +22,13 @@ def network(document: Any, where: str, title: str) -> Network:
     return _Reader(document.getModel(), where, title).read()
 
 
-def plain_names(ids: Iterator[str]) -> dict[str, str]:
+def plain_names(ids: Iterator[str], where: str) -> dict[str, str]:
     """A name that the language accepts for every id: almost always the id itself."""
     taken: set[str] = set()
     found: dict[str, str] = {}
     for id_ in ids:
+        if id_ in found:
+            raise ModelError(f"{where}: the id '{id_}' is given twice; rename one of them")
         reserved = id_ in RESERVED or keyword.iskeyword(id_) or id_ == "pi"
         name = fresh(f"{id_}_" if reserved else id_[: MAX_NAME - 20], taken)
         taken.add(name)
@@ -65,7 +67,7 @@ class _Reader:
             if not (self.species(reference).getBoundaryCondition() or self.species(reference).getConstant())
         }
         self.check_size()
-        self.network = Network(where, title, plain_names(self.ids()))
+        self.network = Network(where, title, plain_names(self.ids(), where))
         self.implicit = self.undetermined() if self.constraints else set()
 
     def check_size(self) -> None:
