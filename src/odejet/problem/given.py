@@ -1,7 +1,8 @@
 """Given: what happens in an experiment and what is put into it, as events of its own model.
 
-What is done to an experiment comes first, then the events of the model, which may be an answer to it, then doses.  A bolus adds to a state.  Every state that something is infused into has one more term, a rate that is zero but
-while an infusion lasts.
+What is done to an experiment comes first, then the events of the model, which may be an answer to it, then doses.  A
+bolus adds to a state.  Every state that something is infused into has one more term, a rate that is zero but while an
+infusion lasts.
 """
 
 from __future__ import annotations
