@@ -18,6 +18,8 @@ SECTIONS = (
     "beyond",
     "solutions",
     "coverage",
+    "noise",
+    "projection",
     "sideby",
     "limits",
     "experiments",
@@ -29,6 +31,7 @@ SECTIONS = (
     "cstr",
     "summary",
     "stiff",
+    "sbml",
 )
 
 

@@ -23,8 +23,10 @@ from odejet.simulate.flow import Outcome
 if TYPE_CHECKING:
     from odejet.data import Data, Experiment
     from odejet.fitting import Failure, fit, fit_many
+    from odejet.io.antimony import read_antimony
+    from odejet.io.sbml import read_sbml
     from odejet.problem import Problem
-    from odejet.result import Fit
+    from odejet.result import Fit, Prediction, Ranking, compare
     from odejet.uncertainty.design import Design, design
 
 __all__ = [
@@ -39,20 +41,26 @@ __all__ = [
     "Model",
     "ModelError",
     "Outcome",
+    "Prediction",
     "Problem",
+    "Ranking",
     "Simulation",
     "Verdict",
+    "compare",
     "design",
     "fit",
     "fit_many",
     "identify",
+    "read_antimony",
+    "read_sbml",
     "simulate",
 ]
 __version__ = "0.1.0"
 
 provided(
-    Model=("odejet.io.models",),
+    Model=("odejet.io.models", "odejet.io.sbml.writing"),
     Data=("odejet.io.csv",),
+    Prediction=("odejet.report.plots",),
     Profile=("odejet.report.plots",),
     Fit=("odejet.report.text", "odejet.report.plots", "odejet.report.html", "odejet.io.fits", "odejet.io.pages"),
 )
@@ -63,10 +71,15 @@ _LATER = {
     "Experiment": "data",
     "Failure": "fitting",
     "Fit": "result",
+    "Prediction": "result",
     "Problem": "problem",
+    "Ranking": "result",
+    "compare": "result",
     "design": "uncertainty.design",
     "fit": "fitting",
     "fit_many": "fitting",
+    "read_antimony": "io.antimony",
+    "read_sbml": "io.sbml",
 }
 
 

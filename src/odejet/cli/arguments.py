@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 
 MAX_TIMES = 10_000_000
 
+PLOTS = (".png", ".pdf", ".svg")
+"""How the name of a plot may end."""
+
 
 class Parser(argparse.ArgumentParser):
     """A parser whose complaints are like all others."""
@@ -42,11 +45,19 @@ def spelled_out(argv: Sequence[str]) -> Iterator[str]:
 
 
 def described(commands: Any, run: Callable[..., int], name: str, summary: str, details: str) -> argparse.ArgumentParser:
-    """A command with what all commands have: a model file."""
+    """A command with what all commands have: a model file, and what in it is not believed."""
     parser: argparse.ArgumentParser = commands.add_parser(
         name, help=summary, description=f"{summary[0].upper()}{summary[1:]}.", epilog=details, allow_abbrev=False
     )
-    parser.add_argument("model", metavar="MODEL", help="model file (TOML)")
+    parser.add_argument("model", metavar="MODEL", help="model file (TOML, SBML or Antimony)")
+    parser.add_argument(
+        "--free",
+        metavar="NAME",
+        nargs="+",
+        action="extend",
+        default=[],
+        help="parameters, and states for their initial values, whose numbers in the file are not to be used",
+    )
     parser.set_defaults(run=run)
     return parser
 
@@ -201,6 +212,7 @@ def check_files(arguments: argparse.Namespace) -> None:
     """Refuse to write what is read, or two things into one file."""
     given = vars(arguments)
     reads = {"model": "the model file", "data": "the file of the data", "inputs": "the file of the inputs"}
+    reads["doses"] = "the file of the doses"
     writes = {"plot": "--plot", "output": "-o", "json": "--json", "report": "--report"}
     taken = {what: given.get(key) for key, what in reads.items()}
     if [given.get("json"), given.get("report")] == ["-", "-"]:

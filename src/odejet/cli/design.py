@@ -29,9 +29,9 @@ def describe(commands: Any) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     from odejet.io import csv
-    from odejet.model import Model
+    from odejet.io.formats import read_model
 
-    model = Model.from_toml(arguments.model)
+    model = read_model(arguments.model, arguments.free)
     values, times = read_values(arguments.set, model), read_times(arguments.times)
     noise = read_noise(arguments.noise, model)
     inputs = csv.read_inputs(arguments.inputs) if arguments.inputs else None

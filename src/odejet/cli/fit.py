@@ -18,6 +18,7 @@ from odejet.cli.arguments import (
     read_values_by_experiment,
 )
 from odejet.cli.console import Status, complain, put
+from odejet.cli.networks import check_unknowns, is_network, measured
 from odejet.errors import DataError, ModelError
 
 if TYPE_CHECKING:
@@ -75,6 +76,7 @@ def describe(commands: Any) -> None:
         default=[],
         help="parameters with a value of their own in each experiment",
     )
+    add("--doses", metavar="FILE", help="what was given (CSV): columns time, state, amount and perhaps duration, every")
     add("--inputs", metavar="FILE", help="samples of inputs (CSV): a column time and one per input")
     add("--effort", choices=("quick", "auto", "full"), default="auto", help="how much to try (default %(default)s)")
     add("--seed", metavar="S", type=int, default=0, help="seed of random starts (default %(default)s)")
@@ -126,13 +128,16 @@ def _posed(arguments: argparse.Namespace) -> Problem:
     """The problem, with everything checked that can be before the fit."""
     from odejet.data import Data
     from odejet.io import csv
-    from odejet.model import Model
+    from odejet.io.formats import read_model
 
-    model = Model.from_toml(arguments.model)
+    model = read_model(arguments.model, arguments.free)
     check_files(arguments)
     bounds = read_box(arguments.bounds)
+    data = Data.from_csv(arguments.data, arguments.doses)
+    if is_network(arguments.model):
+        check_unknowns(model, arguments.model)
+        model, data = measured(model, data)
     noise = read_noise(arguments.noise, model)
-    data = Data.from_csv(arguments.data)
     if arguments.inputs:
         data = data.driven(csv.read_inputs(arguments.inputs))
 

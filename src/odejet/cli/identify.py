@@ -34,9 +34,9 @@ def describe(commands: Any) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from odejet.model import Model
+    from odejet.io.formats import read_model
 
-    model = Model.from_toml(arguments.model)
+    model = read_model(arguments.model, arguments.free)
 
     from odejet.identify import identify
 

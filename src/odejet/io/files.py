@@ -1,4 +1,4 @@
-"""Files: written whole or not at all.
+"""Files: model files read within limits, and all files written whole or not at all.
 
 Everything is first written beside its destination under another name, and moved into place only when all of it is
 there.  A run that fails leaves no file behind and an older one untouched.
@@ -18,6 +18,35 @@ from odejet.errors import ModelError
 
 Writer = Callable[[BinaryIO], object]
 """Writes the content of a file into it."""
+
+
+def read_bytes(path: str | os.PathLike[str], limit: int) -> bytes:
+    """What is in a model file, or one sentence on why there is nothing."""
+    try:
+        with open(path, "rb") as file:
+            data = file.read(limit + 1)
+    except FileNotFoundError:
+        raise ModelError(f"{path}: there is no such file") from None
+    except IsADirectoryError:
+        raise ModelError(f"{path}: this is a directory; name the model file inside it") from None
+    except OSError as error:
+        raise ModelError(f"{path}: the file cannot be read ({(error.strerror or 'unknown reason').lower()})") from None
+    except ValueError:
+        raise ModelError(f"{str(path)!r} is not a file name") from None
+    if len(data) > limit:
+        raise ModelError(f"{path}: the file is larger than {limit // 1_000_000} MB, which no model needs")
+    return data
+
+
+def read_text(path: str | os.PathLike[str], limit: int) -> str:
+    """The text in a model file."""
+    data = read_bytes(path, limit)
+    try:
+        # Editors on Windows may put a byte order mark first.
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = data[: error.start].count(b"\n") + 1
+        raise ModelError(f"{path}: line {line} is not UTF-8 text; save the file as UTF-8") from None
 
 
 def write_all(contents: Mapping[str, Writer]) -> None:
