@@ -87,7 +87,6 @@ class Problem:
         self.given_bounds, self.positive = bounds, positive or False
         self.nominal = dict(nominal or {})
         self.measurements, self._levels = self._measured()
-        self._check_points()
         self.bounds  # noqa: B018 - refuses bounds that make no sense
 
     def _noises(self, data: Data) -> dict[str, Noise]:
@@ -124,7 +123,10 @@ class Problem:
         density = densities_of(noise, output, known, places, self.model)
         return Block(number, output, series.times, series.values, noise.shapes(series), noise.law.logarithm, density)
 
-    def _check_points(self) -> None:
+    def check_points(self) -> None:
+        """Refuse to look for more unknowns than there are measurements."""
+        if not len(self.layout):
+            raise DataError(f"everything in {self.model.name} is known, so that there is nothing to find")
         points = sum(experiment.points for experiment in self.experiments)
         if points + len(self._priors) < len(self.layout):
             raise DataError(

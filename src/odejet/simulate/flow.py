@@ -64,11 +64,11 @@ class Outcome(Enum):
         "the solution needs more than {steps} steps, used up at t = {t:.6g}; raise max_steps or shorten the times"
     )
     STIFF_FAILURE = "the solution becomes too stiff to follow near t = {t:.6g}"
-    RESTLESS = "no steady state is reached at t = {t:.6g}: the solution oscillates, drifts or grows"
-    UNSTABLE = "the steady state at t = {t:.6g} is unstable, so that nothing comes to rest there"
     ENDLESS = "events or switches follow each other without end near t = {t:.6g}; the solution stops there"
     UNDECIDED = "the equations do not tell how the solution goes on after the switch at t = {t:.6g}"
     IRREVERSIBLE = "the event at t = {t:.6g} cannot be undone, so that times before it are not reached from after it"
+    RESTLESS = "no steady state is reached at t = {t:.6g}: the solution oscillates, drifts or grows"
+    UNSTABLE = "the steady state at t = {t:.6g} is unstable, so that nothing comes to rest there"
 
 
 @dataclass(frozen=True)
@@ -95,9 +95,19 @@ class Flow:
     def __init__(self, model: Model, inputs: Mapping[str, Sampled] | None = None) -> None:
         self.model = model
         self.program = None if model.is_smooth else Program(model)
-        self.tape: Tape | None = build(model) if self.program is None else None
+        self._tape = build(model) if self.program is None else None
         self.pieces = _pieces(model, inputs or {})
         self.driven = any(expression is None for expression in model.inputs.values())
+
+    @property
+    def tape(self) -> Tape:
+        """The equations of a model without switches and events."""
+        if self._tape is None:
+            raise ModelError(
+                f"{self.model.name}: the model switches or has events, so that no one set of equations holds at all "
+                "times, as steady states and jets need"
+            )
+        return self._tape
 
     def drive(self, times: np.ndarray) -> steps.Drive:
         """The sampled inputs, with their values at times."""
@@ -234,9 +244,7 @@ class _Problem:
     @property
     def tape(self) -> Tape:
         """The tape of the mode that the solution is in."""
-        found = self.flow.tape if self.passage is None else self.passage.tape
-        assert found is not None
-        return found
+        return self.flow.tape if self.passage is None else self.passage.tape
 
     def solve(self, start: float, times: np.ndarray, tolerance: float, max_steps: int, stiff_steps: int) -> Trajectory:
         """Along times that lead away from the start in one direction."""

@@ -13,6 +13,7 @@ from odejet.io.sbml.algebraic import solve
 from odejet.io.sbml.document import lib
 from odejet.io.sbml.formulas import ONE, ZERO, Formula, negative, over, plus, times
 from odejet.io.sbml.network import Happening, Network, fresh
+from odejet.model.entries import MAX_ENTRIES
 from odejet.model.expressions import MAX_NAME, RESERVED, Expression, Number, Symbol, number
 
 
@@ -21,11 +22,13 @@ def network(document: Any, where: str, title: str) -> Network:
     return _Reader(document.getModel(), where, title).read()
 
 
-def plain_names(ids: Iterator[str]) -> dict[str, str]:
+def plain_names(ids: Iterator[str], where: str) -> dict[str, str]:
     """A name that the language accepts for every id: almost always the id itself."""
     taken: set[str] = set()
     found: dict[str, str] = {}
     for id_ in ids:
+        if id_ in found:
+            raise ModelError(f"{where}: the id '{id_}' is given twice; rename one of them")
         reserved = id_ in RESERVED or keyword.iskeyword(id_) or id_ == "pi"
         name = fresh(f"{id_}_" if reserved else id_[: MAX_NAME - 20], taken)
         taken.add(name)
@@ -63,8 +66,15 @@ class _Reader:
             for reference in self.references
             if not (self.species(reference).getBoundaryCondition() or self.species(reference).getConstant())
         }
-        self.network = Network(where, title, plain_names(self.ids()))
+        self.check_size()
+        self.network = Network(where, title, plain_names(self.ids(), where))
         self.implicit = self.undetermined() if self.constraints else set()
+
+    def check_size(self) -> None:
+        """Refuse at once what would be refused after long work."""
+        count = len({*self.rates, *self.reacting, *self.eventful})
+        if count > MAX_ENTRIES:
+            raise ModelError(f"{self.where}: the model has {count} states, and {MAX_ENTRIES} is the limit")
 
     def ids(self) -> Iterator[str]:
         sbml = self.sbml
@@ -209,7 +219,7 @@ class _Reader:
             return
         start = self.initial(species, counted, space)
         if id_ in self.implicit:
-            found.parameters[name] = None
+            found.parameters[name] = start.value if isinstance(start, Number) else None
             return
         size = compartment.getId()
         by_amount = not counted and self.varies(size) and (id_ not in self.rates or size in self.eventful)
@@ -268,10 +278,12 @@ class _Reader:
             reader.expression(part.getMath()) if _has_math(part) else None
             for part in (event.getDelay(), event.getPriority())
         )
+        told, sizes = self.sizes(assignments)
         return Happening(
             id_,
             reader.condition(trigger.getMath()),
-            self.set_states(assignments),
+            told,
+            sizes,
             delay,
             priority,
             initial_value=trigger.getInitialValue() if trigger.isSetInitialValue() else True,
@@ -279,18 +291,18 @@ class _Reader:
             from_trigger=event.getUseValuesFromTriggerTime() if event.isSetUseValuesFromTriggerTime() else True,
         )
 
-    def set_states(self, assignments: dict[str, Expression]) -> dict[str, Expression]:
-        """What an event sets, as states: an amount is the concentration times the size, which it may set too."""
-        found = {}
+    def sizes(self, assignments: dict[str, Expression]) -> tuple[dict[str, Expression], dict[str, Expression]]:
+        """What an event sets, as states; and by which size, as it is then, a concentration becomes the amount."""
+        found: dict[str, Expression] = {}
+        sizes: dict[str, Expression] = {}
         for id_, value in assignments.items():
             self.symbol(id_, self.where)
             name = self.name(id_)
             if name in self.network.within:
                 name, space = self.network.within[name]
-                sizes = [new for other, new in assignments.items() if self.name(other) == space]
-                value = times(value, sizes[0] if sizes else Symbol(space))
+                sizes[name] = Symbol(space)
             found[name] = value
-        return found
+        return found, sizes
 
     # --- what algebraic rules determine
 
