@@ -18,6 +18,8 @@ SECTIONS = (
     "beyond",
     "solutions",
     "coverage",
+    "noise",
+    "projection",
     "sideby",
     "limits",
     "experiments",

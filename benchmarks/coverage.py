@@ -5,6 +5,7 @@ python -m benchmarks coverage law --seed 8 [--trials 500] [--noise 1e-4] [--syst
 python -m benchmarks coverage combinations --seed 8 --trials 10 [--noise 1e-2] [--systems ...]
 python -m benchmarks coverage timing --seed 8 --trials 5 [--noise 1e-2] [--systems ...]
 python -m benchmarks coverage {joined,valleys} --seed 8 --trials 10 [--noise 1e-2] [--systems ...]
+python -m benchmarks coverage bands --seed 8 --trials 20 [--noise 1e-2 5e-2] [--systems ...]
 
 Every cell (system, noise, trial) is one line of a file, written as soon as it is known: stopping and starting again
 loses and repeats nothing.  Only the uncertainty is under test, so fits start from the truth.  A true value is in the
@@ -25,14 +26,13 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks import profiles, systems
+from benchmarks import bands, profiles, systems
 from benchmarks.accuracy import Truth, draw
-from benchmarks.profiles import LEVEL, held_at
+from benchmarks.counting import LEVEL, fitted, grouped, held_at, share
 from odejet.algebra.system import SquareSystem
 from odejet.errors import DataError, ModelError
 from odejet.problem import Problem
 from odejet.result import Fit
-from odejet.search.refine import refine
 from odejet.search.shooting import input_series, orders_of
 from odejet.smooth import fit_series
 from odejet.uncertainty import error_budget as budgets
@@ -41,7 +41,7 @@ from odejet.uncertainty.practical import DETERMINED, UNDETERMINED, judged, kind
 from odejet.uncertainty.profile import profile
 
 RESULTS = Path(__file__).parent / "results" / "uncertainty"
-PARTS = ("intervals", "law", "combinations", "timing", "joined", "valleys")
+PARTS = ("intervals", "law", "combinations", "timing", "joined", "valleys", "bands")
 POINTS = 750
 
 LAW_SYSTEMS = ("lotka_volterra", "seir", "daisy_mamil3", "vanderpol")
@@ -54,8 +54,7 @@ def from_truth(truth: Truth, noise: dict[str, float] | None = None, evaluations:
     """The fit that the truth leads to, within the bounds of the protocol."""
     problem = Problem(truth.system.model, truth.data, systems.protocol().bounds, noise=noise)
     start = np.array([truth.values[unknown.name] for unknown in problem.layout])
-    found = refine(problem.misfit, start, frame=problem.frame(start), max_evaluations=evaluations)
-    return Fit.of(problem, found, **told)
+    return fitted(problem, start, evaluations, **told)
 
 
 def rounded(value: float) -> float:
@@ -143,30 +142,18 @@ def interval_table(lines: list[dict[str, Any]]) -> str:
     groups: dict[str, list[dict[str, Any]]] = {}
     for noise in sorted({line["noise"] for line in lines}):
         groups[f"all at {noise:g}"] = [line for line in lines if line["noise"] == noise]
-    for line in lines:
-        groups.setdefault(f"{line['system']} {line['noise']:g}", []).append(line)
-    for title, own in groups.items():
+    for title, own in (groups | grouped(lines)).items():
         fisher, ratio = share(own, "fisher", "fisher_hits"), share(own, "profile", "hits")
         remarks = _remark("Fisher", fisher, 92, 98), _remark("profile", ratio, 93, 97), _at_bounds(own)
         remark = "; ".join(filter(None, remarks))
         lost = 100 * sum(line["lost"] for line in own) / max(sum(line["quantities"] for line in own), 1)
         seconds = float(np.median([line["seconds"] for line in own]))
-        cells = " | ".join("– | – | 0" if not n else f"{m:.1f} | {s:.1f} | {n}" for m, s, n in (fisher, ratio))
+        cells = " | ".join("– | – | 0" if not n else f"{m:.1f} | {s:.1f} | {n:.0f}" for m, s, n in (fisher, ratio))
         text.append(f"| {title} | {len(own)} | {cells} | {lost:.0f} % | {seconds:.2f} | {remark} |")
     return "\n".join(text) + "\n"
 
 
-def share(lines: list[dict[str, Any]], count: str, hits: str) -> tuple[float, float, int]:
-    """Percent that hold, its standard error over trials, and how many quantities that are."""
-    total = sum(line[count] for line in lines)
-    if not total:
-        return math.nan, math.nan, 0
-    mean = sum(line[hits] for line in lines) / total
-    spread = math.sqrt(sum((line[hits] - mean * line[count]) ** 2 for line in lines)) / total
-    return 100 * mean, 100 * spread, total
-
-
-def _remark(what: str, found: tuple[float, float, int], low: float, high: float) -> str:
+def _remark(what: str, found: tuple[float, float, float], low: float, high: float) -> str:
     """Nothing within the bar; else whether so few draws explain it.  All hits have no spread of their own."""
     mean, spread, count = found
     if not count or low <= mean <= high:
@@ -461,6 +448,16 @@ def timing_table(lines: list[dict[str, Any]]) -> str:
     return "\n".join(text) + "\n"
 
 
+# --- bands ------------------------------------------------------------------------------------------------------------
+
+
+def band_cell(name: str, noise: float, trial: int, seed: int) -> dict[str, Any]:
+    """Counts of the bands of one fit."""
+    truth = draw(name, noise, trial, seed, bands.POINTS, False)
+    line: dict[str, Any] = {"system": name, "noise": noise, "trial": trial}
+    return line | bands.counts(from_truth(truth), truth, noise)
+
+
 # --- running ----------------------------------------------------------------------------------------------------------
 
 CELLS = {
@@ -469,6 +466,7 @@ CELLS = {
     "timing": timing_cell,
     "joined": partial(profiles.cell, "joined"),
     "valleys": partial(profiles.cell, "valleys"),
+    "bands": band_cell,
 }
 TABLES = {
     "intervals": interval_table,
@@ -477,6 +475,7 @@ TABLES = {
     "timing": timing_table,
     "joined": profiles.table,
     "valleys": profiles.table,
+    "bands": bands.table,
 }
 DEFAULTS: dict[str, tuple[int, list[float], list[str]]] = {
     "intervals": (20, [1e-4, 1e-2], list(systems.names())),
@@ -485,6 +484,7 @@ DEFAULTS: dict[str, tuple[int, list[float], list[str]]] = {
     "timing": (5, [1e-2], list(TIMED_SYSTEMS)),
     "joined": (10, [1e-2], list(profiles.CHOSEN["joined"])),
     "valleys": (10, [1e-2], list(profiles.CHOSEN["valleys"])),
+    "bands": (20, [1e-2, 5e-2], list(bands.SYSTEMS)),
 }
 
 

@@ -617,6 +617,14 @@ def test_fit_prints_and_writes_the_same_fit(measured, capsys):
     assert "decay" in Path("again.html").read_text()
 
 
+def test_a_fit_with_a_law_of_noise_and_a_prior(measured, capsys):
+    told = ["--noise", "y=normal(s)", "--prior", "k=lognormal(log(0.5), 0.2)"]
+    assert main([*measured, *told, "--json", "fit.json"]) == 0
+    assert "priors: on k: the estimate is the maximum a posteriori" in capsys.readouterr().out
+    fit = odejet.Fit.load("fit.json")
+    assert fit.values["s"] == pytest.approx(0.01, rel=0.3) and fit.problem.priors == {"k": "lognormal(log(0.5), 0.2)"}
+
+
 def test_a_fit_without_certificate_is_told_by_the_status(measured, capsys):
     assert main([*measured, "--bounds", "0.9", "10", "--effort", "quick", "-q", "--json", "fit.json"]) == 1
     assert capsys.readouterr() == ("", "")
@@ -632,6 +640,11 @@ def test_a_fit_without_certificate_is_told_by_the_status(measured, capsys):
         (["--noise", "y=1", "y=2"], "the noise of y is already given"),
         (["--noise", "1", "2"], "expected OUTPUT=NOISE"),
         (["--noise", "loud"], "must be a positive number"),
+        (["--noise", "lognormal()"], "'lognormal()' has not the arguments of lognormal(scale)"),
+        (["--noise", "y=normal(-1)"], "must be positive, not -1"),
+        (["--prior", "k"], "expected NAME=TEXT, such as k1=normal(1, 0.2)"),
+        (["--prior", "q=normal(1, 2)"], "priors name 'q', which is no unknown of the problem"),
+        (["--prior", "k=normal(1, 2)", "k=normal(1, 2)"], "k is already given"),
         (["--seed", "-1"], "seed must be a whole number of at least 0"),
         (["--jobs", "0"], "jobs must be a whole number of at least 1"),
         (["--effort", "most"], "invalid choice"),
@@ -751,3 +764,62 @@ def test_reports_need_a_fit(decay, capsys):
     Path("fit.json").write_text("{}")
     assert "not a fit that odejet saved" in refused(capsys, ["report", "fit.json", "fit.html"])
     assert "this is the fit file" in refused(capsys, ["report", "fit.json", "fit.json"])
+
+
+# --- predict and compare ---
+
+
+@pytest.fixture
+def saved(decay) -> str:
+    """A fit file of a decay without a search."""
+    from tests.fits import refined_fit
+
+    times = np.linspace(0, 4, 9)
+    values = 6 * np.exp(-0.5 * times) + 0.05 * np.random.default_rng(1).normal(size=9)
+    model, data = odejet.Model.from_toml(decay), odejet.Data(times, {"y": values})
+    refined_fit(model, data, [3.0, 0.5]).save("fit.json")
+    refined_fit(model.replace(outputs={"y": "2*x + c"}, name="offset"), data, [3.0, 0.5, 0.0]).save("offset.json")
+    return "fit.json"
+
+
+def test_predictions_are_rows_of_a_table(saved, capsys):
+    assert main(["predict", saved, "--times", "0,8", "--states", "--level", "0.9", "--plot", "bands.png"]) == 0
+    header, *rows = capsys.readouterr().out.splitlines()
+    assert header == "quantity,kind,time,value,stderr,low,high,measured_low,measured_high,method"
+    assert [row.split(",")[:3] for row in rows] == [
+        ["y", "output", "0.0"], ["y", "output", "8.0"], ["x", "state", "0.0"], ["x", "state", "8.0"]
+    ]  # fmt: skip
+    expected = odejet.Fit.load(saved).predict([0, 8], level=0.9)
+    assert float(rows[1].split(",")[6]) == expected["y"].high[1] and rows[3].split(",")[7] == ""
+    assert Path("bands.png").read_bytes().startswith(b"\x89PNG")
+    assert main(["predict", saved, "-o", "bands.csv"]) == 0
+    assert len(Path("bands.csv").read_text().splitlines()) == 10 and capsys.readouterr().out == ""
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--times", "x"], "not a finite number"),
+        (["--level", "95"], "probability between 0 and 1"),
+        (["--experiment", "other"], "no experiment 'other'"),
+        (["--plot", "bands.txt"], "must end in one of"),
+        (["-o", "fit.json"], "this is the fit file"),
+        (["--plot", "a.png", "-o", "a.png"], "this is what -o writes too"),
+    ],
+)
+def test_a_prediction_is_refused(saved, capsys, options, said):
+    assert said in refused(capsys, ["predict", saved, *options])
+
+
+def test_fits_are_compared(saved, capsys):
+    assert main(["compare", saved, "offset.json"]) == 0
+    head, _, first, second = capsys.readouterr().out.splitlines()
+    assert head.split()[:2] == ["model", "parameters"] and first.startswith("decay") and second.startswith("offset")
+    assert "named twice" in refused(capsys, ["compare", saved, saved])
+    assert "there is no such file" in refused(capsys, ["compare", saved, "other.json"])
+    fit = odejet.Fit.load(saved)
+    times, values = np.linspace(0, 4, 9), np.exp(-np.linspace(0, 4, 9))
+    from tests.fits import refined_fit
+
+    refined_fit(fit.model, odejet.Data(times, {"y": values}), [0.5, 1.0], noise=0.1).save("other.json")
+    assert "different data" in refused(capsys, ["compare", saved, "other.json"])

@@ -21,6 +21,7 @@ PAGES = {
     "model language": ROOT / "docs" / "model-language.md",
     "sbml": ROOT / "docs" / "sbml.md",
 }
+NOISE = ROOT / "docs" / "noise.md"
 FIT = ROOT / "docs" / "fit.md"
 
 
@@ -57,7 +58,7 @@ def test_readme_python_is_short(elsewhere):
 
 
 def test_readme_commands_run(elsewhere, capsys):
-    assert len(commands("README")) == 6
+    assert len(commands("README")) == 7
     for line in commands("README"):
         assert main(shlex.split(line)[1:]) == 0
     out = capsys.readouterr().out
@@ -110,8 +111,8 @@ def test_the_example_runs(elsewhere, capsys):
 
 
 def test_example_data_come_from_their_script(elsewhere):
-    measured = "theophylline"  # by people, not by a script
-    paths = [path for path in (elsewhere / "examples").glob("*.csv") if path.stem != measured]
+    measured = ("theophylline", "hare_lynx", "influenza")  # by people, not by a script
+    paths = [path for path in (elsewhere / "examples").glob("*.csv") if path.stem not in measured]
     before = {path: pandas.read_csv(path) for path in paths}
     assert len(before) == 8
     script = elsewhere / "examples" / "make_data.py"
@@ -131,3 +132,12 @@ def test_links_lead_somewhere():
     for page in (*PAGES.values(), FIT):
         for link in re.findall(r"\]\(([^)#:]+)\)", page.read_text(encoding="utf-8")):
             assert (page.parent / link).exists(), link
+
+
+def test_the_page_on_noise_runs(capsys):
+    code = re.findall(r"^```python\n(.*?)^```$", NOISE.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
+    assert len(code) == 2
+    exec(compile("\n".join(code), "noise", "exec"), {})
+    scale, likelihood = (line.split() for line in capsys.readouterr().out.splitlines())
+    assert 0.2 < float(scale[0]) < 0.25
+    assert float(likelihood[0]) + float(likelihood[1]) == pytest.approx(float(likelihood[2]))

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from odejet.io.antimony import read_antimony
     from odejet.io.sbml import read_sbml
     from odejet.problem import Problem
-    from odejet.result import Fit
+    from odejet.result import Fit, Prediction, Ranking, compare
     from odejet.uncertainty.design import Design, design
 
 __all__ = [
@@ -41,9 +41,12 @@ __all__ = [
     "Model",
     "ModelError",
     "Outcome",
+    "Prediction",
     "Problem",
+    "Ranking",
     "Simulation",
     "Verdict",
+    "compare",
     "design",
     "fit",
     "fit_many",
@@ -57,6 +60,7 @@ __version__ = "0.1.0"
 provided(
     Model=("odejet.io.models", "odejet.io.sbml.writing"),
     Data=("odejet.io.csv",),
+    Prediction=("odejet.report.plots",),
     Profile=("odejet.report.plots",),
     Fit=("odejet.report.text", "odejet.report.plots", "odejet.report.html", "odejet.io.fits", "odejet.io.pages"),
 )
@@ -67,7 +71,10 @@ _LATER = {
     "Experiment": "data",
     "Failure": "fitting",
     "Fit": "result",
+    "Prediction": "result",
     "Problem": "problem",
+    "Ranking": "result",
+    "compare": "result",
     "design": "uncertainty.design",
     "fit": "fitting",
     "fit_many": "fitting",

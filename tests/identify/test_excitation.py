@@ -42,11 +42,17 @@ def test_an_infusion_that_is_switched_on_and_off():
     assert set(oj.identify(model).names("global")) == {"k", "V"}
 
 
+def test_a_lag_is_not_decided_but_all_the_rest_is():
+    verdict = oj.identify(absorbed(events=[Event(at="tlag", every=12, set={"gut": "gut + dose"})]))
+    kinds = {name: verdict[name].kind for name in ("ka", "k", "V", "tlag")}
+    assert kinds == {"ka": "local", "k": "local", "V": "local", "tlag": "undecided"}
+    assert "events alone" in verdict["tlag"].reason
+
+
 @pytest.mark.parametrize(
     ("changes", "reason"),
     [
         ({"events": [Event(when="x > 3", set={"gut": "gut + dose"})]}, "conditions"),
-        ({"events": [Event(at="tlag", set={"gut": "gut + dose"})]}, "times of events depend on unknowns"),
         ({"events": [Event(at=3, set={"gut": "dose"})]}, "sets a state to another value"),
         ({"states": {"gut": "-ka*max(gut, 0)", "x": "ka*gut - k*x"}}, "the equations switch"),
     ],

@@ -13,7 +13,8 @@ import numpy as np
 import pytest
 
 from odejet import Data, Fit, Model
-from odejet.report.html import POLICY, fragment, page
+from odejet.report.html import fragment, page
+from odejet.report.style import POLICY
 from odejet.result import Identifiability
 from tests.fits import driven, predators, refined_fit
 
@@ -62,6 +63,7 @@ def test_what_the_page_shows():
     described = read.values("aria-label")
     assert described == [
         "fit, data and residuals of y1",
+        "states in experiment1",
         "deviance along every quantity",
         "derivatives of y1 in experiment1",
         "correlations of the estimates",
@@ -180,7 +182,7 @@ def test_a_browser_shows_the_page(evil, evil_page, tmp_path):
     text, complaints = browse(path, tmp_path)
     assert complaints == []
     read = Reader(text)
-    assert read.tags["script"] == 0 and read.tags["svg"] == Reader(evil_page).tags["svg"] == 8
+    assert read.tags["script"] == 0 and read.tags["svg"] == Reader(evil_page).tags["svg"] == 10
 
     # The same page with a script that measures it; the page itself allows none.
     measured = tmp_path / "measured.html"
@@ -191,7 +193,7 @@ def test_a_browser_shows_the_page(evil, evil_page, tmp_path):
         text, complaints = browse(measured, tmp_path, f"--window-size={width},900", *dress)
         seen = json.loads(Reader(text[text.index("<body") :]).text)
         assert complaints == []
-        assert len(seen["boxes"]) == 8 and min(map(min, seen["boxes"])) > 20
+        assert len(seen["boxes"]) == 10 and min(map(min, seen["boxes"])) > 20
         assert seen["requests"] == []
         assert seen["wider"] <= 0
         assert EVIL in seen["title"]

@@ -117,7 +117,8 @@ def test_names_are_not_mathematics_whatever_the_user_s_style():
 @pytest.mark.parametrize("points", [5, 4000])
 def test_few_and_many_points(points):
     fit = predators(points=points) if points > 5 else _few()
-    drawn = inline(plots.series_figure(fit, fit.compare()[0]), "x", "plot")
+    pair = fit.compare()[0]
+    drawn = inline(plots.series_figure(pair, plots.curves(fit, [pair])[pair.experiment], several=False), "x", "plot")
     assert ("data:image/png;base64" in drawn) == (points > plots.MANY)
 
 

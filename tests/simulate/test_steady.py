@@ -105,6 +105,41 @@ def test_inputs_and_the_time_are_held_as_they_are_at_the_start():
     np.testing.assert_allclose(oj.simulate(other, {}, {}, [0.5, 3.0], inputs=inputs)["y"][0], 1.5, rtol=1e-14)
 
 
+def test_switches_take_the_branch_of_the_steady_state():
+    """x' = max(0, 2 - x) - x/k: at rest x = 2/(1 + 1/k), and x = 0 where the stimulus is off before t = 3."""
+    model = oj.Model({"x": "piecewise(0, t < 3, max(0, 2 - x)) - x/k"}, {"y": "x"}, initial="steady")
+    found = oj.simulate(model, {"k": 4.0}, {}, [0.0, 2.0, 5.0, np.inf], sensitivities=True)
+    assert found.success
+    np.testing.assert_allclose(found["y"][[0, 1, 3]], [0.0, 0.0, 1.6], atol=1e-14)
+    np.testing.assert_allclose(found["y"][2], 1.6 * (1 - np.exp(-2.5)), rtol=1e-13)
+    np.testing.assert_allclose(found.sensitivity("y", "k")[3], 2 / 25, rtol=1e-12)
+
+
+def test_events_happen_before_the_end():
+    """A + B is conserved but for what an event adds, after the last finite time."""
+    event = oj.Event(at="lag", every=2, count=3, set={"A": "A + dose"})
+    model = oj.Model({"A": "-k*A + B", "B": "k*A - B"}, {"y": "B"}, events=[event])
+    values = {"k": 2.0, "lag": 5.0, "dose": 3.0}
+    found = oj.simulate(model, values, {"A": 1.0, "B": 0.0}, [0.0, 1.0, np.inf], sensitivities=True)
+    np.testing.assert_allclose(found["y"][2], 10 * 2 / 3, rtol=1e-13)
+    for name, slope in (("dose", 2.0), ("lag", 0.0), ("A", 2 / 3), ("k", 10 / 9)):
+        np.testing.assert_allclose(found.sensitivity("y", name)[2], slope, rtol=1e-12, atol=1e-13)
+
+
+@pytest.mark.parametrize(
+    ("event", "reason"),
+    [
+        (oj.Event(when="x > 1", set={"x": 0}), "events go on happening"),
+        (oj.Event(at=1, every=1, set={"x": 0}), "events go on happening"),
+        (oj.Event(at=1, set={"k": 0}), "an event sets 'k'"),
+    ],
+)
+def test_what_goes_on_happening_has_no_end(event, reason):
+    model = oj.Model({"x": "1 - k*x"}, {"y": "x"}, events=[event])
+    with pytest.raises(oj.ModelError, match=reason):
+        oj.simulate(model, {"k": 1.0}, {"x": 0.0}, [0.0, 0.5, np.inf])
+
+
 def test_times_may_come_in_any_order_and_the_end_among_them():
     model = oj.Model({"x": "k*(1 - x)"}, {"y": "2*x"})
     found = oj.simulate(model, {"k": 2.0}, {"x": 0.0}, [1.0, np.inf, 0.0, 0.5], start=0.0)

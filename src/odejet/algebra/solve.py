@@ -15,7 +15,7 @@ are told apart by what follows, not here.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -100,6 +100,7 @@ def solve(
     *,
     times: np.ndarray | None = None,
     flow: Flow | None = None,
+    known: Mapping[str, float] | None = None,
     seed: int = 0,
     hubs: int = HUBS,
     budget: Budget | None = None,
@@ -107,11 +108,12 @@ def solve(
     """Every root of every target that the paths reach.
 
     `times` says that the targets are estimates of one trajectory at these times, several at each if there are several
-    estimators, the most trusted first; with its `flow`, roots of single points travel between times.  When the budget
-    ends, what was found so far is all there is, and the census counts the paths that are unfinished.
+    estimators, the most trusted first; with its `flow`, roots of single points travel between times.  `known` are
+    parameters of the flow that the system does not have.  When the budget ends, what was found so far is all there is,
+    and the census counts the paths that are unfinished.
     """
     rng = np.random.default_rng([seed, len(targets), len(fibre)])
-    search = _Search(fibre, targets, times, flow, (budget or Budget()).at_most(work=WORK))
+    search = _Search(fibre, targets, times, flow, known or {}, (budget or Budget()).at_most(work=WORK))
     for alike in _alike(targets, search.leaders):
         search.attempt(alike, rng, DEFAULT, TURNS[0])
     search.transport()
@@ -134,10 +136,16 @@ class _Search:
     """Roots found so far, and what became of all paths."""
 
     def __init__(
-        self, fibre: Fibre, targets: Targets, times: np.ndarray | None, flow: Flow | None, budget: Budget
+        self,
+        fibre: Fibre,
+        targets: Targets,
+        times: np.ndarray | None,
+        flow: Flow | None,
+        known: Mapping[str, float],
+        budget: Budget,
     ) -> None:
         self.fibre, self.targets, self.system, self.budget = fibre, targets, fibre.system, budget
-        self.times, self.flow = times, flow
+        self.times, self.flow, self.known = times, flow, known
         first = np.arange(len(targets)) if times is None else np.unique(times, return_index=True)[1]
         self.leaders = sorted(int(i) for i in first)
         self.found = [np.zeros((0, len(fibre.system.unknowns)), dtype=complex)] * len(targets)
@@ -257,8 +265,10 @@ class _Search:
         assert self.flow is not None
         full = self.system.everything(root[None], self.targets.fixed)[0]
         n = len(self.system.joined.model.states)
+        named = {**self.known, **dict(zip(self.system.joined.together.parameters, full[n:].tolist(), strict=True))}
         run = self.flow.run(
-            full[n:],
+            # What only an initial value depends on does not matter on the way.
+            [named.get(name, 0.0) for name in self.flow.model.parameters],
             full[:n],
             times,
             start=start,

@@ -76,6 +76,7 @@ def describe(commands: Any) -> None:
         default=[],
         help="parameters with a value of their own in each experiment",
     )
+    add("--doses", metavar="FILE", help="what was given (CSV): columns time, state, amount and perhaps duration, every")
     add("--inputs", metavar="FILE", help="samples of inputs (CSV): a column time and one per input")
     add("--effort", choices=("quick", "auto", "full"), default="auto", help="how much to try (default %(default)s)")
     add("--seed", metavar="S", type=int, default=0, help="seed of random starts (default %(default)s)")
@@ -132,7 +133,7 @@ def _posed(arguments: argparse.Namespace) -> Problem:
     model = read_model(arguments.model, arguments.free)
     check_files(arguments)
     bounds = read_box(arguments.bounds)
-    data = Data.from_csv(arguments.data)
+    data = Data.from_csv(arguments.data, arguments.doses)
     if is_network(arguments.model):
         check_unknowns(model, arguments.model)
         model, data = measured(model, data)

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from odejet.cli.arguments import add_values, check_files, described, read_times, read_values
+from odejet.cli.arguments import PLOTS, add_values, check_files, described, read_times, read_values
 from odejet.cli.console import Status, complain, put
 from odejet.errors import ModelError
 
@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from odejet.io.files import Writer
     from odejet.model import Model
     from odejet.simulate import Simulation
-
-PLOTS = (".png", ".pdf", ".svg")
 
 
 def describe(commands: Any) -> None:

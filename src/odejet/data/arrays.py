@@ -14,7 +14,8 @@ import numpy as np
 from odejet.data.series import Series
 from odejet.errors import DataError, ModelError, clipped, nearest
 from odejet.jets.inputs import Sampled, sampled
-from odejet.model import entries
+from odejet.model import Event, entries
+from odejet.model.events import events as read_events
 from odejet.model.expressions import TIME, Expression, checked_name, number
 from odejet.model.grammar import parse
 
@@ -152,6 +153,14 @@ def is_steady(initial: object, before: object) -> bool:
         return entries.is_steady(initial, before)
     except ModelError as error:
         raise DataError(str(error).replace("[initial]", "initial").replace("[before]", "before")) from None
+
+
+def events(given: object) -> tuple[Event, ...]:
+    """What happens in an experiment."""
+    try:
+        return read_events(given)
+    except ModelError as error:
+        raise DataError(str(error).replace("[events]", "events")) from None
 
 
 def known(name: str, value: Any, what: str) -> Expression:

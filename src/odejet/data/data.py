@@ -9,7 +9,7 @@ from __future__ import annotations
 import html
 import os
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +17,8 @@ import numpy as np
 
 from odejet.attach import attached
 from odejet.data import arrays, table
+from odejet.data.doses import Dose, rows_of
+from odejet.data.doses import read as read_doses
 from odejet.data.experiment import Experiment
 from odejet.errors import DataError, clipped, nearest
 
@@ -40,6 +42,9 @@ class Data:
 
     `initial="steady"` starts at rest; `before` tells what parameters and inputs were until then, where they were
     others, and from which states rest was approached.  A time that is `inf` is the steady state in the end.
+
+    `events` are what happens in this experiment, and `doses` what is given to it: a table with the columns time, state
+    and amount (or those of NONMEM), as `odejet.data.doses` says.
     """
 
     experiments: tuple[Experiment, ...]
@@ -55,6 +60,8 @@ class Data:
         start: float | None = None,
         values: Mapping[str, float | str] | None = None,
         before: Mapping[str, float | str] | None = None,
+        events: Iterable[Any] | None = None,
+        doses: Any = None,
     ) -> None:
         label = arrays.label("experiment1" if name is None else name)
         grid = None if time is None else arrays.column(time, "time")
@@ -62,6 +69,9 @@ class Data:
         sds = arrays.known_sds(noise, given)
         gridded = {key: arrays.gridded(key, value, grid) for key, value in given.items()}
         first = min((times.min(initial=np.inf) for times, _ in gridded.values()), default=np.inf)
+        given_doses = _doses_of_one(doses)
+        if start is None:
+            first = min([first, *(dose.first for dose in given_doses)])
         steady = arrays.is_steady(initial, before)
         known = {
             what: {key: arrays.known(key, value, what) for key, value in arrays.named(told or {}, what).items()}
@@ -73,6 +83,8 @@ class Data:
             first if start is None else arrays.finite(start, "start"),
             {key: arrays.driving(key, value, grid) for key, value in arrays.named(inputs or {}, "inputs").items()},
             steady=steady,
+            events=arrays.events(events),
+            doses=given_doses,
             **known,
         )
         object.__setattr__(self, "experiments", (experiment,))
@@ -106,6 +118,26 @@ class Data:
         given = {name: arrays.driving(name, value, None) for name, value in arrays.named(inputs, "inputs").items()}
         return Data.of(replace(one, inputs={**one.inputs, **given}) for one in self.experiments)
 
+    def dosed(self, doses: Any) -> Data:
+        """The same measurements with these doses too, of the experiment that each names or of all.
+
+        An experiment to which something was given before its start begins then.
+        """
+        return self.given(read_doses(rows_of(doses)))
+
+    def given(self, found: Mapping[str, Sequence[Dose]]) -> Data:
+        """The same with doses by experiment; an empty name is that of all."""
+        names = [one.name for one in self.experiments]
+        for name in found:
+            if name and name not in names:
+                raise DataError(f"there is no experiment {clipped(name)} that doses are given to{nearest(name, names)}")
+        experiments = []
+        for one in self.experiments:
+            mine = (*found.get("", ()), *found.get(one.name, ()))
+            start = min([one.start, *(dose.first for dose in mine)])
+            experiments.append(replace(one, doses=(*one.doses, *mine), start=start))
+        return Data.of(experiments)
+
     def starting(self, start: float) -> Data:
         """The same measurements, with the initial state of every experiment at this time."""
         return Data.of(replace(one, start=arrays.finite(start, "start")) for one in self.experiments)
@@ -128,13 +160,13 @@ class Data:
 
     @classmethod
     @attached
-    def from_csv(cls, path: str | os.PathLike[str]) -> Data:
+    def from_csv(cls, path: str | os.PathLike[str], doses: str | os.PathLike[str] | None = None) -> Data:
         """The measurements in a CSV file.
 
         A wide one has a column `time` and one per output; a tidy one has PEtab's `observableId`, `time`, `measurement`
         and perhaps `noiseSd`.  A column `experimentId` tells experiments apart.  Columns (or observables) named like
         an input of the model are its samples, once the data meet a model, and one named like a parameter is what that
-        parameter is in the experiment.
+        parameter is in the experiment.  `doses` names a file with what was given to them; a file of NONMEM has both.
         """
         raise NotImplementedError
 
@@ -201,3 +233,11 @@ class Data:
         more = f"<tr><td>and {len(lines) - _SHOWN} more series</td></tr>" if len(lines) > _SHOWN else ""
         heads = "".join(f"<th>{head}</th>" for head in ("experiment", "series", "values", "times"))
         return f"<table><caption>{self._title()}</caption><tr>{heads}</tr>{rows}{more}</table>"
+
+
+def _doses_of_one(doses: Any) -> tuple[Dose, ...]:
+    """The doses of the only experiment."""
+    found = read_doses(rows_of(doses)) if doses is not None else {}
+    if len(found) > 1:
+        raise DataError("the doses are of several experiments; join the data of these first, and use data.dosed(doses)")
+    return tuple(dose for one in found.values() for dose in one)

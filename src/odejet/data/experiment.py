@@ -12,9 +12,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from odejet.data.doses import Dose
 from odejet.data.series import Series
 from odejet.errors import DataError
 from odejet.jets.inputs import Sampled
+from odejet.model import Event
 from odejet.model.expressions import Expression
 
 
@@ -29,6 +31,8 @@ class Experiment:
     values: Mapping[str, Expression] = field(default_factory=dict)  # what parameters are here
     steady: bool = False  # whether it starts at rest
     before: Mapping[str, Expression] = field(default_factory=dict)  # what parameters, inputs and states were until then
+    events: tuple[Event, ...] = ()  # what happens to it, beside what the model says
+    doses: tuple[Dose, ...] = ()
     start: float = float("nan")  # when the initial state holds; by default the first measurement
 
     def __post_init__(self) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -89,15 +89,15 @@ def experiment(
     inputs: Mapping[str, Sampled | str] | None = None,
     initial: Mapping[str, Expression] | None = None,
     values: Mapping[str, Expression] | None = None,
-    steady: bool = False,
-    before: Mapping[str, Expression] | None = None,
+    **further: Any,
 ) -> Experiment:
-    """An experiment in which something was measured; series without a value are left out."""
+    """An experiment in which something was measured, and what `further` is known of it; series without a value are left
+    out."""
     measured = {key: series for key, series in outputs.items() if len(series)}
     if not measured:
         raise DataError(f"{name}: nothing was measured; give at least one value that is not NaN")
     tables = (dict(inputs or {}), dict(initial or {}), dict(values or {}))
-    return Experiment(name, measured, *tables, steady, dict(before or {}), float(start))
+    return Experiment(name, measured, *tables, start=float(start), **further)
 
 
 def of_frame(frame: pandas.DataFrame) -> Table:
@@ -201,10 +201,11 @@ Rows = tuple[str, str, np.ndarray, np.ndarray, np.ndarray | None]
 def rows(experiment: Experiment) -> Iterator[Rows]:
     """The rows of a tidy table that hold an experiment; what a table cannot hold is refused."""
     numbers = {name: constant(value) for name, value in experiment.values.items()}
-    unwritten = len(experiment.sampled) < len(experiment.inputs) or experiment.initial or experiment.steady
+    happens = experiment.events or experiment.doses or experiment.steady
+    unwritten = len(experiment.sampled) < len(experiment.inputs) or experiment.initial or happens
     if unwritten or any(value is None for value in numbers.values()):
         raise DataError(
-            f"{experiment.name}: a table holds measurements, samples and numbers, but no initial states and no "
+            f"{experiment.name}: a table holds measurements, samples and numbers, but no initial states, events or "
             "expressions; put those into the model"
         )
     start, label = np.array([experiment.start]), experiment.name

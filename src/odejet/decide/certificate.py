@@ -247,10 +247,12 @@ def _reasons_against_normality(misfit: Misfit, checks: FitCheck, output: OutputC
             "correct it or leave it out, or give its sd"
         ]
     if named and output.tails_p < limit:
+        usual = _witnessed(misfit)[misfit.outputs.index(name)]
+        law, remedy = ("normal noise", "noise = 'relative'") if usual else ("their law has", "another law")
         return [
-            f"the residuals of {name} have heavier tails than normal noise (p = {output.tails_p:.1g}), "
+            f"the residuals of {name} have heavier tails than {law} (p = {output.tails_p:.1g}), "
             f"most of all at {_listed(places)}: "
-            "leave out what is wrong, give the sds of the measurements, or noise = 'relative'"
+            f"leave out what is wrong, give the sds of the measurements, or {remedy}"
         ]
     return []
 

@@ -111,15 +111,16 @@ class _Residuals:
     basis: np.ndarray  # its rows of what the unknowns can fit
     unit: float  # the noise level they are judged by
     known: bool  # whether it was known beforehand
+    scale: float = math.nan  # the median scale of a law that has its own, in the units in which values are compared
 
     @classmethod
     def of(cls, misfit: Misfit, refined: Refined, basis: np.ndarray, number: int, known: float) -> _Residuals:
-        rows = misfit.groups[number]
+        rows, scale = misfit.groups[number], math.nan
         if refined.noise is None or not misfit.measurements.densities[number]:
             values = refined.residuals[rows] * refined.levels[number]
         else:
-            values = refined.noise.scores[rows]
-        own = cls(misfit, number, values, basis[rows], known, True)
+            values, scale = refined.noise.scores[rows], float(np.median(refined.noise.scales[rows]))
+        own = cls(misfit, number, values, basis[rows], known, True, scale)
         return replace(own, unit=own.level, known=False) if math.isnan(known) else own
 
     @cached_property
@@ -135,6 +136,11 @@ class _Residuals:
         """The noise level that they tell, never below rounding."""
         squares = float(self.values @ self.values)
         return max(math.sqrt(squares / self.degrees_of_freedom), float(self.misfit.floors[self.number]))
+
+    @property
+    def size(self) -> float:
+        """How large the noise is beside the spread of the output."""
+        return self.level if math.isnan(self.scale) else self.scale
 
     @cached_property
     def courses(self) -> list[tuple[str, slice]]:
@@ -162,8 +168,7 @@ class _Residuals:
             level=self.level,
             chi_square=squares / self.unit**2,
             size_p=chi_square_tail(squares / self.unit**2, self.degrees_of_freedom),
-            numerical=not self.misfit.measurements.densities[number]
-            and self.level <= max(floor, NUMERICAL * float(self.misfit.scales[number])),
+            numerical=self.size <= max(floor, NUMERICAL * float(self.misfit.scales[number])),
         )
         if math.sqrt(squares / max(count, 1)) <= floor:  # rounding is no random process
             return told

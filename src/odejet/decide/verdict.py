@@ -22,7 +22,7 @@ class Identifiability:
     @classmethod
     def of(cls, verdict: Verdict, names: Mapping[str, str]) -> Identifiability:
         """The verdict on a model in the words of a problem: `names` tells how the model calls each of its labels."""
-        kinds = {label: verdict[name].kind for label, name in names.items() if name in verdict}
+        kinds = {label: verdict[name].kind if name in verdict else "undecided" for label, name in names.items()}
         fix = tuple(label for label, name in names.items() if name in verdict.fix)
         return cls(kinds, verdict.combinations, fix, verdict.solutions, verdict.message, verdict.roots)
 

@@ -1,8 +1,9 @@
 """Excitation: events at known times as what they are to identifiability, inputs that are known.
 
 An event that adds e(x, p) to a state at known times t_1, t_2, ... is the term e u in the rate of that state, where the
-pulses u at those times are known.  Like any input they are taken to excite the model enough.  What depends on the
-course of the solution itself, conditions and switches, is no input, and there nothing is decided.
+pulses u at those times are known.  Like any input they are taken to excite the model enough.  Times that depend on
+parameters are known too, since outputs break there; the parameters themselves are not decided.  What depends on the
+course of the solution, conditions and switches, is no input, and there nothing is decided.
 """
 
 from __future__ import annotations
@@ -16,7 +17,6 @@ from odejet.model.modes import decided
 
 SWITCHES = "the equations switch, and identifiability is decided for analytic ones alone"
 CONDITIONS = "the model has events on conditions, and identifiability is decided for events at known times alone"
-TIMES = "the times of events depend on unknowns, and identifiability is decided for events at known times alone"
 RESETS = "an event sets a state to another value, and identifiability is decided for events that add to states alone"
 
 
@@ -33,10 +33,6 @@ def excited(model: Model) -> Model | str:
     for event in model.events:
         if event.when is not None:
             return CONDITIONS
-        if any(name not in model.fixed for time in event.at for name in names(time)):
-            return TIMES
-        if event.every is not None and any(name not in model.fixed for name in names(event.every)):
-            return TIMES
     held = [name for name in dict.fromkeys(n for e in model.events for n in e.set) if name not in model.states]
     known = [name for name in held if name in model.fixed and _are_numbers(name, model.events)]
     added = [(_added(name, event), name) for event in model.events for name in event.set if name not in known]

@@ -47,7 +47,8 @@ PART_SHARE = 0.3
 COUNT_SHARE = 0.3
 """The part of the budget that is kept for counting where elimination does not end."""
 
-AT_REST = "a start at rest is no generic point, which is not decided here"
+AT_REST = "a start at rest is no generic point, which is not decided"
+BY_EVENTS = "what enters by events alone is not decided"
 
 LEAST = 1.0
 """Seconds that ranks may take whatever the budget is: nearly all models need milliseconds."""
@@ -65,15 +66,18 @@ def judge(
     whole, ample = Budget.within(budget), Budget.within(max(budget, LEAST))
     given = joint(asked).model if isinstance(asked, Problem) else asked
     driven = excitation.excited(given)
-    question = local.problem(given, functions, inputs)
     if given.steady or isinstance(driven, str):
-        return _nothing(question, functions, AT_REST if given.steady else str(driven), now() - start)
+        question = local.problem(given, functions, inputs)
+        reason = AT_REST if given.steady else str(driven)
+        return _nothing(given, tuple(question.functions), reason, now() - start)
     model = outputs.plain(driven)
+    if given.events and not model.unknowns:
+        return _nothing(given, (), BY_EVENTS, now() - start)
     question = local.problem(model, functions, inputs)
     try:
         ranks = local.analyse(question, seed, budget=ample)
     except OutOfBudget as end:
-        return _nothing(question, functions, str(end), now() - start)
+        return _nothing(given, tuple(question.functions), str(end), now() - start)
     square = orders.choose(ranks)
     survivors = combinations.find(ranks, seed, ample.share(COMBINATIONS_SHARE)) if ranks.missing else ()
     if survivors:
@@ -92,6 +96,9 @@ def judge(
     undecided = any(q.kind == "undecided" for q in quantities.values())
     if undecided and not reason:
         reason = next(q.reason for q in quantities.values() if q.kind == "undecided")
+    # Of what events alone tell, nothing else is said: all the rest is judged without them.
+    for name in given.parameters:
+        quantities.setdefault(name, Quantity(name, "parameter", "undecided", None, BY_EVENTS))
     names = list(model.outputs)
     return Verdict(
         model=given,
@@ -209,12 +216,12 @@ def _attempt(stage: Callable[[], Any], limit: Budget, method: str, seconds: floa
     return _Answer(None, reason, method)
 
 
-def _nothing(question: local.Problem, functions: Sequence[object], reason: str, seconds: float) -> Verdict:
+def _nothing(model: Model, functions: Sequence[str], reason: str, seconds: float) -> Verdict:
     """The verdict where not even ranks came out: not in time, or not at all."""
-    model, quantities = question.model, {}
-    for name in (*model.unknowns, *question.functions):
+    quantities = {}
+    for name in (*model.unknowns, *functions):
         role: Role = "initial state" if name in model.states else "parameter"
-        role = "function" if name in question.functions else role
+        role = "function" if name in functions else role
         quantities[name] = Quantity(name, role, "undecided", None, reason)
     return Verdict(
         model, quantities, None, {}, (), None, (), (), f"nothing is decided: {reason}", reason, seconds, "ranks"

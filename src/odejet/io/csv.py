@@ -22,9 +22,11 @@ import numpy as np
 
 from odejet.attach import attach
 from odejet.data import Data
+from odejet.data.doses import Dose
+from odejet.data.doses import read as read_rows
 from odejet.data.table import OBSERVABLE, TIME, Labels, Table, check_header, experiments, is_text
 from odejet.errors import DataError, clipped
-from odejet.io import files
+from odejet.io import files, nonmem
 from odejet.jets.inputs import Sampled, sampled
 
 if TYPE_CHECKING:
@@ -42,8 +44,18 @@ _LARGE = 2_000_000  # characters that are worth the time of importing pandas
 
 
 @attach(Data.from_csv)
-def read_data(kind: type[Data], path: str | os.PathLike[str]) -> Data:
-    return kind.of(experiments(read(path)))
+def read_data(kind: type[Data], path: str | os.PathLike[str], doses: str | os.PathLike[str] | None = None) -> Data:
+    parser = _parser(_read_bytes(path), str(path))
+    found = nonmem.data(parser.cells()) if nonmem.is_header(parser.header()) else kind.of(experiments(parser.table()))
+    return found if doses is None else found.given(read_doses(doses))
+
+
+def read_doses(path: str | os.PathLike[str]) -> dict[str, list[Dose]]:
+    """The doses in a table, by experiment; cells may be expressions in parameters."""
+    found = read_rows(_parser(_read_bytes(path), str(path)).cells())
+    if not found:
+        raise DataError(f"{path}: there is no dose; expected the columns time, state and amount")
+    return found
 
 
 def read(path: str | os.PathLike[str]) -> Table:
@@ -70,12 +82,16 @@ def _read_bytes(path: str | os.PathLike[str]) -> bytes:
 
 def parse(data: bytes, where: str) -> Table:
     """The table in the bytes of a file; `where` names it in messages."""
+    return _parser(data, where).table()
+
+
+def _parser(data: bytes, where: str) -> _Parser:
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = data[: error.start].count(b"\n") + 1
         raise DataError(f"{where}: line {line} is not UTF-8 text; save the file as CSV in UTF-8") from None
-    return _Parser(text, where).table()
+    return _Parser(text, where)
 
 
 class _Parser:
@@ -106,14 +122,25 @@ class _Parser:
         except csv.Error as error:
             raise DataError(f"{self.where}: line {reader.line_num} is not CSV: {error}") from None
 
+    def header(self) -> list[str]:
+        return _header(next(self.rows(), (0, []))[1])
+
+    def cells(self) -> Iterator[tuple[str, dict[str, str]]]:
+        """Every row with the words that name it in messages: its cells by column, as they stand in the file."""
+        rows = self.rows()
+        header = _header(next(rows, (0, []))[1])
+        for line, row in rows:
+            if len(row) < len(header) or any(cell.strip() for cell in row[len(header) :]):
+                cells = f"{len(row)} cell{'s'[: len(row) != 1]}"
+                raise DataError(f"{self.where}: line {line} has {cells}, but there are {len(header)} columns")
+            yield f"{self.where}: line {line}", dict(zip(header, (cell.strip() for cell in row), strict=False))
+
     def table(self) -> Table:
         rows = self.rows()
         line, header = next(rows, (0, []))
         if not header:
             raise DataError(f"{self.where}: the file is empty; expected a column 'time' and one for each output")
-        header = [cell.strip() for cell in header]
-        while header and not header[-1]:  # every line ends with a delimiter
-            header.pop()
+        header = _header(header)
         check_header(header, self.where)
         if len(self.text) > _LARGE and (quick := self.quick(header, line)):
             return quick
@@ -216,6 +243,13 @@ class _Parser:
         """The file and line of a row of numbers."""
         line, _ = next(islice(self.rows(), row + 1, None))
         return f"{self.where}: line {line}"
+
+
+def _header(cells: list[str]) -> list[str]:
+    header = [cell.strip() for cell in cells]
+    while header and not header[-1]:  # every line ends with a delimiter
+        header.pop()
+    return header
 
 
 def read_inputs(path: str | os.PathLike[str]) -> dict[str, Sampled]:

@@ -19,15 +19,16 @@ import numpy as np
 
 from odejet import __version__
 from odejet.attach import attach
-from odejet.data import Data, Experiment
+from odejet.data import Data
 from odejet.decide.outliers import Measurement
 from odejet.decide.statistics import OutputCheck
 from odejet.errors import DataError, ModelError, clipped
-from odejet.io import files
-from odejet.jets.inputs import Sampled, sampled
+from odejet.io import experiments, files
+from odejet.io.plain import array as _array
+from odejet.io.plain import count as _count
+from odejet.io.plain import real as _real
+from odejet.io.plain import text as _text
 from odejet.model import Model
-from odejet.model.entries import STEADY
-from odejet.model.expressions import Expression, constant
 from odejet.problem import Problem, Unknowns
 from odejet.problem.noise import noise_of
 from odejet.problem.problem import WEIGHTS
@@ -108,6 +109,7 @@ def encode(fit: Fit) -> dict[str, Any]:
         "initial_states": fit.initial_states,
         "stderr": dict(fit.stderr),
         "intervals": {label: list(fit.interval(label)) for label in fit.labels},
+        "doubts": _doubts(fit),
         "undetermined": list(fit.undetermined),
         "held": list(fit.held),
         "noise": fit.noise,
@@ -141,34 +143,18 @@ def encode(fit: Fit) -> dict[str, Any]:
         "noise_freedom": fit.uncertainty.degrees_of_freedom,
         "candidates": None if fit.candidates is None else asdict(fit.candidates),
         "model": {"name": fit.model.name, "toml": fit.model.to_toml()},
-        "data": [_encode_experiment(experiment, fit.sds[experiment.name]) for experiment in fit.data.experiments],
+        "data": [experiments.encode(experiment, fit.sds[experiment.name]) for experiment in fit.data.experiments],
     }
     plain: dict[str, Any] = _plain(document)
     return plain
 
 
-def _encode_experiment(experiment: Experiment, sds: Mapping[str, np.ndarray]) -> dict[str, Any]:
-    return {
-        "name": experiment.name,
-        "outputs": {
-            name: {"times": series.times, "values": series.values, "known_sds": series.sds, "sds": sds[name]}
-            for name, series in experiment.outputs.items()
-        },
-        "inputs": {
-            name: {"times": value.times, "values": value.values} if isinstance(value, Sampled) else value
-            for name, value in experiment.inputs.items()
-        },
-        "initial": STEADY if experiment.steady else {name: _known(v) for name, v in experiment.initial.items()},
-        "before": {name: _known(value) for name, value in experiment.before.items()},
-        "values": {name: _known(value) for name, value in experiment.values.items()},
-        "start": experiment.start,
-    }
-
-
-def _known(expression: Expression) -> float | str:
-    """A known value: a number where it is one that comes back the same, or else its text."""
-    exact = constant(expression)
-    return str(expression) if exact is None else float(exact)
+def _doubts(fit: Fit) -> Mapping[str, str]:
+    """Intervals that are not to be trusted; none where the fit cannot be simulated."""
+    try:
+        return fit.doubts
+    except (ModelError, DataError):
+        return {}
 
 
 def _plain(value: Any) -> Any:
@@ -267,27 +253,6 @@ class _Entries:
             ) from None
 
 
-def _real(value: Any, nothing: float | None = None) -> float:
-    """A finite number, or what null means here."""
-    if value is None and nothing is not None:
-        return nothing
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-        raise TypeError("not a number")
-    return float(value)
-
-
-def _count(value: Any) -> int:
-    if isinstance(value, bool) or not isinstance(value, int):
-        raise TypeError("not a whole number")
-    return value
-
-
-def _text(value: Any) -> str:
-    if not isinstance(value, str):
-        raise TypeError("not text")
-    return value
-
-
 def _truth(value: Any) -> bool:
     if not isinstance(value, bool):
         raise TypeError("not a truth value")
@@ -302,20 +267,6 @@ def _texts(values: Iterable[Any]) -> tuple[str, ...]:
 
 def _reals(table: Mapping[str, Any], nothing: float | None = None) -> dict[str, float]:
     return {_text(key): _real(value, nothing) for key, value in table.items()}
-
-
-def _array(values: Any, shape: tuple[int, ...], nothing: float | None = None) -> np.ndarray:
-    """Numbers of this shape, -1 being any length; null is `nothing`, if it may stand there."""
-    if not isinstance(values, list | tuple):
-        raise TypeError("not a list")
-    if len(shape) > 1:
-        rows = [_array(row, shape[1:], nothing) for row in values]
-        array = np.array(rows, dtype=float).reshape((len(rows), *shape[1:]))
-    else:
-        array = np.array([_real(value, nothing) for value in values], dtype=float)
-    if shape[0] >= 0 and len(array) != shape[0]:
-        raise ValueError("not of this length")
-    return array
 
 
 def _pair(ends: Any) -> tuple[float, float]:
@@ -335,7 +286,7 @@ def _covariance(rows: Any, n: int) -> np.ndarray:
 def _problem(entry: _Entries) -> tuple[Problem, tuple[str, ...]]:
     """The problem of the file, and the labels by which the file calls its unknowns."""
     model = entry("model", lambda told: Model.from_toml_text(_text(told["toml"]), entry.where))
-    data = entry("data", lambda told: Data.of(_experiment(one) for one in told))
+    data = entry("data", lambda told: Data.of(experiments.decode(one) for one in told))
     options: dict[str, Any] = {
         "noise": entry("noise_given", _noise),
         "weights": entry("weights", _weights),
@@ -343,11 +294,10 @@ def _problem(entry: _Entries) -> tuple[Problem, tuple[str, ...]]:
         "local": entry("local", _texts, ()),
         "priors": entry("priors", lambda told: {_text(name): _text(value) for name, value in told.items()}, {}),
     }
-    layout = entry("data", lambda _: Problem(model, data, **options)).layout
-    labels = entry("unknowns", lambda told: _labels(told, layout))
+    problem = entry("data", lambda _: Problem(model, data, **options))
+    labels = entry("unknowns", lambda told: _labels(told, problem.layout))
     pairs = entry("unknowns", lambda told: [_pair(one["bounds"]) for one in told])
-    bounds = dict(zip(layout.labels, pairs, strict=True))
-    return entry("unknowns", lambda _: Problem(model, data, bounds, **options)), labels
+    return entry("unknowns", lambda _: problem.bounded(dict(zip(problem.unknowns, pairs, strict=True)))), labels
 
 
 def _labels(told: Any, layout: Unknowns) -> tuple[str, ...]:
@@ -359,36 +309,6 @@ def _labels(told: Any, layout: Unknowns) -> tuple[str, ...]:
     if len(set(labels)) < len(labels):
         raise DataError("two of them have the same label; save the fit again")
     return labels
-
-
-def _experiment(told: Mapping[str, Any]) -> Experiment:
-    outputs, noise = {}, {}
-    for name, series in told["outputs"].items():
-        times = _array(series["times"], (-1,), math.inf)
-        outputs[name] = (times, _array(series["values"], (len(times),)))
-        if series["known_sds"] is not None:
-            noise[name] = _array(series["known_sds"], (len(times),))
-    inputs = {
-        name: _text(value) if isinstance(value, str) else _samples(name, value)
-        for name, value in told["inputs"].items()
-    }
-    known: dict[str, Any] = {key: _table(told.get(key, {})) for key in ("initial", "values", "before")}
-    start = _real(told["start"]) if "start" in told else None  # older files have none: the first measurement
-    return Data(None, outputs, noise, inputs, _text(told["name"]), start=start, **known).experiments[0]
-
-
-def _table(told: Any) -> Any:
-    """Known values by name, or the word that stands for them."""
-    return told if told == STEADY else {_text(name): _stated(value) for name, value in told.items()}
-
-
-def _stated(value: Any) -> float | str:
-    return value if isinstance(value, str) else _real(value)
-
-
-def _samples(name: str, told: Mapping[str, Any]) -> Sampled:
-    times = _array(told["times"], (-1,))
-    return sampled(times, _array(told["values"], (len(times),)), f"input '{name}'")
 
 
 def _sds(outputs: Mapping[str, Any]) -> dict[str, np.ndarray]:

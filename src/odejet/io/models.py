@@ -9,7 +9,7 @@ from typing import Any
 
 from odejet.attach import attach
 from odejet.io import toml
-from odejet.model import Model
+from odejet.model import Event, Model
 from odejet.model.entries import SAMPLED
 from odejet.model.expressions import Expression, Number, Sum, number
 
@@ -34,6 +34,7 @@ def dumps(model: Model, path: str | os.PathLike[str] | None = None) -> str:
     plain["local"] = list(model.local)
     if not model.local:
         del plain["local"]
+    plain["events"] = _written(model.events)
     if not model.events:
         del plain["events"]
     for table in ("states", "outputs", "inputs"):
@@ -52,7 +53,11 @@ def _written(told: Any) -> Any:
     """Known values as text and numbers, in tables as deep as they are."""
     if isinstance(told, Mapping):
         return {key: _written(value) for key, value in told.items()}
-    return told if isinstance(told, str) else _literal(told)
+    if isinstance(told, list | tuple):
+        return [_written(one) for one in told]
+    if isinstance(told, Event):
+        return _written(told.to_dict())
+    return told if isinstance(told, str | int) else _literal(told)
 
 
 def _literal(value: Expression) -> str:

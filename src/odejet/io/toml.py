@@ -85,18 +85,27 @@ def _sentence(error: Exception) -> str:
 
 
 def dumps(document: Mapping[str, Any]) -> str:
-    """TOML of texts, lists of texts, pairs of floats, `Literal`s and tables of these; empty tables are left out."""
+    """TOML of texts, numbers, lists of them, `Literal`s, tables and lists of tables; empty tables are left out."""
     return "\n\n".join(_sections(document, "")) + "\n"
 
 
 def _sections(table: Mapping[str, Any], name: str) -> Iterator[str]:
     """A table under its heading, then the tables in it."""
-    lines = [f"{_key(key)} = {_value(value)}" for key, value in table.items() if not isinstance(value, Mapping)]
+    plain = {key: value for key, value in table.items() if not isinstance(value, Mapping) and not _is_tables(value)}
+    lines = [f"{_key(key)} = {_value(value)}" for key, value in plain.items()]
     if lines:
         yield "\n".join([f"[{name}]", *lines] if name else lines)
     for key, value in table.items():
+        path = f"{name}.{_key(key)}" if name else _key(key)
         if isinstance(value, Mapping):
-            yield from _sections(value, f"{name}.{_key(key)}" if name else _key(key))
+            yield from _sections(value, path)
+        elif _is_tables(value):
+            for one in value:
+                yield "\n".join([f"[[{path}]]", *(f"{_key(k)} = {_value(v)}" for k, v in one.items())])
+
+
+def _is_tables(value: object) -> bool:
+    return isinstance(value, list) and bool(value) and all(isinstance(one, Mapping) for one in value)
 
 
 def _key(name: str) -> str:
@@ -109,8 +118,10 @@ def _value(value: object) -> str:
             return str(value)
         case str():
             return _quoted(value)
-        case float():
+        case float() | int():
             return repr(value)
+        case Mapping():
+            return "{" + ", ".join(f"{_key(key)} = {_value(item)}" for key, item in value.items()) + "}"
         case list() | tuple():
             return "[" + ", ".join(_value(item) for item in value) + "]"
         case _:

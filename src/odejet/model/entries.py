@@ -294,7 +294,9 @@ def _kind(value: object) -> str:
 
 
 def experiments(given: object, states: Iterable[str], parameters: Iterable[str]) -> dict[str, dict[str, Any]]:
-    """What is known in single experiments: values of parameters and of initial states, by experiment and name."""
+    """What is known in single experiments: values of parameters and of initial states, by experiment and name.
+
+    What happens there stands as it was given."""
     if given is None:
         return {}
     if not isinstance(given, Mapping):
@@ -302,7 +304,7 @@ def experiments(given: object, states: Iterable[str], parameters: Iterable[str])
     known = (*states, *parameters)
     refused = {name: f"'{name}' is a state; {_INITIAL}" for name in states} | {TIME: f"'t' is the time; {_INITIAL}"}
     found = {}
-    reserved = [key for key in (STEADY_KEY, BEFORE_KEY) if key not in known]
+    reserved = [key for key in (STEADY_KEY, BEFORE_KEY, EVENTS_KEY) if key not in known]
     for label, known_here in given.items():
         where = f"experiments.{label}"
         if not isinstance(label, str) or not label.strip() or not label.isprintable():
@@ -314,10 +316,12 @@ def experiments(given: object, states: Iterable[str], parameters: Iterable[str])
         start = {name: told.pop(name) for name in reserved if name in told}
         found[label] = {name: _expression(where, name, value, None, refused) for name, value in told.items()}
         found[label] |= _rest(where, start, refused)
+        if EVENTS_KEY in start:
+            found[label][EVENTS_KEY] = start[EVENTS_KEY]
     return found
 
 
-STEADY_KEY, BEFORE_KEY = "initial", "before"
+STEADY_KEY, BEFORE_KEY, EVENTS_KEY = "initial", "before", "events"
 """What may stand among the values of an experiment, unless a parameter is called so."""
 
 

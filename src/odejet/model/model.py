@@ -126,7 +126,7 @@ class Model:
             "sampling": entries.sampling(given["inputs"]),
             "bounds": {key: entries.bounds(key, value, constants) for key, value in given["bounds"].items()},
             "fixed": constants,
-            "experiments": entries.experiments(experiments, given["states"], used),
+            "experiments": _with_events(entries.experiments(experiments, given["states"], used)),
             "noise": entries.noise(noise, given["outputs"]),
             "priors": entries.priors(priors),
         }
@@ -258,15 +258,16 @@ class Model:
             "priors": [f"{name}: {value}" for name, value in self.priors.items()],
             "events": [str(event) for event in self.events],
             **{
-                label: [
-                    f"before: {', '.join(f'{n} = {v}' for n, v in value.items())}"
-                    if isinstance(value, Mapping)
-                    else f"{self._label(name)} = {value}"
-                    for name, value in known.items()
-                ]
+                label: [line for name, value in known.items() for line in self._told(name, value)]
                 for label, known in self.experiments.items()
             },
         }
+
+    def _told(self, name: str, value: Any) -> list[str]:
+        """The lines of one entry of an experiment."""
+        if isinstance(value, Mapping):
+            return [f"before: {', '.join(f'{n} = {v}' for n, v in value.items())}"]
+        return list(map(str, value)) if isinstance(value, tuple) else [f"{self._label(name)} = {value}"]
 
     def _driving(self, name: str) -> str:
         """What an input is, as a model file says it."""
@@ -322,6 +323,18 @@ class Model:
 
     def _repr_latex_(self) -> str:
         return f"$$\n{self.latex()}\n$$"
+
+
+def _with_events(told: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
+    """What is told of experiments, with the events in them read."""
+    for label, known in told.items():
+        if not isinstance(known.get(entries.EVENTS_KEY), Expression):
+            try:
+                found = happenings.events(known.pop(entries.EVENTS_KEY, None))
+                known |= {entries.EVENTS_KEY: found} if found else {}
+            except ModelError as error:
+                raise ModelError(f"[experiments.{label}] {error}") from None
+    return told
 
 
 def _upright(tex: str) -> str:

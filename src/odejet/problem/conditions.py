@@ -18,8 +18,12 @@ from odejet.errors import DataError, ModelError, nearest
 from odejet.jets.inputs import Sampled, sampled
 from odejet.model import Model, entries
 from odejet.model.expressions import TIME, Expression, constant, names, number, substituted
+from odejet.problem.given import check_given, given_in, names_given
 
 Known = Mapping[str, Expression]
+
+NONMEM = "DV"
+"""What files of NONMEM call whatever was measured."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,6 +37,17 @@ class Condition:
     def kind(self) -> tuple[int, frozenset[str]]:
         """The same for experiments with one model in which the same was measured."""
         return id(self.model), frozenset(self.experiment.outputs)
+
+
+def in_words_of(model: Model, data: Data) -> Data:
+    """Data in which whatever a file of NONMEM has measured is the only output of the model."""
+    if len(model.outputs) != 1 or NONMEM in (*model.outputs, *model.inputs, *model.parameters, *model.fixed):
+        return data
+    new = {NONMEM: next(iter(model.outputs))}
+    return Data.of(
+        replace(one, outputs={new.get(name, name): series for name, series in one.outputs.items()})
+        for one in data.experiments
+    )
 
 
 def fixed_values(fixed: Mapping[str, Any] | None, model: Model, noise: Sequence[str] = ()) -> dict[str, Expression]:
@@ -69,7 +84,7 @@ def conditions(model: Model, data: Data, fixed: Known, noise: Sequence[str] = ()
     result = []
     for experiment in data.experiments:
         bound = _bound(experiment, model, fixed, noise)
-        key = _key(bound)
+        key = _key(bound), model.experiments.get(experiment.name, {}).get(entries.EVENTS_KEY)
         try:
             if key not in owned:
                 owned[key] = _own(model, bound)
@@ -84,7 +99,8 @@ def _key(experiment: Experiment) -> Any:
     """What makes the models of two experiments the same."""
     inputs = {name: "" if isinstance(value, Sampled) else value for name, value in experiment.inputs.items()}
     tables = (experiment.values, experiment.initial, experiment.before, inputs)
-    return experiment.steady, *(frozenset((name, str(value)) for name, value in table.items()) for table in tables)
+    known = (frozenset((name, str(value)) for name, value in table.items()) for table in tables)
+    return experiment.steady, experiment.events, experiment.doses, *known
 
 
 def _check_effect(model: Model, found: Iterable[Condition]) -> None:
@@ -124,7 +140,7 @@ def _bound(experiment: Experiment, model: Model, fixed: Known, noise: Sequence[s
     for kind, given, known in (
         ("input", experiment.inputs, model.inputs),
         ("state", initial, model.states),
-        ("parameter", values, parameters),
+        ("parameter", values, (*parameters, *names_given(experiment))),
         ("parameter, input or state", before, (*parameters, *model.inputs, *model.states)),
     ):
         for name in given:
@@ -140,6 +156,7 @@ def _bound(experiment: Experiment, model: Model, fixed: Known, noise: Sequence[s
     )
     _check_inputs(bound, model)
     _check_bounds(bound, model)
+    check_given(bound, model.states)
     return bound
 
 
@@ -152,6 +169,8 @@ def _start(experiment: Experiment, model: Model) -> tuple[dict[str, Any], bool, 
         steady = bool(told.pop(entries.STEADY_KEY))
     if isinstance(told.get(entries.BEFORE_KEY), Mapping):
         before = told.pop(entries.BEFORE_KEY)
+    if isinstance(told.get(entries.EVENTS_KEY), tuple):
+        del told[entries.EVENTS_KEY]
     return told, steady or experiment.steady, {**before, **experiment.before}
 
 
@@ -229,24 +248,31 @@ def _stranger(name: str, model: Model) -> str:
 
 def _own(model: Model, experiment: Experiment) -> Model:
     """The model with the values, the initial states and the inputs of an experiment."""
-    if not (experiment.inputs or experiment.initial or experiment.values or experiment.steady or model.steady):
+    own = given_in(model, experiment)
+    known_here = (experiment.inputs, experiment.initial, experiment.values, experiment.steady, model.steady, own.rates)
+    if not any(known_here) and own.events == model.events:
         return model
     numbers = {name: value for name in experiment.values if (value := constant(experiment.values[name])) is not None}
     others = {name: value for name, value in experiment.values.items() if name not in numbers}
+    for event in own.events:
+        if tied := [name for name in event.set if name in others]:
+            raise ModelError(f"an event sets '{tied[0]}', which is {others[tied[0]]} here; keep one of them")
     equations = {
         table: {name: substituted(value, others) for name, value in entries.items()}
         for table, entries in (
-            ("states", model.states),
+            ("states", own.states),
             ("outputs", model.outputs),
             ("initial", {} if experiment.steady else {**model.initial, **experiment.initial}),
             ("before", experiment.before),
         )
     }
     inputs = {name: None if isinstance(value, Sampled) else value for name, value in experiment.inputs.items()}
+    events = [event.substituted(others) for event in own.events]
     used = dict.fromkeys(name for table in equations.values() for value in table.values() for name in names(value))
+    used |= dict.fromkeys(name for event in events for part in event.expressions() for name in names(part))
     for name in (TIME, *model.states, *model.inputs):
         used.pop(name, None)
-    fixed = {name: value for name, value in {**model.fixed, **numbers}.items() if name in used}
+    fixed = {name: value for name, value in {**model.fixed, **numbers, **own.rates}.items() if name in used}
     order = [name for name in (*model.parameters, *model.fixed) if name in used]
     start: dict[str, Any] = {"initial": entries.STEADY} if experiment.steady else {}
     return Model(
@@ -257,6 +283,7 @@ def _own(model: Model, experiment: Experiment) -> Model:
             name: pair for name, pair in model.bounds.items() if name in model.states or name in used - fixed.keys()
         },
         fixed=fixed,
+        events=events,
         name=model.name,
     )
 
@@ -271,4 +298,7 @@ def felt(model: Model, output: str) -> set[str]:
             seen.add(name)
             for table in (model.states, model.initial, model.before):
                 waiting += names(table[name]) if name in table else ()
+    if seen & model.states.keys():
+        # What happens to one state may reach all.
+        seen |= {name for event in model.events for part in event.expressions() for name in names(part)}
     return seen & set(model.unknowns)

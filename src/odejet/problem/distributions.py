@@ -24,9 +24,9 @@ import numpy as np
 
 Array = np.ndarray
 
-_KINK = 1e-5
-"""Of the scale: how near to its prediction a measurement of Laplace noise is taken as met.  There the modulus is
-rounded off, whose slope jumps."""
+_KINK = 1e-6
+"""Of the scale: how near to its prediction a measurement of Laplace noise is taken as met.  There the modulus, whose
+slope jumps, is a parabola."""
 
 _EMPTY = 1e-12
 """A mean of counts below this is none."""
@@ -67,6 +67,10 @@ class Distribution(Protocol):
     def whole(self) -> bool:
         """Whether measurements are whole numbers."""
 
+    @property
+    def robust(self) -> bool:
+        """Whether a few measurements may be far away without having much of a say."""
+
     def refusal(self, y: Array) -> str:
         """What is wrong with measurements that this law cannot produce; empty if nothing is."""
 
@@ -87,6 +91,10 @@ class _Everywhere:
     """What laws on all numbers have in common."""
 
     logarithm, has_scale, positive, whole = 0.0, True, False, False
+
+    @property
+    def robust(self) -> bool:
+        return not isinstance(self, Normal)
 
     def refusal(self, y: Array) -> str:
         return ""
@@ -116,12 +124,15 @@ class Normal(_Everywhere):
 
 @dataclass(frozen=True)
 class Laplace(_Everywhere):
+    kink: float = _KINK
+
     def terms(self, y: Array, mu: Array, s: Array) -> Terms:
         r = (mu - y) / s
         size = np.abs(r)
         # The parabola that touches the modulus at r lies above it, so that every step on it goes down.
-        weight = 1 / (np.maximum(size, _KINK) * s * s)
-        return Terms(np.log(2 * s) + size, r * weight * s, (1 - size) / s, weight, 1 / s**2)
+        weight = 1 / (np.maximum(size, self.kink) * s * s)
+        rounded = np.where(size < self.kink, 0.5 * (r * r / self.kink + self.kink), size)
+        return Terms(np.log(2 * s) + rounded, r * weight * s, (1 - size) / s, weight, 1 / s**2)
 
     def information(self, mu: Array, s: Array) -> tuple[Array, Array]:
         return 1 / s**2, 1 / s**2
@@ -134,7 +145,7 @@ class Laplace(_Everywhere):
         return np.asarray(math.sqrt(2) * s)
 
     def quantile(self, p: float, mu: Array, s: Array) -> Array:
-        return np.asarray(mu - math.copysign(math.log(2 * min(p, 1 - p)), p - 0.5) * s)
+        return np.asarray(mu - math.copysign(1.0, p - 0.5) * math.log(2 * min(p, 1 - p)) * s)
 
 
 @dataclass(frozen=True)
@@ -176,6 +187,10 @@ class Logarithmic:
     logarithm: float = 1.0  # of the base
     has_scale, positive, whole = True, True, False
 
+    @property
+    def robust(self) -> bool:
+        return self.of.robust
+
     def refusal(self, y: Array) -> str:
         return "" if np.all(y > 0) else f"must be positive, and one is {y[y <= 0][0]:g}"
 
@@ -216,7 +231,7 @@ class Logarithmic:
 class _Counts:
     """What laws of whole numbers have in common."""
 
-    logarithm, positive, whole = 0.0, True, True
+    logarithm, positive, whole, robust = 0.0, True, True, False
 
     def refusal(self, y: Array) -> str:
         wrong = y[(y < 0) | (y != np.round(y))]

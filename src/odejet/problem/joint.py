@@ -11,9 +11,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from odejet.model import Model
+from odejet.model import Event, Model
 from odejet.model.entries import STEADY
-from odejet.model.expressions import Expression, Symbol, names, substituted
+from odejet.model.expressions import Expression, Symbol, fresh, names, substituted
 from odejet.problem.problem import Problem
 
 ALIKE = 2
@@ -54,6 +54,7 @@ def joint(problem: Problem) -> Joint:
             tables.setdefault(table, {}).update(entries)
     if any(problem.conditions[number].model.steady for number in chosen):
         tables["initial"] = STEADY
+    tables["events"] = [event for part in parts.values() for event in part.events]
     return Joint(Model(**tables, name=problem.model.name), labels)
 
 
@@ -62,6 +63,7 @@ class _Part:
     """One experiment under names of its own."""
 
     tables: Mapping[str, Mapping[str, Any]]
+    events: list[Event]
     names: Mapping[str, str]
 
 
@@ -76,7 +78,9 @@ def _renamed(problem: Problem, number: int, several: bool, taken: set[str]) -> _
         *own.fixed,
         *(n for n in own.parameters if places[n] not in shared),
     ]
-    new = {name: _fresh(name, condition.experiment.name, taken) if several else name for name in moving}
+    # `x_hot` for x in the experiment hot.
+    suffix = "".join(c if c.isalnum() else "_" for c in condition.experiment.name)
+    new = {name: fresh(f"{name}_{suffix}"[:90], taken) if several else name for name in moving}
     symbols: dict[str, Expression] = {name: Symbol(other) for name, other in new.items()}
     outputs = {name: value for name, value in own.outputs.items() if name in condition.experiment.outputs}
     equations = {
@@ -89,17 +93,17 @@ def _renamed(problem: Problem, number: int, several: bool, taken: set[str]) -> _
         )
     }
     used = {name for table in equations.values() for value in table.values() for name in names(value)}
+    events = [renamed(event, new) for event in own.events]
+    used |= {name for event in events for part in event.expressions() for name in names(part)}
     # A number is the same number in every experiment, but two experiments may know different ones.
     fixed = {new[name]: value for name, value in own.fixed.items() if new[name] in used}
     inputs = {new[name]: value for name, value in own.inputs.items()}
-    return _Part({**equations, "inputs": inputs, "fixed": fixed}, {**{n: n for n in own.parameters}, **new})
+    tables = {**equations, "inputs": inputs, "fixed": fixed}
+    return _Part(tables, events, {**{n: n for n in own.parameters}, **new})
 
 
-def _fresh(name: str, experiment: str, taken: set[str]) -> str:
-    """The name of a quantity of one experiment: `x_hot`, or the like where that is taken."""
-    suffix = "".join(c if c.isalnum() else "_" for c in experiment)
-    candidate = f"{name}_{suffix}"[:90]
-    while candidate in taken:
-        candidate += "_"
-    taken.add(candidate)
-    return candidate
+def renamed(event: Event, new: Mapping[str, str]) -> Event:
+    """An event under other names."""
+    changed = event.substituted({name: Symbol(other) for name, other in new.items()})
+    fields = changed.to_dict()
+    return Event(**{**fields, "set": {new.get(name, name): value for name, value in changed.set.items()}})

@@ -150,9 +150,14 @@ class Measurements:
         """The measurements of one experiment."""
         return replace(self, blocks=tuple(block for block in self.blocks if block.experiment == experiment))
 
-    def squares(self) -> Measurements:
-        """The same with noise of one level per output, for least squares far from an optimum."""
-        return replace(self, blocks=tuple(replace(one, density=None) for one in self.blocks))
+    def squares(self, levels: np.ndarray) -> Measurements:
+        """The same with noise of one known level per output, for least squares far from an optimum.
+
+        Where the law lets measurements be far away, only residuals of a fraction of the level are squared.
+        """
+        by_output = dict(zip(self.outputs, levels.tolist(), strict=True))
+        blocks = (replace(one, density=one.density and one.density.rough(by_output[one.output])) for one in self.blocks)
+        return replace(self, blocks=tuple(blocks))
 
     def by_rounding(self) -> Measurements | None:
         """With shapes relative to the output at the time, as rounding is; None where this is no other."""

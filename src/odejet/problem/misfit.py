@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 
 from odejet.model import Model
+from odejet.problem.affine import Affine, affine
 from odejet.problem.conditions import Condition
 from odejet.problem.courses import (
     GLANCE,
@@ -61,6 +62,7 @@ class Evaluation:
     work: int = 1  # in units of an ordinary simulation
     standing: Standing | None = None  # of what is no sum of squares
     predicted: tuple[np.ndarray, np.ndarray | None] | None = None  # outputs and their derivatives, if noise may change
+    eliminated: Eliminated | None = None  # what is no unknown of a search
 
     @property
     def rest(self) -> float:
@@ -94,11 +96,20 @@ class Evaluation:
 
 
 @dataclass(frozen=True, eq=False)
+class Eliminated:
+    """Unknowns that follow from the others: their best values, and the derivatives of the residuals there by all."""
+
+    values: np.ndarray
+    jacobian: np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
 class NoiseAt:
     """The noise of every measurement at a point."""
 
     scores: np.ndarray  # residuals that normal noise of unit size would have with the same probability
     sds: np.ndarray  # in the units of the measurement
+    scales: np.ndarray  # of the law, in the units in which values are compared
 
 
 @dataclass(frozen=True, eq=False)
@@ -275,18 +286,26 @@ class Misfit:
         return float((self.times[row] - course.start) / max(course.end - course.start, 1e-300))
 
     @cached_property
+    def affine(self) -> tuple[Affine, ...]:
+        """The scales and offsets of outputs."""
+        return affine(self.simulator.conditions, self.simulator.unknowns, self.measurements)
+
+    @cached_property
     def noise_entries(self) -> np.ndarray:
         """Entries of z that only the noise depends on."""
         used = {int(entry) for course in self.courses for entry in (*course.parameters, *course.entries)}
         own = {int(i) for b in self.measurements.blocks if b.density is not None for i in b.density.entries}
         return np.array(sorted(own - used), dtype=int)
 
-    def tuned(self, z: np.ndarray, found: Evaluation) -> tuple[np.ndarray, Evaluation]:
-        """z with what only the noise depends on at its most likely values for the predictions of an evaluation, and
-        the evaluation there, for which nothing is simulated."""
-        if found.predicted is None or found.standing is None or not len(self.noise_entries):
+    def tuned(
+        self, z: np.ndarray, found: Evaluation, entries: np.ndarray | None = None
+    ) -> tuple[np.ndarray, Evaluation]:
+        """z with what only the noise depends on, or these entries of it, at its most likely values for the predictions
+        of an evaluation, and the evaluation there, for which nothing is simulated."""
+        entries = self.noise_entries if entries is None else entries
+        if found.predicted is None or found.standing is None or not len(entries):
             return z, found
-        z = tuned(z, found.standing.parts, self.noise_entries)
+        z = tuned(z, found.standing.parts, entries)
         assert self.scoring is not None
         return z, self._scored(self.scoring, z, *found.predicted, found.work)
 
@@ -340,6 +359,7 @@ class Misfit:
         assert found.residuals is not None
         rows = np.repeat(levels, self.counts)
         scores, sds = found.residuals[: self.points] / rows, rows * self.shapes
+        scales = sds.copy()
         for own, block in zip(self.measurements.rows, self.measurements.blocks, strict=True):
             if block.logarithm and block.density is None:
                 mu = np.exp(block.logarithm * (found.residuals[own] * block.shapes + block.targets))
@@ -348,7 +368,8 @@ class Misfit:
             law = part.density.law
             scores[part.rows] = law.scores(part.values, part.mu, part.s)
             sds[part.rows] = law.sd(part.mu, part.s)
-        return NoiseAt(scores, sds)
+            scales[part.rows] = sds[part.rows] if law.whole else part.s
+        return NoiseAt(scores, sds, scales)
 
     def row_levels(self, levels: np.ndarray) -> np.ndarray:
         """A level per output, repeated for every residual; one for those that belong to no output."""
@@ -394,11 +415,17 @@ class Misfit:
         spans = [(course.start, course.end) for course in self.courses]
         part = self.measurements.part(spans, fraction, points)
         return self._with(
-            measurements=part if levels is None else part.squares(),
+            measurements=part if levels is None else part.squares(levels),
             priors=self.priors if levels is None else (),
-            known=self.known if levels is None else np.array(levels, dtype=float),
+            known=self._levels_of(part, levels),
             effort=effort or self.effort,
         )
+
+    def _levels_of(self, part: Measurements, levels: np.ndarray | None) -> np.ndarray:
+        """Known levels where these are given; a law that stays has its own scale."""
+        if levels is None:
+            return self.known
+        return np.where(part.squares(levels).densities, 1.0, np.array(levels, dtype=float))
 
     def only(self, experiment: int) -> Misfit:
         """The misfit of one experiment; the unknowns of others may have any value."""

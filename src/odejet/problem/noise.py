@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -25,10 +25,13 @@ from odejet.model import Model
 from odejet.model.calls import parse_call
 from odejet.model.dual import differentiated
 from odejet.model.expressions import TIME, Expression, names, number, substituted
-from odejet.problem.distributions import LAWS, Distribution, Normal, Terms
+from odejet.problem.distributions import LAWS, Distribution, Laplace, Logarithmic, Normal, Terms
 
 RELATIVE_FLOOR = 1e-3
 """Of the largest value of a series: relative noise does not vanish where the signal crosses zero."""
+
+ROUGHLY = 0.2
+"""Of the spread of an output: a residual up to which squares are as good as a robust law, far from an optimum."""
 
 TYPICAL = 0.1
 """Noise beside the size of what is measured, or on its logarithm, before anything is known."""
@@ -96,6 +99,15 @@ class Density:
     def entries(self) -> np.ndarray:
         """Entries of z that the scale depends on by itself."""
         return np.array(list(self.places.values()), dtype=int)
+
+    def rough(self, level: float) -> Density | None:
+        """A law of this known scale that least squares can start from; None where squares themselves will do."""
+        if not self.law.robust:
+            return None
+        law: Distribution = Laplace(ROUGHLY)
+        if self.law.logarithm:
+            law = Logarithmic(Laplace(ROUGHLY), self.law.logarithm)
+        return replace(self, law=law, scale=number(level), places={}, numbers={})
 
     def scales(self, mu: np.ndarray, z: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """The scale of every measurement, its derivative by the prediction, and in rows those by the entries of z."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Mapping, Sequence
+from copy import copy
 from dataclasses import replace
 from functools import cached_property
 from typing import Any
@@ -19,7 +20,7 @@ from odejet.errors import DataError, ModelError, nearest
 from odejet.model import Model
 from odejet.model.expressions import names, substituted
 from odejet.problem import coordinates
-from odejet.problem.conditions import Condition, conditions, felt, fixed_values
+from odejet.problem.conditions import Condition, conditions, felt, fixed_values, in_words_of
 from odejet.problem.coordinates import Bounds, Coordinates
 from odejet.problem.courses import flows
 from odejet.problem.measurements import Block, Measurements
@@ -69,6 +70,7 @@ class Problem:
             raise DataError(f"expected data as oj.Data has them, not {type(data).__name__}{hint}")
         if weights not in WEIGHTS:
             raise ModelError(f"weights must be 'likelihood' or 'none', not {weights!r}")
+        data = in_words_of(model, data)
         check_names(noise, list(model.outputs))
         self.model, self.noise, self.weights = model, merged(noise, model), weights
         self.noises = self._noises(data)
@@ -85,7 +87,6 @@ class Problem:
         self.given_bounds, self.positive = bounds, positive or False
         self.nominal = dict(nominal or {})
         self.measurements, self._levels = self._measured()
-        self._check_points()
         self.bounds  # noqa: B018 - refuses bounds that make no sense
 
     def _noises(self, data: Data) -> dict[str, Noise]:
@@ -122,7 +123,10 @@ class Problem:
         density = densities_of(noise, output, known, places, self.model)
         return Block(number, output, series.times, series.values, noise.shapes(series), noise.law.logarithm, density)
 
-    def _check_points(self) -> None:
+    def check_points(self) -> None:
+        """Refuse to look for more unknowns than there are measurements."""
+        if not len(self.layout):
+            raise DataError(f"everything in {self.model.name} is known, so that there is nothing to find")
         points = sum(experiment.points for experiment in self.experiments)
         if points + len(self._priors) < len(self.layout):
             raise DataError(
@@ -145,6 +149,16 @@ class Problem:
         """The bounds of each unknown by label; infinite where there are none."""
         pairs = coordinates.given_bounds(self.layout, self.given_bounds, self.positive, self.model.bounds)
         return dict(zip(self.unknowns, pairs, strict=True))
+
+    def bounded(self, bounds: Bounds) -> Problem:
+        """The same problem with other bounds."""
+        other = copy(self)
+        for name, value in vars(Problem).items():
+            if isinstance(value, cached_property):
+                vars(other).pop(name, None)
+        other.given_bounds = bounds
+        other.bounds  # noqa: B018 - refuses bounds that make no sense
+        return other
 
     @property
     def is_bounded(self) -> bool:
@@ -230,16 +244,18 @@ class Problem:
     ) -> Simulation:
         """The trajectories of one experiment."""
         own, experiment = self.conditions[number].model, self.experiments[number]
-        if times is None:
-            times = np.unique(np.concatenate([series.times for series in experiment.outputs.values()]))
         return simulate(
             own,
             *self.values_in(number, z),
-            times,
+            self.times(number) if times is None else times,
             start=experiment.start,
             inputs=experiment.sampled or None,
             **options,
         )
+
+    def times(self, number: int) -> np.ndarray:
+        """All times at which something was measured in an experiment."""
+        return np.unique(np.concatenate([one.times for one in self.experiments[number].outputs.values()]))
 
     def values_in(self, number: int, z: np.ndarray) -> tuple[dict[str, float], dict[str, float]]:
         """The parameters and the initial states that are unknown in an experiment, by name."""

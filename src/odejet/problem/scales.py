@@ -92,6 +92,13 @@ def _enter(
     for state, value in own.initial.items():
         if constant(value) != 0:
             reader.equate(value, ({variables[state]: 1.0}, 0.0))
+    for event in own.events:
+        for when in (*event.at, *(() if event.every is None else (event.every,))):
+            if constant(when) is None:
+                reader.equate(when, ({}, time))
+        for name, value in event.set.items():
+            if name in variables and constant(value) != 0:
+                reader.equate(value, ({variables[name]: 1.0}, 0.0))
     for name, series in experiment.outputs.items():
         largest = float(np.abs(series.values).max())
         if largest > 0:

@@ -14,12 +14,16 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 import numpy as np
 
 from odejet.attach import attach
+from odejet.data import Series
+from odejet.errors import ModelError
 from odejet.jets.inputs import input_jets
 from odejet.jets.numeric import jets
 from odejet.model.tape import build
 from odejet.report.text import duration
-from odejet.result import Comparison, Fit
+from odejet.result import Band, Comparison, Fit, Prediction
+from odejet.simulate import Simulation
 from odejet.smooth import Linear, Smoothed
+from odejet.uncertainty.bands import GLANCE_EVALUATIONS, QUICK
 from odejet.uncertainty.profile import Profile
 
 if TYPE_CHECKING:
@@ -67,6 +71,7 @@ NARROW, WIDE = 5.0, 11.0
 _DERIVATIVE_PLACES = 200
 _NAMES = ("value", "first derivative", "second derivative", "third derivative")
 _MARGIN = 0.78  # inches for ticks and labels on the left
+_OPEN = 1.5  # times the range of data and curve, to either side: as far as a band is drawn
 _FARTHEST = 100.0  # candidates farther from the answer than so many times its size stand at the edge
 _LINEAR = 2e-2  # deviations below this are drawn on a linear scale
 
@@ -126,37 +131,45 @@ def fit_figure(fit: Fit) -> Figure:
     columns = min(3, math.ceil(math.sqrt(len(shown))))
     rows = math.ceil(len(shown) / columns)
     figure = _figure(4.6 * columns, 3.4 * rows)
-    curves = _curves(fit, shown)
+    drawn = curves(fit, shown)
     for cell, pair in zip(figure.subfigures(rows, columns, squeeze=False).flat, shown, strict=False):
-        _draw_pair(cell, pair, curves[pair.experiment], several=len(fit.data.experiments) > 1)
+        _draw_pair(cell, pair, drawn[pair.experiment], several=len(fit.data.experiments) > 1)
     if len(pairs) > len(shown):
         figure.supxlabel(f"and {len(pairs) - len(shown)} more series")
     return figure
 
 
 @_styled
-def series_figure(fit: Fit, pair: Comparison, width: float = NARROW) -> Figure:
+def series_figure(pair: Comparison, curve: Simulation | Prediction, several: bool, width: float = NARROW) -> Figure:
     """Data, fit and residuals of one output in one experiment."""
     figure = _framed(width, 3.7)
-    _draw_pair(figure, pair, _curves(fit, [pair])[pair.experiment], several=len(fit.data.experiments) > 1)
+    _draw_pair(figure, pair, curve, several)
     return figure
 
 
-def _curves(fit: Fit, pairs: Sequence[Comparison]) -> dict[str, Any]:
-    """Simulations of the experiments on many times."""
-    return {
-        name: fit.simulate(np.linspace(own.start, own.end, CURVE), name)
-        for name in dict.fromkeys(pair.experiment for pair in pairs)
-        for own in [fit.experiment(name)]
-    }
+def curves(fit: Fit, pairs: Sequence[Comparison], states: bool = False) -> dict[str, Simulation | Prediction]:
+    """The experiments on many times, with bands if there is a fit: by profiles as far as a glance goes."""
+    names = list(dict.fromkeys(pair.experiment for pair in pairs))
+    evaluations, seconds = GLANCE_EVALUATIONS // max(len(names), 1), QUICK / max(len(names), 1)
+    found: dict[str, Simulation | Prediction] = {}
+    for name in names:
+        times = np.linspace(fit.experiment(name).start, fit.experiment(name).end, CURVE)
+        try:
+            found[name] = fit.predict(times, name, states=states, evaluations=evaluations, seconds=seconds)
+        except ModelError:  # without a fit there is nothing to be uncertain about
+            found[name] = fit.simulate(times, name)
+    return found
 
 
-def _draw_pair(figure: Any, pair: Comparison, curve: Any, several: bool) -> None:
+def _draw_pair(figure: Any, pair: Comparison, curve: Simulation | Prediction, several: bool) -> None:
     above, below = figure.subplots(2, 1, sharex=True, height_ratios=(3, 1))
     dots: dict[str, Any] = {"linestyle": "none", "marker": "o", "markersize": 2.6, "markeredgewidth": 0, "color": GREY}
     dots["rasterized"] = len(pair.times) > MANY
     above.plot(pair.times, pair.values, **dots, label="data")
-    above.plot(curve.times, curve[pair.output], color=BLUE, linewidth=1.5, label="fit")
+    if isinstance(curve, Prediction):
+        _draw_band(above, curve[pair.output], curve.level, pair.values)
+    else:
+        above.plot(curve.times, curve[pair.output], color=BLUE, linewidth=1.5, label="fit")
     if pair.suspicious.any():
         rings: dict[str, Any] = {"linestyle": "none", "marker": "o", "markersize": 8, "markerfacecolor": "none"}
         rings |= {"color": RUST, "markeredgewidth": 1.3}
@@ -171,6 +184,51 @@ def _draw_pair(figure: Any, pair: Comparison, curve: Any, several: bool) -> None
     below.set_ylim(-1.1 * limit, 1.1 * limit)
     below.set_ylabel("residual / sd", fontsize=8)
     below.set_xlabel("time")
+
+
+def _draw_band(panel: Axes, band: Band, level: float, measured: np.ndarray, name: str = "fit") -> None:
+    """A curve with its band, and with that of new measurements around it; ends that are open run into the frame."""
+    order = np.argsort(band.times, kind="stable")
+    times, values = band.times[order], band.values[order]
+    seen = np.concatenate([measured, values])
+    centre, size = 0.5 * (seen.min() + seen.max()), float(np.ptp(seen)) or abs(float(seen[0])) or 1.0
+    ends = [
+        np.clip(end[order], centre - _OPEN * size, centre + _OPEN * size)
+        for end in (band.measured_low, band.measured_high, band.low, band.high)
+    ]
+    if np.isfinite(ends[0]).any():
+        panel.fill_between(times, ends[0], ends[1], color=BLUE, alpha=0.1, linewidth=0, label="measurements")
+    panel.fill_between(times, ends[2], ends[3], color=BLUE, alpha=0.3, linewidth=0, label=f"{100 * level:g} % band")
+    panel.plot(times, values, color=BLUE, linewidth=1.5, label=name)
+    if np.max(np.abs(np.nan_to_num(ends) - centre), initial=0.0) > 0.99 * _OPEN * size:
+        panel.set_ylim(centre - 0.9 * _OPEN * size, centre + 0.9 * _OPEN * size)
+
+
+@attach(Prediction.plot)
+def prediction_figure(prediction: Prediction, states: bool = True) -> Figure:
+    """Every band over time, with what was measured."""
+    shown = [(band, prediction.data.get(band.name)) for band in prediction.outputs.values()]
+    return band_figure(shown + [(band, None) for band in prediction.states.values() if states], prediction.level)
+
+
+@_styled
+def band_figure(bands: Sequence[tuple[Band, Series | None]], level: float) -> Figure:
+    """Bands over time, each with its measurements if there are any."""
+    shown = bands[:MOST_PANELS]
+    columns = max(min(3, math.ceil(math.sqrt(len(shown)))), 1)
+    rows = math.ceil(len(shown) / columns)
+    figure = _figure(3.7 * columns, 2.5 * rows)
+    panels = list(figure.subplots(rows, columns, squeeze=False).flat)
+    for panel, (band, series) in zip(panels, shown, strict=False):
+        if series is not None:
+            panel.plot(series.times, series.values, "o", markersize=2.6, markeredgewidth=0, color=GREY, label="data")
+        _draw_band(panel, band, level, np.zeros(0) if series is None else series.values, "prediction")
+        panel.set_title(_short(band.name))
+    for panel in panels[len(shown) :]:
+        panel.set_visible(False)
+    panels[0].legend(loc="best", fontsize=8, handlelength=1.4)
+    figure.supxlabel("time", fontsize="medium")
+    return figure
 
 
 def title(output: str, experiment: str, several: bool) -> str:

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
+
+from odejet.data import Data
+from odejet.decide.outliers import Measurement
+from odejet.simulate import Simulation
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,3 +34,28 @@ class Comparison:
     def standardised(self) -> np.ndarray:
         """Residuals in units of the noise."""
         return self.residuals / self.sds
+
+
+def compared(
+    data: Data,
+    simulated: Callable[[str], Simulation],
+    sds: Mapping[str, Mapping[str, np.ndarray]],
+    suspicious: Iterable[Measurement],
+) -> tuple[Comparison, ...]:
+    """Every output of every experiment beside its simulation."""
+    named: dict[tuple[str, str], set[tuple[float, float]]] = {}
+    for one in suspicious:
+        named.setdefault((one.experiment, one.output), set()).add((one.time, one.value))
+    found = []
+    for experiment in data.experiments:
+        simulation = simulated(experiment.name)
+        for output, series in experiment.outputs.items():
+            places = np.searchsorted(simulation.times, series.times)
+            reached = places < len(simulation.times)
+            fitted = np.full(len(series), math.nan)
+            fitted[reached] = simulation[output][places[reached]]
+            own = np.broadcast_to(sds[experiment.name][output], fitted.shape)
+            pairs = zip(series.times.tolist(), series.values.tolist(), strict=True)
+            marked = np.array([pair in named.get((experiment.name, output), ()) for pair in pairs], dtype=bool)
+            found.append(Comparison(experiment.name, output, series.times, series.values, fitted, own, marked))
+    return tuple(found)

@@ -18,20 +18,23 @@ import numpy as np
 from odejet.attach import attached
 from odejet.data import Data, Experiment
 from odejet.decide import Candidates, Certificate, Identifiability, Provenance
-from odejet.decide.outliers import Measurement
 from odejet.decide.statistics import FitCheck, check
 from odejet.errors import ModelError
 from odejet.model import Model
-from odejet.problem import Problem, Unknowns
-from odejet.result.comparison import Comparison
+from odejet.problem import Problem, Unknowns, find
+from odejet.result.comparison import Comparison, compared
 from odejet.result.estimate import Estimate, named, of_one
 from odejet.result.noise import sds_of, stated
+from odejet.result.prediction import Prediction, prediction
 from odejet.search.refine import Refined
 from odejet.simulate import Simulation
+from odejet.simulate.simulation import checked_times
 from odejet.smooth import Smoothed
-from odejet.uncertainty import ByName, Matrix, Uncertainty, find, fisher, held_labels, interval, noise_inflation
+from odejet.uncertainty import ByName, Matrix, Uncertainty, fisher, held_labels, interval, noise_inflation
+from odejet.uncertainty.bands import bands
 from odejet.uncertainty.derived import derived
 from odejet.uncertainty.design import Design, repeated
+from odejet.uncertainty.doubts import doubts
 from odejet.uncertainty.error_budget import ErrorBudget, error_budget
 from odejet.uncertainty.likelihood import Likelihood
 from odejet.uncertainty.practical import QUICK, Practical, practical
@@ -223,13 +226,7 @@ class Fit:
     @property
     def correlation(self) -> Matrix:
         """Correlations of the estimates; NaN for what the data do not determine."""
-        variances = np.diag(self.covariance.values)
-        with np.errstate(invalid="ignore", divide="ignore"):
-            values = self.covariance.values / np.sqrt(np.outer(variances, variances))
-        determined = np.isfinite(variances)
-        values = np.where(np.outer(determined, determined), np.clip(values, -1, 1), math.nan)
-        np.fill_diagonal(values, 1.0)
-        return Matrix(self.unknowns.entries, values)
+        return self.covariance.correlation
 
     @property
     def undetermined(self) -> tuple[str, ...]:
@@ -289,6 +286,12 @@ class Fit:
         if not self.found:
             raise ModelError("there is no fit to be uncertain about: the model cannot be simulated to the last time")
         return Likelihood.of(self.problem, self.estimates)
+
+    @cached_property
+    def doubts(self) -> dict[str, str]:
+        """Unknowns whose intervals by curvature are not to be trusted, by label, with what is wrong with these, such as
+        "too narrow above"; `fit.profile` has better ones."""
+        return doubts(self.likelihood, self.intervals(), LEVEL) if self.found else {}
 
     @cached_property
     def practical(self) -> Practical:
@@ -357,6 +360,18 @@ class Fit:
         return sum(check.degrees_of_freedom for check in self.certificate.outputs)
 
     @property
+    def free(self) -> int:
+        """Parameters that AIC and BIC charge for: directions that the data determine, and estimated noise levels."""
+        spread = math.log(self.points) - 2
+        return round((self.bic - self.aic) / spread) if math.isfinite(self.aic) else len(self.labels)
+
+    @property
+    def aicc(self) -> float:
+        """AIC with its correction for few measurements; infinite where these are too few for it."""
+        left = self.points - self.free - 1
+        return self.aic + 2 * self.free * (self.free + 1) / left if left > 0 else math.inf
+
+    @property
     def points(self) -> int:
         return sum(experiment.points for experiment in self.data.experiments)
 
@@ -377,25 +392,29 @@ class Fit:
         """
         return self.problem.simulate_experiment(self.problem.number(experiment), self.estimates, times, **options)
 
+    def predict(
+        self,
+        times: Sequence[float] | np.ndarray | None = None,
+        experiment: str | None = None,
+        level: float = LEVEL,
+        method: str = "auto",
+        states: bool = True,
+        **effort: Any,
+    ) -> Prediction:
+        """Outputs and states of an experiment at any times its inputs cover, with bands; by default those measured.
+
+        Bands come from the delta method where that is to be trusted and from profiles where it is not ("auto"), or
+        from either alone ("delta", "profile"): `prediction["y1"].low`, `prediction.states["x"].high`, and with the
+        noise of a new measurement `prediction["y1"].measured_low`.  `evaluations` and `seconds` limit the effort.
+        """
+        number, likelihood = self.problem.number(experiment), self.likelihood
+        asked = self.problem.times(number) if times is None else checked_times(times)
+        found = bands(likelihood, number, asked, level, method, states, **effort)
+        return prediction(self.problem, likelihood, number, *found)
+
     def compare(self) -> tuple[Comparison, ...]:
         """Data beside fit, for every output of every experiment."""
-        suspicious: dict[tuple[str, str], list[Measurement]] = {}
-        for one in self.certificate.suspicious:
-            suspicious.setdefault((one.experiment, one.output), []).append(one)
-        compared = []
-        for experiment in self.data.experiments:
-            simulation = self.simulate(experiment=experiment.name)
-            for output, series in experiment.outputs.items():
-                places = np.searchsorted(simulation.times, series.times)
-                reached = places < len(simulation.times)
-                fitted = np.full(len(series), math.nan)
-                fitted[reached] = simulation[output][places[reached]]
-                sds = np.broadcast_to(self.sds[experiment.name][output], fitted.shape)
-                named = {(one.time, one.value) for one in suspicious.get((experiment.name, output), ())}
-                pairs = zip(series.times.tolist(), series.values.tolist(), strict=True)
-                marked = np.array([pair in named for pair in pairs], dtype=bool)
-                compared.append(Comparison(experiment.name, output, series.times, series.values, fitted, sds, marked))
-        return tuple(compared)
+        return compared(self.data, lambda name: self.simulate(experiment=name), self.sds, self.certificate.suspicious)
 
     def residuals(self) -> dict[str, Any]:
         """Model minus measurement by output, or by experiment and output if there are several experiments."""

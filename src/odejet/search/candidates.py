@@ -86,13 +86,18 @@ def roots(
     seed: int,
     hubs: int,
     budget: Budget | None = None,
+    known: Mapping[str, float] | None = None,
 ) -> list[Root]:
-    """States at `start` and parameters from all roots of all targets that the budget allows to be found."""
+    """States at `start` and parameters from all roots of all targets that the budget allows to be found.
+
+    `known` are values of parameters that the equations do not have.
+    """
     if not shots:
         return []
     single = fibre.system.points == 1
     times = np.array([shot.times[0] for shot in shots]) if single else None
-    found = solve(fibre, targets, times=times, flow=flow if single else None, seed=seed, hubs=hubs, budget=budget)
+    carrier = flow if single else None
+    found = solve(fibre, targets, times=times, flow=carrier, known=known, seed=seed, hubs=hubs, budget=budget)
     for outcome, count in found.census.items():
         census.add("paths", outcome, count)
     result = []
@@ -103,7 +108,7 @@ def roots(
                 census.add("roots", "complex")
                 continue
             everything = fibre.system.everything(root.real[None], targets.fixed)[0]
-            values = _back(fibre, everything, shot, flow, start)
+            values = _back(fibre, everything, shot, flow, start, known or {})
             if values is None:
                 census.add("roots", "no trajectory back to the start")
                 continue
@@ -112,11 +117,14 @@ def roots(
     return result
 
 
-def _back(fibre: Fibre, everything: np.ndarray, shot: Shot, flow: Flow, start: float) -> dict[str, float] | None:
+def _back(
+    fibre: Fibre, everything: np.ndarray, shot: Shot, flow: Flow, start: float, others: Mapping[str, float]
+) -> dict[str, float] | None:
     """All states at the start and the parameters, by name; None where the solution does not reach it."""
     joined = fibre.system.joined
     states = everything[: len(joined.model.states)]
-    known = dict(zip(joined.together.parameters, everything[len(joined.together.states) :].tolist(), strict=True))
+    found = zip(joined.together.parameters, everything[len(joined.together.states) :].tolist(), strict=True)
+    known = {**others, **dict(found)}
     if shot.times[0] != start:
         # What only an initial value depends on does not matter on the way.
         parameters = [known.get(name, 0.0) for name in flow.model.parameters]

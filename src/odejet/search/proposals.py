@@ -51,16 +51,18 @@ ALL = Rung("all shooting times", 20, 15, shooting.ESTIMATORS, 8, 2)
 
 
 def algebraic_model(condition: Condition) -> Model:
-    """The model of an experiment as the algebra sees it: what was measured there, at a time when nothing is known."""
+    """The model of an experiment as the algebra sees it: what was measured there, at a time when nothing is known and
+    nothing happens."""
     own = condition.model
     outputs = {name: value for name, value in own.outputs.items() if name in condition.experiment.outputs}
     used = {name for table in (own.states, outputs) for value in table.values() for name in names(value)}
-    if len(outputs) == len(own.outputs) and not own.initial and not own.steady:
+    if len(outputs) == len(own.outputs) and not own.initial and not own.steady and not own.events:
         return own
     return own.replace(
         outputs=outputs,
         initial={},
         before={},
+        events=(),
         parameters=[name for name in (*own.parameters, *own.fixed) if name in used],
         fixed={name: value for name, value in own.fixed.items() if name in used},
         bounds={},
@@ -104,7 +106,7 @@ class Proposer:
         if missing:
             self.census.add("algebra", f"{experiment.name} has too few measurements of {missing[0]}")
             return []
-        times = shooting.shooting_times(experiment, list(needed), rung.points)
+        times = shooting.shooting_times([self.smoothed[experiment.name, n].series for n in needed], rung.points)
         jets = shooting.Jets({n: self.smoothed[experiment.name, n] for n in needed}, times, needed)
         places: list[tuple[int, ...]] = [(i,) for i in range(len(times))]
         if points == 2:
@@ -150,12 +152,12 @@ def _completed(condition: Condition, values: Mapping[str, float]) -> dict[str, f
     result |= {name: float(value) for name, value in own.fixed.items()}
     for state, expression in own.initial.items():
         missing = [name for name in dict.fromkeys(names(expression)) if name not in result]
-        if len(missing) == 1 and (solved := _solved(expression, missing[0], values[state], result)) is not None:
-            result[missing[0]] = solved
+        if len(missing) == 1 and (value := solved(expression, missing[0], values[state], result)) is not None:
+            result[missing[0]] = value
     return result
 
 
-def _solved(expression: Expression, name: str, value: float, known: Mapping[str, float]) -> float | None:
+def solved(expression: Expression, name: str, value: float, known: Mapping[str, float]) -> float | None:
     """The value of a name at which an expression that is linear in it has a value."""
     if isinstance(expression, Symbol):
         return value

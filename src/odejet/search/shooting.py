@@ -14,7 +14,7 @@ from itertools import combinations
 import numpy as np
 
 from odejet.algebra.system import SquareSystem, Targets
-from odejet.data import Experiment
+from odejet.data import Experiment, Series
 from odejet.jets.inputs import input_jets
 from odejet.smooth import Jet, Smoothed
 
@@ -36,9 +36,8 @@ class Shot:
     estimator: str
 
 
-def shooting_times(experiment: Experiment, outputs: Sequence[str], count: int) -> np.ndarray:
+def shooting_times(series: Sequence[Series], count: int) -> np.ndarray:
     """Measured times nearest to the exponentially warped grid, within the times of all given outputs."""
-    series = [experiment.outputs[name].finite for name in outputs]
     first = max(float(s.times[0]) for s in series)
     last = min(float(s.times[-1]) for s in series)
     measured = np.unique(np.concatenate([s.times for s in series]))

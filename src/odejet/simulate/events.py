@@ -273,7 +273,8 @@ class Passage:
         rows, times = np.zeros((3, len(place.states), padded(1))), np.full(3, place.time)
         pattern = np.where(np.arange(len(place.states)) % 2, 1.0, -1.0)
         for point, shift in enumerate((0.0, _SHAKEN, _SHAKEN * pattern)):
-            rows[point, :, 0] = place.states[:, 0] + shift * place.sizes
+            with np.errstate(invalid="ignore"):  # what has grown without bounds has no size
+                rows[point, :, 0] = place.states[:, 0] + shift * place.sizes
         times[1:] += np.array([_SHAKEN, -_SHAKEN]) * self.time_size(place)
         parameters = np.zeros((len(self.parameters), padded(1)))
         parameters[:, 0] = self.parameters[:, 0]

@@ -142,7 +142,7 @@ def simulate(
     trajectory = flow.run(
         values,
         [given.get(state, 0.0) for state in model.states],
-        requested := _times(times),
+        requested := checked_times(times),
         start=start,
         sensitivities=sensitivities,
         tolerance=tolerance,
@@ -213,7 +213,8 @@ def _is_finite(value: object) -> bool:
         return False
 
 
-def _times(times: Sequence[float] | np.ndarray) -> np.ndarray:
+def checked_times(times: Sequence[float] | np.ndarray) -> np.ndarray:
+    """Times as one array of finite numbers."""
     try:
         array = np.asarray(times, dtype=float)
     except (TypeError, ValueError):

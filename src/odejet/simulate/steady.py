@@ -1,64 +1,28 @@
-"""Steady: where a model comes to rest, with the exact derivative of that state.
+"""Steady: solutions that start at rest, and what they come to in the end.
 
-At rest the rates vanish, f(x, p) = 0, with the time and the inputs held still.  Newton's method with the Jacobian of
-the tape finds such a state, and the implicit function theorem its derivative, J dx = -df/dp dp.  Sums w x that every
-solution conserves make J singular; there the equations w x = w x_start replace as many others.
-
-Which state is meant where there are several is for the solution itself to say: where it is told from which states the
-rest was approached, the equations are integrated from there for longer and longer, until Newton's method ends nearby.
-A state that solutions leave again is none to start from.
+Before the start nothing moves, under the values, inputs and time of the start or under others that were `before`.  In
+the end nothing moves any more: after the last time and the last event, with what drives the model as it was last.
 """
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Iterator, Mapping
+import math
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
-import scipy.linalg
 
 from odejet.errors import ModelError
 from odejet.jets.inputs import Sampled
-from odejet.jets.kernel import TABLES, lay_out
-from odejet.jets.lanes import padded
-from odejet.jets.numeric import jets, seeded
-from odejet.jets.registers import Registers
 from odejet.model import Model
-from odejet.model.expressions import TIME, Expression, names, number, substituted
+from odejet.model.expressions import TIME, Expression, Piecewise, Symbol, children, evaluate, names, number, substituted
 from odejet.model.modes import decided
 from odejet.simulate.flow import Flow, Outcome, Trajectory
+from odejet.simulate.rest import Rest
 
-ROUNDING = 1e-12
-"""Steps of Newton's method below this part of the states are rounding."""
-
-EPSILON = float(np.finfo(float).eps)
-
-ITERATIONS = 30
-"""Of Newton's method, which near a solution needs five."""
-
-RELAXATIONS = 30
-"""Implicit steps of growing length from a guess, where nothing tells from which states the rest was approached."""
-
-CLOSE = 1e-6
-"""Rates as small beside their own terms are those of a point from which Newton's method arrives."""
-
-LEGS, LONGER = 14, 8.0
-"""How often, and by which factor, the time of integration grows: from the fastest rate on, over twelve decades."""
-
-NEARBY = 0.05
-"""A solution that is as close to a stable steady state, relative to the states, ends there."""
-
-NEUTRAL = 1e-13
-"""Eigenvalues as small beside the largest are rounding, and do not bring anything to rest."""
-
-BRIEF: dict[str, Any] = {"tolerance": 1e-8, "max_steps": 3000, "stiff_steps": 300}
-"""What each of these integrations may cost."""
-
-DEPENDENT = 1e-9
-"""Singular values as small beside the largest belong to conserved sums: rates at random points leave a wide gap."""
+LATE = 1e30
+"""The time in conditions, when all is over."""
 
 
 class RestingFlow(Flow):
@@ -99,15 +63,33 @@ class RestingFlow(Flow):
 
     def after(self, end: float) -> Rest:
         """The rest in the end, with what drives the model held as it was last."""
-        for expression in (*self.model.states.values(), *(u for u in self.model.inputs.values() if u is not None)):
-            if TIME in names(expression):
-                raise ModelError(
-                    f"{self.model.name}: the equations depend on t, so that there is no steady state at t = inf"
-                )
         if np.inf not in self._rests:
-            model = held(self.model, self.samples, end, {})
+            self._check_end()
+            model = held(self.model, self.samples, end, {}, LATE)
             self._rests[np.inf] = Rest(model, self.model.parameters, approached=True)
         return self._rests[np.inf]
+
+    def _check_end(self) -> None:
+        """Refuse to look for rest where something goes on happening."""
+        model = self.model
+        reason = None
+        if any(map(_moves, (*model.states.values(), *(u for u in model.inputs.values() if u is not None)))):
+            reason = "the equations depend on t"
+        elif any(event.when is not None or (event.every is not None and not event.count) for event in model.events):
+            reason = "events go on happening"
+        elif changed := [name for event in model.events for name in event.set if name not in model.states]:
+            reason = f"an event sets '{changed[0]}'"
+        if reason:
+            raise ModelError(f"{model.name}: {reason}, so that no steady state is known at t = inf")
+
+    def last(self, parameters: np.ndarray, end: float) -> float:
+        """When the last event has happened, or the end if that is later."""
+        values = {name: float(value) for name, value in self.model.fixed.items()}
+        values |= dict(zip(self.model.parameters, parameters.tolist(), strict=True))
+        for event in self.model.events:
+            length = evaluate(event.every, values, math) * (event.count or 1) if event.every is not None else 0.0
+            end = max([end, *(float(evaluate(time, values, math)) + length for time in event.at)])
+        return end
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,14 +125,15 @@ class _Journey:
 
     def to_the_end(self, states, times: np.ndarray, finite: np.ndarray, start: float) -> Trajectory:
         """Along the finite times, and to rest after them."""
-        end = max(float(finite.max(initial=start)), start)
+        end = self.flow.last(self.parameters, max(float(finite.max(initial=start)), start))
         way, inside = self.run(states, np.r_[finite, end], start), np.isfinite(times)
         if way.outcome is not Outcome.COMPLETED:
             return _without_end(way, inside)
         rest = self.flow.after(end).settled(self.parameters, way.states[-1], self.used)
         if rest.outcome is not Outcome.COMPLETED:
             return replace(_without_end(way, inside), outcome=rest.outcome, time=end)
-        there = self.beginning(rest.rows).run(rest.rows[:, 0], np.array([end]), end)
+        beyond = float(np.nextafter(end, np.inf))  # what happens at the end has happened
+        there = self.beginning(rest.rows).run(rest.rows[:, 0], np.array([beyond]), beyond)
         places = np.where(inside, np.cumsum(inside) - 1, len(finite))
         states, outputs = (
             np.concatenate([along[:-1], last])[places]
@@ -173,12 +156,26 @@ def _without_end(way: Trajectory, inside: np.ndarray) -> Trajectory:
 # --- the equations at rest ---
 
 
-def held(model: Model, samples: Mapping[str, Sampled], time: float, before: Mapping[str, Expression]) -> Model:
+def _moves(expression: Expression) -> bool:
+    """Whether an expression depends on the time other than by conditions, which are decided in the end."""
+    if isinstance(expression, Symbol):
+        return expression.name == TIME
+    parts = expression.values if isinstance(expression, Piecewise) else children(expression)
+    return any(_moves(part) for part in parts if isinstance(part, Expression))
+
+
+def held(
+    model: Model,
+    samples: Mapping[str, Sampled],
+    time: float,
+    before: Mapping[str, Expression],
+    clock: float | None = None,
+) -> Model:
     """The equations of a model with the time and the inputs held as they are at a time, but for what was before.
 
-    States among the latter are those from which the rest is approached.
+    States among the latter are those from which the rest is approached.  `clock` is what equations have for the time.
     """
-    moment: dict[str, Expression] = {TIME: number(time)}
+    moment: dict[str, Expression] = {TIME: number(time if clock is None else clock)}
     known = dict(moment)
     for name, expression in model.inputs.items():
         known[name] = number(float(samples[name](time))) if expression is None else substituted(expression, moment)
@@ -192,249 +189,3 @@ def held(model: Model, samples: Mapping[str, Sampled], time: float, before: Mapp
         fixed={name: value for name, value in model.fixed.items() if name in used},
         name=model.name,
     )
-
-
-@dataclass(frozen=True, eq=False)
-class Rested:
-    """A steady state in rows of value and derivatives, or why there is none."""
-
-    rows: np.ndarray
-    outcome: Outcome
-
-
-class Rest:
-    """The steady states of a model in which nothing depends on time, as a function of its parameters.
-
-    These are among `parameters`, whose values each call gives.  Where it is told from which states rest is approached,
-    by the model or by a call, the steady state is the one that the solution reaches.
-    """
-
-    def __init__(self, model: Model, parameters: tuple[str, ...], approached: bool = False) -> None:
-        self.flow = Flow(model)
-        self.own = np.array([parameters.index(name) for name in model.parameters], dtype=int)
-        self.others = len(parameters)
-        self.approached = approached or not model.free_states
-        self.laws, self.are_numbers = self.conserved()
-        lost = [name for i, name in enumerate(model.states) if np.any(np.abs(self.laws[:, i]) > DEPENDENT)]
-        missing = [name for name in lost if name in model.free_states]
-        if missing and not approached:
-            raise ModelError(
-                f"{model.name}: a sum of {', '.join(lost[:8])} does not change, so that the steady state depends on "
-                f"where it is approached from; tell `before` a value of {', '.join(missing[:8])}"
-            )
-
-    # --- equations ---
-
-    def rates(self, x: np.ndarray, p: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """The rates at points, one per row, and their derivatives by states and by parameters."""
-        n = x.shape[1]
-        with np.errstate(all="ignore"):
-            found = jets(self.flow.tape, x, p, order=1, tangents=True).states[:, :, 1]
-        return found[..., 0], found[..., 1 : 1 + n], found[..., 1 + n :]
-
-    def conserved(self) -> tuple[np.ndarray, bool]:
-        """Sums of states that never change, one per row, at random parameters; and whether the parameters matter."""
-        rng = np.random.default_rng(0)
-        n, m = len(self.flow.tape.states), len(self.flow.tape.parameters)
-        points, ones = np.exp(rng.normal(size=(2 * n + 4, n))), np.ones((2 * n + 4, 1))
-        each = np.exp(rng.normal(size=(len(points), m)))
-        for_all, for_one = (_dependent(self.rates(points, p)[0]) for p in (each, ones * each[:1]))
-        return (for_all, True) if len(for_all) == len(for_one) else (for_one, False)
-
-    def laws_at(self, p: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The sums that never change with these parameters, and their derivatives by parameters.
-
-        With rates F at many points w F = 0, hence dw F = -w dF; what dw adds along other laws does not matter.
-        """
-        if self.are_numbers or not len(self.laws):
-            return self.laws, np.zeros((*self.laws.shape, len(p)))
-        n = self.laws.shape[1]
-        points = np.exp(np.random.default_rng(1).normal(size=(2 * n + 4, n)))
-        rates, _, slopes = self.rates(points, np.tile(p, (len(points), 1)))
-        laws = _dependent(rates, len(self.laws))
-        moved = -np.einsum("ki,xip->kxp", laws, slopes)
-        return laws, np.einsum("kxp,xi->kip", moved, np.linalg.pinv(rates).T, optimize=True)
-
-    # --- solutions ---
-
-    def settled(self, parameters: np.ndarray, start: np.ndarray | None, used: int) -> Rested:
-        """The steady state for these values; `start` has rows of value and derivatives, as many as are `used`."""
-        p = parameters[self.own]
-        lanes = used - self.others + self.own if used > 1 else self.own[:0]
-        if start is None:
-            start = self.started(p, lanes, used)
-        laws, slopes = self.laws_at(p)
-        point = _Point(self, p, laws, laws @ start[:, 0])
-        found, outcome = point.found(start[:, 0], self.approached)
-        if found is None:
-            return Rested(start, outcome)
-        x, jacobian, by_parameters = found
-        rows = np.zeros((len(x), used))
-        rows[:, 0] = x
-        if used > 1:
-            right, totals = np.zeros((len(x), used - 1)), laws @ start[:, 1:]
-            right[:, lanes - 1] = -by_parameters
-            totals[:, lanes - 1] += np.einsum("kip,i->kp", slopes, start[:, 0] - x)
-            rows[:, 1:] = point.solve(jacobian, right, totals)
-        return Rested(rows, outcome)
-
-    def started(self, p: np.ndarray, lanes: np.ndarray, used: int) -> np.ndarray:
-        """Where the model itself says that rest is approached from; one where it does not."""
-        n = len(self.flow.model.states)
-        run = self.flow.run(p, np.ones(n), [0.0], start=0.0, sensitivities=used > 1)
-        rows = np.zeros((n, used))
-        rows[:, 0] = run.states[0, :, 0]
-        if used > 1:
-            rows[:, lanes] = run.states[0, :, 1 + len(self.flow.model.free_states) :]
-        return rows
-
-
-def _dependent(rates: np.ndarray, count: int | None = None) -> np.ndarray:
-    """An orthonormal basis of the combinations of columns that vanish in every row, so many if the number is known."""
-    rates = rates[np.isfinite(rates).all(axis=1)]
-    if not len(rates):
-        return np.zeros((0, rates.shape[1]))
-    sizes = np.abs(rates).max(axis=0)
-    sizes[sizes == 0] = 1.0
-    _, values, basis = np.linalg.svd(rates / sizes, full_matrices=True)
-    values = np.r_[values, np.zeros(len(basis) - len(values))]
-    if count is None:
-        count = int(np.sum(values <= DEPENDENT * values.max(initial=0.0)))
-    # A combination of scaled columns is one of the columns themselves, with other weights.
-    weights = basis[len(basis) - count :] / sizes
-    return np.linalg.qr(weights.T)[0].T if count else weights
-
-
-Zero = tuple[np.ndarray, np.ndarray, np.ndarray]
-"""Where rates vanish, with their derivatives there by states and by parameters."""
-
-
-@dataclass(frozen=True, eq=False)
-class _Point:
-    """The search for a steady state with given parameters and given totals of what is conserved."""
-
-    rest: Rest
-    p: np.ndarray
-    laws: np.ndarray
-    totals: np.ndarray
-
-    @cached_property
-    def registers(self) -> Registers:
-        """The memory of the tape at one point, with all that does not depend on the states in place."""
-        tape, count = self.rest.flow.tape, len(self.p)
-        lanes = padded(1 + len(tape.states) + count)
-        registers = Registers(lay_out(tape, lanes, 3, True), 1, float, TABLES)
-        parameters = seeded(self.p, 1, count, lanes, 1 + len(tape.states), float)
-        registers.prepare(tape.constant_values, parameters, np.zeros((1, len(tape.states), lanes)))
-        return registers
-
-    def rates(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """The rates at a state, and their derivatives by states and by parameters."""
-        registers, n = self.registers, len(x)
-        layout = registers.layout
-        registers.write(layout.states, seeded(x, 1, n, layout.lanes, 1, float))
-        with np.errstate(all="ignore"):
-            registers.run(layout.code[: layout.split[0]], 1)
-            registers.expand(np.zeros(1), 2)
-        moving = layout.states >= layout.dynamic
-        found = np.zeros((n, layout.lanes))
-        found[moving] = registers.series(layout.states[moving], 2)[0, :, 1]
-        return found[:, 0], found[:, 1 : 1 + n], found[:, 1 + n : 1 + n + len(self.p)]
-
-    @cached_property
-    def replaced(self) -> np.ndarray:
-        """Equations that follow from the others, as the laws say."""
-        if not len(self.laws):
-            return np.zeros(0, dtype=int)
-        return np.asarray(scipy.linalg.qr(self.laws, pivoting=True, mode="r")[1][: len(self.laws)])
-
-    @cached_property
-    def free(self) -> np.ndarray:
-        """A basis of the directions in which totals do not change."""
-        return np.asarray(scipy.linalg.null_space(self.laws)) if len(self.laws) else np.eye(self.laws.shape[1])
-
-    def solve(self, jacobian: np.ndarray, right: np.ndarray, totals: np.ndarray) -> np.ndarray:
-        """dx with J dx = right, where the laws have these right-hand sides instead."""
-        matrix, right = jacobian.copy(), right.copy()
-        matrix[self.replaced], right[self.replaced] = self.laws, totals
-        sizes = np.abs(matrix).max(axis=1, keepdims=True)
-        sizes[sizes == 0] = 1.0
-        try:
-            return np.linalg.solve(matrix / sizes, right / (sizes if right.ndim > 1 else sizes[:, 0]))
-        except np.linalg.LinAlgError:
-            return np.full_like(right, np.nan)
-
-    def found(self, start: np.ndarray, approached: bool) -> tuple[Zero | None, Outcome]:
-        """The steady state that solutions from the start reach; any stable one near it if nothing says more."""
-        unstable = False
-        for way in itertools.chain([] if approached else self.guesses(start), self.integrated(start)):
-            zero = self.newton(way, NEARBY if approached else np.inf)
-            if zero is not None and self.is_stable(zero[1]):
-                return zero, Outcome.COMPLETED
-            unstable = unstable or zero is not None
-        return None, Outcome.UNSTABLE if unstable else Outcome.RESTLESS
-
-    def newton(self, start: np.ndarray, nearby: float) -> Zero | None:
-        """The zero of the rates to which Newton's method leads, to rounding; None if it leads nowhere, or far away."""
-        x = start
-        for _ in range(ITERATIONS):
-            rates, jacobian, _ = self.rates(x)
-            if not (np.isfinite(rates).all() and np.isfinite(jacobian).all()):
-                return None
-            step = self.solve(jacobian, -rates, self.totals - self.laws @ x)
-            if not np.isfinite(step).all():
-                return None
-            x = x + step
-            if nearby < np.inf and np.abs(x - start).max() > nearby * max(np.abs(start).max(), np.abs(x).max()):
-                return None
-            sizes = np.maximum(np.abs(x), ROUNDING * np.abs(x).max())
-            terms = np.abs(jacobian) @ sizes
-            if np.all(np.abs(step) <= ROUNDING * sizes) or np.all(np.abs(rates) <= EPSILON * terms):
-                # Those rates too must vanish whose equations the laws have replaced.
-                return (x, *self.rates(x)[1:]) if np.all(np.abs(rates) <= CLOSE * terms) else None
-        return None
-
-    def guesses(self, start: np.ndarray) -> Iterator[np.ndarray]:
-        yield start
-        yield self.relaxed(start)
-
-    def relaxed(self, x: np.ndarray) -> np.ndarray:
-        """Implicit steps from a guess, longer as the rates fall: to where Newton's method ends nearby."""
-        rates, jacobian, _ = self.rates(x)
-        if not (np.isfinite(rates).all() and np.isfinite(jacobian).all()):
-            return x
-        length = 0.1 * max(np.abs(x).max(), 1e-300) / max(np.abs(rates).max(), 1e-300)
-        for _ in range(RELAXATIONS):
-            if np.all(np.abs(rates) <= CLOSE * (np.abs(jacobian) @ np.maximum(np.abs(x), CLOSE * np.abs(x).max()))):
-                break
-            trial = x + scipy.linalg.lstsq(np.eye(len(x)) / length - jacobian, rates, check_finite=False)[0]
-            after, slopes, _ = self.rates(trial)
-            before, now = np.abs(rates).max(), np.abs(after).max()
-            if not (np.isfinite(after).all() and np.isfinite(slopes).all()) or now > 10 * before:
-                length *= 0.1
-                continue
-            x, rates, jacobian = trial, after, slopes
-            length *= min(max(before / max(now, 1e-300), 0.5), 10.0)
-        return x
-
-    def integrated(self, x: np.ndarray) -> Iterator[np.ndarray]:
-        """The solution from x at later and later times."""
-        yield x
-        _, jacobian, _ = self.rates(x)
-        fastest = np.abs(jacobian).max() if np.isfinite(jacobian).all() else 1.0
-        span = 1.0 / fastest if fastest > 0 else 1.0
-        for _ in range(LEGS):
-            run = self.rest.flow.run(self.p, x, [span], start=0.0, sensitivities=False, free_states=True, **BRIEF)
-            if run.outcome is not Outcome.COMPLETED:
-                return
-            x = run.states[0, :, 0]
-            yield x
-            span *= LONGER
-
-    def is_stable(self, jacobian: np.ndarray) -> bool:
-        """Whether nearby solutions with the same totals come back."""
-        moving = self.free.T @ jacobian @ self.free
-        if not moving.size:
-            return True
-        values = scipy.linalg.eigvals(moving)
-        return bool(np.all(values.real < -NEUTRAL * np.abs(values).max()))

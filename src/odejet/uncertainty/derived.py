@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 
@@ -16,6 +17,27 @@ from odejet.model.dual import differentiated
 from odejet.model.expressions import Expression, Function, Number, Power, Product, Sum, Symbol
 from odejet.model.grammar import parse
 from odejet.problem import Unknown
+
+
+class Asked(Protocol):
+    """A quantity whose likelihood one may ask for: a function of the unknowns z with its gradient."""
+
+    @property
+    def label(self) -> str: ...
+
+    @property
+    def place(self) -> int | None:
+        """The position of the unknown that it is, if it is one."""
+
+    @property
+    def unit(self) -> float | None:
+        """A size that is neither small nor large for it; None if its own is as good as any."""
+
+    def at(self, z: np.ndarray) -> tuple[float, np.ndarray]:
+        """Value and gradient; not finite where it has no value."""
+
+    def keeps_sign(self, signs: np.ndarray) -> bool:
+        """Whether it cannot change its sign, the unknowns having these (zero: any)."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,6 +54,10 @@ class Derived:
     def place(self) -> int | None:
         """The position of the unknown that it is, if it is one."""
         return self.places.get(self.expression.name) if isinstance(self.expression, Symbol) else None
+
+    @property
+    def unit(self) -> None:
+        """Its size is that of its value."""
 
     def at(self, z: np.ndarray) -> tuple[float, np.ndarray]:
         """Value and gradient; not finite where the expression has no value."""

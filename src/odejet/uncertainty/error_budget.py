@@ -29,6 +29,7 @@ from odejet.budget import OutOfBudget
 from odejet.data import Experiment
 from odejet.errors import DataError, ModelError
 from odejet.problem import Problem, Unknown
+from odejet.problem.stretches import stretch
 from odejet.search import shooting
 from odejet.search.proposals import algebraic_model
 from odejet.simulate import Simulation
@@ -263,7 +264,8 @@ def error_budget(fit: Fitted, own: Experiment, time: float | None = None, estima
     linear in the data, by default the most trusted of each output."""
     system = _system(fit, own)
     smoothed = _smoothed(fit, own, system)
-    times = shooting.shooting_times(own, list(smoothed), PLACES) if time is None else np.array([float(time)])
+    series = [one.series for one in smoothed.values()]
+    times = shooting.shooting_times(series, PLACES) if time is None else np.array([float(time)])
     scales = _scales(fit, own, system)
     found = [_budget(fit, own, system, smoothed, float(t), estimator, scales) for t in times]
     usable = [one for one in found if isinstance(one, ErrorBudget)]
@@ -283,10 +285,12 @@ def _system(fit: Fitted, own: Experiment) -> SquareSystem:
 def _smoothed(fit: Fitted, own: Experiment, system: SquareSystem) -> dict[str, Smoothed]:
     """The smoothed outputs that the system uses; those of a fit from a file are found again."""
     found = {}
+    series = stretch(fit.problem.conditions[fit.problem.number(own.name)])
     for name in shooting.orders_of(system):
-        series = own.outputs[name]
+        if name not in series:
+            raise ModelError(f"there is no error budget: {name} has too few measurements between events")
         try:
-            found[name] = fit.smoothed.get((own.name, name)) or fit_series(series)
+            found[name] = fit.smoothed.get((own.name, name)) or fit_series(series[name])
         except DataError as error:
             raise ModelError(f"there is no error budget: {name}: {error}") from None
     return found

@@ -267,7 +267,12 @@ def interval(
 
 def quantile(level: float, degrees_of_freedom: float) -> float:
     """How many standard errors an interval reaches to either side."""
+    return float(quantiles(level, np.array(degrees_of_freedom)))
+
+
+def quantiles(level: float, degrees_of_freedom: np.ndarray) -> np.ndarray:
+    """The same for each of many: Student's t, and normal where the noise is known."""
     from scipy.special import ndtri, stdtrit
 
-    tail = 0.5 * (1 + level)
-    return float(ndtri(tail) if math.isinf(degrees_of_freedom) else stdtrit(degrees_of_freedom, tail))
+    tail, known = 0.5 * (1 + level), np.isinf(degrees_of_freedom)
+    return np.where(known, ndtri(tail), stdtrit(np.where(known, 1.0, degrees_of_freedom), tail))

@@ -26,13 +26,15 @@ from odejet.problem.coordinates import Coordinates
 from odejet.problem.misfit import Evaluation, Misfit
 from odejet.search.refine import MAX_EVALUATIONS, Refined, evaluated, refine
 from odejet.simulate.flow import Outcome
-from odejet.uncertainty.derived import Derived, derived
+from odejet.uncertainty.derived import Asked, Derived, derived
 from odejet.uncertainty.fisher import Information, information
 
 PRECISION = 1e-4
 """A predicted decrease of the negative log-likelihood below which a held optimum is found: 0.5 % of an interval."""
 
-_NEWTON_ROUNDS, _LONGEST, _SOLVED = 60, 2.0, 1e-13
+_NEWTON_ROUNDS, _LONGEST, _SOLVED = 30, 2.0, 1e-13
+_PATIENCE = 4  # rounds that come no nearer, after which there is nothing to come near to
+_ROUNDING = 1e-10  # of a quantity that is simulated, where it hardly depends on the pivot
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,8 +49,9 @@ class Likelihood:
     def of(cls, problem: Problem, values: np.ndarray) -> Likelihood:
         """That of a problem around values of its unknowns."""
         # Of a quantity that vanishes, the search needs to know the size all the same.
-        misfit, frame = problem.misfit, problem.frame(values)
-        optimum = evaluated(misfit, values, frame)
+        with np.errstate(over="ignore"):  # values may be as large as numbers get
+            misfit, frame = problem.misfit, problem.frame(values)
+            optimum = evaluated(misfit, values, frame)
         if not math.isfinite(optimum.cost):
             raise ModelError("the model cannot be simulated with the values of the fit; fit again")
         return cls(misfit, frame, optimum)
@@ -71,7 +74,7 @@ class Likelihood:
 
     def hold(
         self,
-        held: Derived,
+        held: Asked,
         value: float,
         start: np.ndarray,
         time_limit: float = math.inf,
@@ -82,7 +85,7 @@ class Likelihood:
         part = Held.of(self.misfit, self.frame, held, value, start)
         if part is None:
             return None
-        with np.errstate(over="ignore", invalid="ignore"):  # far from the optimum numbers may be too large
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # far away numbers may be too large
             return refine(
                 part,
                 np.delete(self.frame.inside(start), part.pivot),
@@ -93,7 +96,7 @@ class Likelihood:
                 frame=part.rest,
             )
 
-    def whole(self, held: Derived, value: float, start: np.ndarray, found: Refined) -> np.ndarray:
+    def whole(self, held: Asked, value: float, start: np.ndarray, found: Refined) -> np.ndarray:
         """All unknowns of a held optimum."""
         part = Held.of(self.misfit, self.frame, held, value, start)
         z = None if part is None else part.filled(found.z)
@@ -107,14 +110,14 @@ class Held(Misfit):
 
     whole: Misfit = field(kw_only=True)
     frame: Coordinates = field(kw_only=True)
-    held: Derived = field(kw_only=True)
+    held: Asked = field(kw_only=True)
     value: float = field(kw_only=True)
     near: np.ndarray = field(kw_only=True)  # where to look for the pivot
     pivot: int = field(kw_only=True)
 
     @classmethod
     def of(
-        cls, whole: Misfit, frame: Coordinates, held: Derived, value: float, near: np.ndarray, pivot: int | None = None
+        cls, whole: Misfit, frame: Coordinates, held: Asked, value: float, near: np.ndarray, pivot: int | None = None
     ) -> Held | None:
         """The misfit with a quantity held; None where the quantity depends on nothing that can move."""
         near = frame.inside(np.asarray(near, dtype=float))
@@ -142,7 +145,21 @@ class Held(Misfit):
         if full is None:
             nothing = "the quantity cannot have this value within the bounds"
             return Evaluation(None, None, Outcome.SINGULAR, nothing, 0.0)
-        found = self.whole.evaluate(full, jacobian)
+        return self._projected(full, self.whole.evaluate(full, jacobian))
+
+    def tuned(
+        self, z: np.ndarray, found: Evaluation, entries: np.ndarray | None = None
+    ) -> tuple[np.ndarray, Evaluation]:
+        full = self.filled(z)
+        if full is None:
+            return z, found
+        _, gradient = self.held.at(full)
+        free = [i for i in self.whole.noise_entries.tolist() if not gradient[i]]
+        full, again = self.whole.tuned(full, found, np.array(free, dtype=int))
+        return (z, found) if again is found else (np.delete(full, self.pivot), self._projected(full, again))
+
+    def _projected(self, full: np.ndarray, found: Evaluation) -> Evaluation:
+        """An evaluation as a function of all unknowns but the pivot."""
         if found.jacobian is None:
             return found
         _, gradient = self.held.at(full)
@@ -158,6 +175,7 @@ class Held(Misfit):
             return full
         low, high = (end[self.pivot] for end in self.frame.box)
         theta = float(self.frame.to(full)[self.pivot])
+        nearest, waited = math.inf, 0
         for _ in range(_NEWTON_ROUNDS):
             value, gradient = self.held.at(full)
             slope = float(gradient[self.pivot] * self.frame.slopes(full)[self.pivot])
@@ -169,6 +187,9 @@ class Held(Misfit):
             move = min(max(move, -_LONGEST), _LONGEST)
             if abs(move) <= _SOLVED * max(1.0, abs(theta)):
                 return full
+            nearest, waited = (abs(gap), 0) if abs(gap) < nearest else (nearest, waited + 1)
+            if waited == _PATIENCE:
+                return full if nearest <= _ROUNDING * max(abs(self.value), self.held.unit or 0.0) else None
             if theta == min(max(theta + move, low), high):
                 return None
             theta = min(max(theta + move, low), high)

@@ -25,8 +25,8 @@ from odejet.attach import attached
 from odejet.errors import ModelError
 from odejet.jets.compilation import now
 from odejet.smooth.threads import one_thread
-from odejet.uncertainty.derived import Derived
-from odejet.uncertainty.fisher import quantile
+from odejet.uncertainty.derived import Asked
+from odejet.uncertainty.fisher import quantiles
 from odejet.uncertainty.likelihood import Likelihood
 
 if TYPE_CHECKING:
@@ -186,29 +186,33 @@ def deviance_quantile(level: float, degrees_of_freedom: float, ratio: float) -> 
     For a linear model with one noise level the deviance is N log(1 + t^2 / nu) with Student's t, exactly; with ratio =
     N / nu this becomes chi-square as nu grows.
     """
+    return float(deviance_quantiles(level, np.array(degrees_of_freedom), np.array(ratio)))
+
+
+def deviance_quantiles(level: float, degrees_of_freedom: np.ndarray, ratios: np.ndarray) -> np.ndarray:
+    """The same for each of many."""
     if not 0 < level < 1:
         raise ModelError(f"the level of an interval is a probability between 0 and 1, such as 0.95, not {level:g}")
-    t = quantile(level, degrees_of_freedom)
-    if math.isinf(degrees_of_freedom):
-        return t * t
-    return ratio * degrees_of_freedom * math.log1p(t * t / degrees_of_freedom)
+    squares, known = quantiles(level, degrees_of_freedom) ** 2, np.isinf(degrees_of_freedom)
+    degrees = np.where(known, 1.0, degrees_of_freedom)
+    return np.where(known, squares, ratios * degrees * np.log1p(squares / degrees))
 
 
 @one_thread()
 def profile(
     likelihood: Likelihood,
-    text: str,
+    asked: str | Asked,
     level: float = 0.95,
     seconds: float = SECONDS,
     evaluations: int = EVALUATIONS,
 ) -> Profile:
-    """Follow the likelihood along an unknown or an expression until it leaves the interval of a level."""
+    """Follow the likelihood along a quantity, or what a text means, until it leaves the interval of a level."""
     if not likelihood.misfit.weighted:
         raise ModelError(
             "a profile needs the likelihood, and this fit is of plain squares; fit with weights='likelihood'"
         )
     begin = now()
-    asked = likelihood.derived(text)
+    asked = likelihood.derived(asked) if isinstance(asked, str) else asked
     walk = _Walk(likelihood, asked, level, begin + seconds)
     # Half for each side; what the first leaves is for the second.
     below, low_end = walk.side(-1, evaluations // 2)
@@ -240,7 +244,7 @@ def profile(
 class _Walk:
     """The way from the optimum outward, along one quantity."""
 
-    def __init__(self, likelihood: Likelihood, asked: Derived, level: float, deadline: float) -> None:
+    def __init__(self, likelihood: Likelihood, asked: Asked, level: float, deadline: float) -> None:
         self.likelihood, self.asked, self.deadline, self.evaluations = likelihood, asked, deadline, 0
         self.best, frame = likelihood.optimum, likelihood.frame
         self.estimate, gradient = asked.at(self.best.z)
@@ -261,11 +265,16 @@ class _Walk:
         if place is not None:
             scale = Scale(float(frame.signs[place]), float(frame.units[place]))
             low, high = (float(end[place]) for end in frame.given)
-            here = float(scale.to(self.estimate))
-            ends = max(float(frame.box[0][place]), here - _FARTHEST), min(float(frame.box[1][place]), here + _FARTHEST)
+            # An estimate that vanishes does not tell how large a quantity may be, but its unit does.
+            near = [float(scale.to(size)) for size in (self.estimate, math.copysign(scale.unit, self.estimate))]
+            ends = (
+                max(float(frame.box[0][place]), min(near) - _FARTHEST),
+                min(float(frame.box[1][place]), max(near) + _FARTHEST),
+            )
             return scale, ends, (low, high)
         keeps = self.asked.keeps_sign(frame.signs) and self.estimate != 0
-        scale = Scale(math.copysign(1.0, self.estimate) if keeps else 0.0, abs(self.estimate) or 1.0)
+        unit = self.asked.unit or abs(self.estimate) or 1.0
+        scale = Scale(math.copysign(1.0, self.estimate) if keeps else 0.0, unit)
         signed = {1.0: (0.0, math.inf), -1.0: (-math.inf, 0.0), 0.0: (-math.inf, math.inf)}
         here = float(scale.to(self.estimate))
         return scale, (here - _FARTHEST, here + _FARTHEST), signed[scale.sign]
@@ -276,6 +285,8 @@ class _Walk:
         free = ~self.best.held
         if self.asked.place is not None:
             free[self.asked.place] = True
+        if np.linalg.norm(gradient * free) <= _UNSEEN * np.linalg.norm(gradient):
+            free[:] = True  # it moves with what is on a bound, and with nothing else
         jacobian = self.best.jacobian * self.likelihood.frame.slopes(self.best.z) * free
         _, sizes, vt = np.linalg.svd(jacobian, full_matrices=False)
         kept = sizes > _RANK * sizes.max(initial=0.0)

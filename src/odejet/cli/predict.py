@@ -1,0 +1,87 @@
+"""Predict: outputs and states of a saved fit at any time, with bands."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+from odejet.cli.arguments import PLOTS, is_same, read_number, read_times
+from odejet.cli.console import Status, complain, put
+from odejet.errors import ModelError
+
+if TYPE_CHECKING:
+    from odejet.io.files import Writer
+    from odejet.result import Prediction
+
+
+def describe(commands: Any) -> None:
+    parser = commands.add_parser(
+        "predict",
+        help="outputs and states of a saved fit at any time, with bands",
+        description="Write what a fit that `odejet fit --json` saved says of any time, past the data too, as CSV: a "
+        "row per quantity and time, with where it may be and where a new measurement may be.",
+        epilog="Bands come from the curvature of the likelihood where that is to be trusted, and from profiles of the "
+        "likelihood where it is not.",
+        allow_abbrev=False,
+    )
+    add = parser.add_argument
+    add("fit", metavar="FIT", help="fit file (JSON)")
+    add("--times", metavar="TIMES", help="START:STOP:COUNT, or a list such as 0,0.5,2 (default: those of the data)")
+    add("--experiment", metavar="NAME", help="which experiment of the data goes on, if there are several")
+    add("--level", metavar="P", default="0.95", help="the probability of the bands (default %(default)s)")
+    add(
+        "--method",
+        choices=("auto", "delta", "profile"),
+        default="auto",
+        help="bands by curvature, by profiles, or by either where it is right (default %(default)s)",
+    )
+    add("--states", action="store_true", help="the states too")
+    add("--plot", metavar="FILE", help=f"plot the bands into a file ({', '.join(PLOTS)})")
+    add("-o", "--output", metavar="FILE", default="-", help="write the CSV into a file instead of stdout")
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    _check(arguments)
+    times = None if arguments.times is None else read_times(arguments.times)
+    level = read_number(arguments.level, "--level")
+
+    from odejet.io import csv
+    from odejet.io.files import write_all
+    from odejet.io.fits import read
+
+    found = read(arguments.fit).predict(times, arguments.experiment, level, arguments.method, arguments.states)
+    if not found.success:
+        return complain(found.message, Status.UNSOLVED)
+    columns = found.columns(arguments.states)
+    contents: dict[str, Writer] = {}
+    if arguments.plot:
+        contents[arguments.plot] = _plot(found, Path(arguments.plot).suffix, arguments.states)
+    if arguments.output != "-":
+        contents[arguments.output] = lambda file: file.writelines(csv.lines(columns))
+    write_all(contents)
+    if arguments.output == "-":
+        put(*csv.lines(columns))
+    if not found.trusted:
+        complain("some bands are not to be trusted: their profiles took too long; ask for fewer times", Status.DONE)
+    return Status.DONE
+
+
+def _check(arguments: argparse.Namespace) -> None:
+    """Refuse what makes no sense, before any work."""
+    if arguments.plot and Path(arguments.plot).suffix.lower() not in PLOTS:
+        raise ModelError(f"--plot {arguments.plot}: the name must end in one of {', '.join(PLOTS)}")
+    written = [path for path in (arguments.plot, arguments.output) if path and path != "-"]
+    for path in written:
+        if is_same(path, arguments.fit):
+            raise ModelError(f"{path}: this is the fit file; name another file to write to")
+    if len(written) == 2 and is_same(*written):
+        raise ModelError(f"{written[0]}: this is what -o writes too; name another file to write to")
+
+
+def _plot(found: Prediction, suffix: str, states: bool) -> Writer:
+    def write(file: BinaryIO) -> None:
+        found.plot(states).savefig(file, format=suffix.lower().removeprefix("."), dpi=150)
+
+    return write

@@ -1,0 +1,81 @@
+"""Given: what happens in an experiment and what is put into it, as events of its own model.
+
+What is done to an experiment comes first, then the events of the model, which may be an answer to it, then doses.  A
+bolus adds to a state.  Every state that something is infused into has one more term, a rate that is zero but while an
+infusion lasts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+
+from odejet.data import Experiment
+from odejet.data.doses import Dose
+from odejet.errors import DataError, nearest
+from odejet.model import Event, Model, entries
+from odejet.model.expressions import Expression, Sum, Symbol, constant, names
+
+
+@dataclass(frozen=True, eq=False)
+class Given:
+    """The events of an experiment, the equations with the rates of infusions, and these rates at first."""
+
+    events: tuple[Event, ...]
+    states: Mapping[str, Expression]
+    rates: Mapping[str, Fraction]
+
+
+def given_in(model: Model, experiment: Experiment) -> Given:
+    """What a model and an experiment say that happens in it."""
+    told = model.experiments.get(experiment.name, {}).get(entries.EVENTS_KEY, ())
+    events: list[Event] = [*(told if isinstance(told, tuple) else ()), *experiment.events, *model.events]
+    states, rates, order = dict(model.states), dict[str, Fraction](), list(model.states)
+    for dose in experiment.doses:
+        state = _state(dose, order)
+        target = state if dose.duration is None else _rate(state, model)
+        if target != state and target not in rates:
+            states[state], rates[target] = Sum(((1, states[state]), (1, Symbol(target)))), Fraction(0)
+        events.append(dose.event(order, target))
+        if (end := dose.ending(target)) is not None:
+            events.append(end)
+    return Given(tuple(events), states, rates)
+
+
+def _state(dose: Dose, states: list[str]) -> str:
+    """The state that a dose goes to, which may be given by its number."""
+    return states[int(dose.state) - 1] if dose.state.isdecimal() else dose.state
+
+
+def _rate(state: str, model: Model) -> str:
+    """A name for the rate of infusion into a state."""
+    name = f"infusion_{state}"
+    while name in (*model.states, *model.inputs, *model.outputs, *model.parameters, *model.fixed):
+        name += "_"
+    return name
+
+
+def names_given(experiment: Experiment) -> list[str]:
+    """Names in what an experiment alone says that happens."""
+    parts = [part for event in experiment.events for part in event.expressions()]
+    cells = ((dose.time, dose.amount, dose.duration, dose.every) for dose in experiment.doses)
+    parts += [part for row in cells for part in row if part is not None]
+    return [name for part in parts for name in names(part)]
+
+
+def check_given(experiment: Experiment, states: Collection[str]) -> None:
+    """Refuse doses to what is no state, and what happens before the experiment begins."""
+    where, start = experiment.name, experiment.start
+    for dose in experiment.doses:
+        if dose.state.isdecimal() and not 1 <= int(dose.state) <= len(states):
+            raise DataError(f"{where}: a dose goes to state number {dose.state}, but there are {len(states)}")
+        if not dose.state.isdecimal() and dose.state not in states:
+            raise DataError(f"{where}: a dose goes to '{dose.state}', which is no state{nearest(dose.state, states)}")
+        if dose.first < start:
+            raise DataError(f"{where}: a dose is given at t = {dose.first:g}, before the start at {start:g}")
+    for event in experiment.events:
+        for time in event.at:
+            exact = constant(time)
+            if exact is not None and exact < start:
+                raise DataError(f"{where}: an event happens at t = {float(exact):g}, before the start at {start:g}")

@@ -1,0 +1,125 @@
+"""Stretches: the parts of an experiment in which nothing happens at once, so that its outputs are smooth.
+
+Derivatives are estimated within one stretch, and what the algebra finds there is carried back to the start through
+events that can be undone.  So the stretch is the longest of those that are reached from the start that way, and in
+which all parameters are still what they were.  Where nobody knows when something happens, the data may show it by a
+jump, and the first stretch ends before that.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator, Mapping
+
+import numpy as np
+
+from odejet.data.series import MIN_TIMES, Series
+from odejet.model import Event, Model
+from odejet.model.expressions import TIME, Comparison, Condition, Expression, children, constant, names
+from odejet.problem.conditions import Condition as Experimental
+from odejet.simulate.schedule import inverse
+
+JUMP, NEIGHBOURS = 8.0, 6
+"""A change between two measurements is taken for a jump if it is so many times the typical one, of all and of so many
+before it."""
+
+MANY = 10_000
+"""Repetitions of an event that are looked at."""
+
+
+def stretch(condition: Experimental) -> Mapping[str, Series]:
+    """The measurements of the stretch by output; empty if there is none with times enough."""
+    series = {name: measured.finite for name, measured in condition.experiment.outputs.items()}
+    if not condition.model.is_smooth:
+        parts, reached = _parts(condition)
+        series = max(parts[:reached] or [{}], key=lambda part: min((one.distinct for one in part.values()), default=0))
+    return {name: one for name, one in series.items() if one.distinct >= MIN_TIMES}
+
+
+def stretches(condition: Experimental) -> list[Mapping[str, Series]]:
+    """All stretches in which every output has times enough, as far as it is known or seen when something happens."""
+    parts, _ = _parts(condition)
+    return [part for part in parts if all(one.distinct >= MIN_TIMES for one in part.values())]
+
+
+def _parts(condition: Experimental) -> tuple[list[dict[str, Series]], int]:
+    """The measurements of every stretch, and how many are reached from the start; none if nobody knows them."""
+    own, experiment = condition.model, condition.experiment
+    series = {name: measured.finite for name, measured in experiment.outputs.items()}
+    found = _known(own, experiment.start, experiment.end)
+    if found is None:
+        return [], 0
+    edges, reached = found
+    if any(event.when is not None for event in own.events):
+        edges, reached = [*edges, *_seen(series)], 1
+    ends = [-math.inf, *sorted(set(edges)), math.inf]
+    return [{name: _between(one, *pair) for name, one in series.items()} for pair in itertools.pairwise(ends)], reached
+
+
+def _known(own: Model, start: float, end: float) -> tuple[list[float], int] | None:
+    """Times at which something happens, and how many stretches are reached from the start; None if nobody knows."""
+    happening: list[tuple[float, bool]] = []
+    told = {name for table in (own.states, own.outputs) for value in table.values() for name in names(value)}
+    told |= {*own.states, *own.fixed}
+    for event in own.events:
+        if event.when is not None:
+            continue
+        involved = {name for value in event.set.values() for name in names(value)}
+        undone = inverse(event) is not None and all(name in own.states for name in event.set) and involved <= told
+        times = list(_times(event, end))
+        if any(math.isnan(time) for time in times):
+            return None
+        happening += [(time, undone) for time in times if start < time <= end]
+    for table in (own.states, own.outputs, own.inputs):
+        for expression in table.values():
+            happening += [(time, True) for time in _switching(expression) if start < time <= end]
+    happening.sort()
+    edges = sorted({time for time, _ in happening})
+    barrier = min((time for time, undone in happening if not undone), default=math.inf)
+    return edges, 1 + sum(time < barrier for time in edges)
+
+
+def _times(event: Event, end: float) -> Iterator[float]:
+    """When an event happens; NaN where that depends on parameters."""
+    every = math.nan if event.every is None else _number(event.every)
+    for time in event.at:
+        first = _number(time)
+        if event.every is None or math.isnan(every) or math.isnan(first):
+            yield first if event.every is None else math.nan
+            continue
+        count = min(MANY, math.inf if event.count is None else event.count)
+        yield from itertools.takewhile(lambda at: at <= end, (first + i * every for i in range(int(count))))
+
+
+def _number(expression: Expression) -> float:
+    exact = constant(expression)
+    return math.nan if exact is None else float(exact)
+
+
+def _switching(expression: Expression | Condition | None) -> Iterator[float]:
+    """Numbers that the time is compared with."""
+    if expression is None:
+        return
+    if isinstance(expression, Comparison) and TIME in {*names(expression.left), *names(expression.right)}:
+        yield from (float(e) for side in (expression.left, expression.right) if (e := constant(side)) is not None)
+    for child in children(expression):
+        yield from _switching(child)
+
+
+def _seen(series: Mapping[str, Series]) -> list[float]:
+    """Times after changes that are far larger than those before."""
+    found = []
+    for one in series.values():
+        changes = np.abs(np.diff(one.values))
+        usual = np.median(changes) if len(changes) else 0.0
+        for i in range(NEIGHBOURS, len(changes)):
+            if changes[i] > JUMP * max(np.median(changes[i - NEIGHBOURS : i]), usual):
+                found.append(float(one.times[i + 1]))
+    return found
+
+
+def _between(one: Series, first: float, last: float) -> Series:
+    """The measurements from one time to before another; what was measured when something happened is after it."""
+    inside = (one.times >= first) & (one.times < last)
+    return Series(one.times[inside], one.values[inside], None if one.sds is None else one.sds[inside])

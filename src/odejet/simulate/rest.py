@@ -1,0 +1,336 @@
+"""Rest: where a model comes to rest, with the exact derivative of that state.
+
+At rest the rates vanish, f(x, p) = 0, with the time and the inputs held still.  Newton's method with the Jacobian of
+the tape finds such a state, and the implicit function theorem its derivative, J dx = -df/dp dp.  Sums w x that every
+solution conserves make J singular; there the equations w x = w x_start replace as many others.
+
+Which state is meant where there are several is for the solution itself to say: where it is told from which states the
+rest was approached, the equations are integrated from there for longer and longer, until Newton's method ends nearby.
+A state that solutions leave again is none to start from.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from odejet.errors import ModelError
+from odejet.jets.kernel import TABLES, lay_out
+from odejet.jets.lanes import padded
+from odejet.jets.numeric import jets, seeded
+from odejet.jets.registers import Registers
+from odejet.model import Model
+from odejet.model.expressions import Expression, evaluate
+from odejet.model.modes import Branches, mode
+from odejet.model.tape import Tape
+from odejet.simulate.flow import Flow, Outcome
+
+ROUNDING = 1e-12
+"""Steps of Newton's method below this part of the states are rounding."""
+
+EPSILON = float(np.finfo(float).eps)
+
+ITERATIONS = 30
+"""Of Newton's method, which near a solution needs five."""
+
+RELAXATIONS = 30
+"""Implicit steps of growing length from a guess, where nothing tells from which states the rest was approached."""
+
+CLOSE = 1e-6
+"""Rates as small beside their own terms are those of a point from which Newton's method arrives."""
+
+LEGS, LONGER = 14, 8.0
+"""How often, and by which factor, the time of integration grows: from the fastest rate on, over twelve decades."""
+
+NEARBY = 0.05
+"""A solution that is as close to a stable steady state, relative to the states, ends there."""
+
+NEUTRAL = 1e-13
+"""Eigenvalues as small beside the largest are rounding, and do not bring anything to rest."""
+
+BRIEF: dict[str, Any] = {"tolerance": 1e-8, "max_steps": 3000, "stiff_steps": 300}
+"""What each of these integrations may cost."""
+
+DEPENDENT = 1e-9
+"""Singular values as small beside the largest belong to conserved sums: rates at random points leave a wide gap."""
+
+
+@dataclass(frozen=True, eq=False)
+class Rested:
+    """A steady state in rows of value and derivatives, or why there is none."""
+
+    rows: np.ndarray
+    outcome: Outcome
+
+
+class Rest:
+    """The steady states of a model in which nothing depends on time, as a function of its parameters.
+
+    These are among `parameters`, whose values each call gives.  Where it is told from which states rest is approached,
+    by the model or by a call, the steady state is the one that the solution reaches.
+    """
+
+    def __init__(self, model: Model, parameters: tuple[str, ...], approached: bool = False) -> None:
+        self.flow = Flow(model)
+        self.own = np.array([parameters.index(name) for name in model.parameters], dtype=int)
+        self.others = len(parameters)
+        self.approached = approached or not model.free_states
+        self.laws, self.are_numbers = self.conserved()
+        lost = [name for i, name in enumerate(model.states) if np.any(np.abs(self.laws[:, i]) > DEPENDENT)]
+        missing = [name for name in lost if name in model.free_states]
+        if missing and not approached:
+            raise ModelError(
+                f"{model.name}: a sum of {', '.join(lost[:8])} does not change, so that the steady state depends on "
+                f"where it is approached from; tell `before` a value of {', '.join(missing[:8])}"
+            )
+
+    # --- equations ---
+
+    def tape(self, x: np.ndarray, p: np.ndarray) -> Tape:
+        """The equations at a point, each switch with the branch that it takes there."""
+        program, model = self.flow.program, self.flow.model
+        if program is None:
+            return self.flow.tape
+        values = {name: float(value) for name, value in model.fixed.items()}
+        values |= dict(zip((*model.states, *model.parameters), [*x.tolist(), *p.tolist()], strict=True))
+
+        def value(g: Expression) -> float:
+            try:
+                return float(evaluate(g, values, math))
+            except (ArithmeticError, ValueError, TypeError):
+                return 0.0
+
+        branches = Branches(lambda g: int(np.sign(value(g))), lambda g: math.floor(value(g)))
+        return program.ready(mode(program.equations, program.branching, (), branches)).tape
+
+    def rates(self, x: np.ndarray, p: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The rates at points, one per row, and their derivatives by parameters."""
+        n = x.shape[1]
+        with np.errstate(all="ignore"):
+            if self.flow.program is None:
+                found = jets(self.flow.tape, x, p, order=1, tangents=True).states[:, :, 1]
+            else:
+                each = [
+                    jets(self.tape(a, b), a[None], b[None], order=1, tangents=True) for a, b in zip(x, p, strict=True)
+                ]
+                found = np.concatenate([one.states[:, :, 1] for one in each])
+        return found[..., 0], found[..., 1 + n :]
+
+    def conserved(self) -> tuple[np.ndarray, bool]:
+        """Sums of states that never change, one per row, at random parameters; and whether the parameters matter."""
+        rng = np.random.default_rng(0)
+        n, m = len(self.flow.model.states), len(self.flow.model.parameters)
+        points, ones = np.exp(rng.normal(size=(2 * n + 4, n))), np.ones((2 * n + 4, 1))
+        each = np.exp(rng.normal(size=(len(points), m)))
+        for_all, for_one = (_dependent(self.rates(points, p)[0]) for p in (each, ones * each[:1]))
+        return (for_all, True) if len(for_all) == len(for_one) else (for_one, False)
+
+    def laws_at(self, p: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The sums that never change with these parameters, and their derivatives by parameters.
+
+        With rates F at many points w F = 0, hence dw F = -w dF; what dw adds along other laws does not matter.
+        """
+        if self.are_numbers or not len(self.laws):
+            return self.laws, np.zeros((*self.laws.shape, len(p)))
+        n = self.laws.shape[1]
+        points = np.exp(np.random.default_rng(1).normal(size=(2 * n + 4, n)))
+        rates, slopes = self.rates(points, np.tile(p, (len(points), 1)))
+        laws = _dependent(rates, len(self.laws))
+        moved = -np.einsum("ki,xip->kxp", laws, slopes)
+        return laws, np.einsum("kxp,xi->kip", moved, np.linalg.pinv(rates).T, optimize=True)
+
+    # --- solutions ---
+
+    def settled(self, parameters: np.ndarray, start: np.ndarray | None, used: int) -> Rested:
+        """The steady state for these values; `start` has rows of value and derivatives, as many as are `used`."""
+        p = parameters[self.own]
+        lanes = used - self.others + self.own if used > 1 else self.own[:0]
+        if start is None:
+            start = self.started(p, lanes, used)
+        laws, slopes = self.laws_at(p)
+        point = _Point(self, p, laws, laws @ start[:, 0])
+        found, outcome = point.found(start[:, 0], self.approached)
+        if found is None:
+            return Rested(start, outcome)
+        x, jacobian, by_parameters = found
+        rows = np.zeros((len(x), used))
+        rows[:, 0] = x
+        if used > 1:
+            right, totals = np.zeros((len(x), used - 1)), laws @ start[:, 1:]
+            right[:, lanes - 1] = -by_parameters
+            totals[:, lanes - 1] += np.einsum("kip,i->kp", slopes, start[:, 0] - x)
+            rows[:, 1:] = point.solve(jacobian, right, totals)
+        return Rested(rows, outcome)
+
+    def started(self, p: np.ndarray, lanes: np.ndarray, used: int) -> np.ndarray:
+        """Where the model itself says that rest is approached from; one where it does not."""
+        n = len(self.flow.model.states)
+        run = self.flow.run(p, np.ones(n), [0.0], start=0.0, sensitivities=used > 1)
+        rows = np.zeros((n, used))
+        rows[:, 0] = run.states[0, :, 0]
+        if used > 1:
+            rows[:, lanes] = run.states[0, :, 1 + len(self.flow.model.free_states) :]
+        return rows
+
+
+def _dependent(rates: np.ndarray, count: int | None = None) -> np.ndarray:
+    """An orthonormal basis of the combinations of columns that vanish in every row, so many if the number is known."""
+    rates = rates[np.isfinite(rates).all(axis=1)]
+    if not len(rates):
+        return np.zeros((0, rates.shape[1]))
+    sizes = np.abs(rates).max(axis=0)
+    sizes[sizes == 0] = 1.0
+    _, values, basis = np.linalg.svd(rates / sizes, full_matrices=True)
+    values = np.r_[values, np.zeros(len(basis) - len(values))]
+    if count is None:
+        count = int(np.sum(values <= DEPENDENT * values.max(initial=0.0)))
+    # A combination of scaled columns is one of the columns themselves, with other weights.
+    weights = basis[len(basis) - count :] / sizes
+    return np.linalg.qr(weights.T)[0].T if count else weights
+
+
+Zero = tuple[np.ndarray, np.ndarray, np.ndarray]
+"""Where rates vanish, with their derivatives there by states and by parameters."""
+
+
+@dataclass(frozen=True, eq=False)
+class _Point:
+    """The search for a steady state with given parameters and given totals of what is conserved."""
+
+    rest: Rest
+    p: np.ndarray
+    laws: np.ndarray
+    totals: np.ndarray
+
+    @cached_property
+    def _memories(self) -> dict[int, Registers]:
+        return {}
+
+    def registers(self, tape: Tape) -> Registers:
+        """The memory of a tape at one point, with all that does not depend on the states in place."""
+        if id(tape) not in self._memories:
+            lanes = padded(1 + len(tape.states) + len(self.p))
+            registers = Registers(lay_out(tape, lanes, 3, True), 1, float, TABLES)
+            parameters = seeded(self.p, 1, len(self.p), lanes, 1 + len(tape.states), float)
+            registers.prepare(tape.constant_values, parameters, np.zeros((1, len(tape.states), lanes)))
+            self._memories[id(tape)] = registers
+        return self._memories[id(tape)]
+
+    def rates(self, x: np.ndarray) -> Zero:
+        """The rates at a state, and their derivatives by states and by parameters."""
+        registers, n = self.registers(self.rest.tape(x, self.p)), len(x)
+        layout = registers.layout
+        registers.write(layout.states, seeded(x, 1, n, layout.lanes, 1, float))
+        with np.errstate(all="ignore"):
+            registers.run(layout.code[: layout.split[0]], 1)
+            registers.expand(np.zeros(1), 2)
+        moving = layout.states >= layout.dynamic
+        found = np.zeros((n, layout.lanes))
+        found[moving] = registers.series(layout.states[moving], 2)[0, :, 1]
+        return found[:, 0], found[:, 1 : 1 + n], found[:, 1 + n : 1 + n + len(self.p)]
+
+    @cached_property
+    def replaced(self) -> np.ndarray:
+        """Equations that follow from the others, as the laws say."""
+        if not len(self.laws):
+            return np.zeros(0, dtype=int)
+        from scipy.linalg import qr  # loaded when it is first asked for: most models start anywhere
+
+        return np.asarray(qr(self.laws, pivoting=True, mode="r")[1][: len(self.laws)])
+
+    @cached_property
+    def free(self) -> np.ndarray:
+        """A basis of the directions in which totals do not change."""
+        return np.linalg.svd(self.laws)[2][len(self.laws) :].T if len(self.laws) else np.eye(self.laws.shape[1])
+
+    def solve(self, jacobian: np.ndarray, right: np.ndarray, totals: np.ndarray) -> np.ndarray:
+        """dx with J dx = right, where the laws have these right-hand sides instead."""
+        matrix, right = jacobian.copy(), right.copy()
+        matrix[self.replaced], right[self.replaced] = self.laws, totals
+        sizes = np.abs(matrix).max(axis=1, keepdims=True)
+        sizes[sizes == 0] = 1.0
+        try:
+            return np.linalg.solve(matrix / sizes, right / (sizes if right.ndim > 1 else sizes[:, 0]))
+        except np.linalg.LinAlgError:
+            return np.full_like(right, np.nan)
+
+    def found(self, start: np.ndarray, approached: bool) -> tuple[Zero | None, Outcome]:
+        """The steady state that solutions from the start reach; any stable one near it if nothing says more."""
+        unstable = False
+        for way in itertools.chain([] if approached else self.guesses(start), self.integrated(start)):
+            zero = self.newton(way, NEARBY if approached else np.inf)
+            if zero is not None and self.is_stable(zero[1]):
+                return zero, Outcome.COMPLETED
+            unstable = unstable or zero is not None
+        return None, Outcome.UNSTABLE if unstable else Outcome.RESTLESS
+
+    def newton(self, start: np.ndarray, nearby: float) -> Zero | None:
+        """The zero of the rates to which Newton's method leads, to rounding; None if it leads nowhere, or far away."""
+        x = start
+        for _ in range(ITERATIONS):
+            rates, jacobian, _ = self.rates(x)
+            if not (np.isfinite(rates).all() and np.isfinite(jacobian).all()):
+                return None
+            step = self.solve(jacobian, -rates, self.totals - self.laws @ x)
+            if not np.isfinite(step).all():
+                return None
+            x = x + step
+            if nearby < np.inf and np.abs(x - start).max() > nearby * max(np.abs(start).max(), np.abs(x).max()):
+                return None
+            sizes = np.maximum(np.abs(x), ROUNDING * np.abs(x).max())
+            terms = np.abs(jacobian) @ sizes
+            if np.all(np.abs(step) <= ROUNDING * sizes) or np.all(np.abs(rates) <= EPSILON * terms):
+                # Those rates too must vanish whose equations the laws have replaced.
+                return (x, *self.rates(x)[1:]) if np.all(np.abs(rates) <= CLOSE * terms) else None
+        return None
+
+    def guesses(self, start: np.ndarray) -> Iterator[np.ndarray]:
+        yield start
+        yield self.relaxed(start)
+
+    def relaxed(self, x: np.ndarray) -> np.ndarray:
+        """Implicit steps from a guess, longer as the rates fall: to where Newton's method ends nearby."""
+        rates, jacobian, _ = self.rates(x)
+        if not (np.isfinite(rates).all() and np.isfinite(jacobian).all()):
+            return x
+        length = 0.1 * max(np.abs(x).max(), 1e-300) / max(np.abs(rates).max(), 1e-300)
+        for _ in range(RELAXATIONS):
+            if np.all(np.abs(rates) <= CLOSE * (np.abs(jacobian) @ np.maximum(np.abs(x), CLOSE * np.abs(x).max()))):
+                break
+            trial = x + np.linalg.lstsq(np.eye(len(x)) / length - jacobian, rates, rcond=None)[0]
+            after, slopes, _ = self.rates(trial)
+            before, now = np.abs(rates).max(), np.abs(after).max()
+            if not (np.isfinite(after).all() and np.isfinite(slopes).all()) or now > 10 * before:
+                length *= 0.1
+                continue
+            x, rates, jacobian = trial, after, slopes
+            length *= min(max(before / max(now, 1e-300), 0.5), 10.0)
+        return x
+
+    def integrated(self, x: np.ndarray) -> Iterator[np.ndarray]:
+        """The solution from x at later and later times."""
+        yield x
+        _, jacobian, _ = self.rates(x)
+        fastest = np.abs(jacobian).max() if np.isfinite(jacobian).all() else 1.0
+        span = 1.0 / fastest if fastest > 0 else 1.0
+        for _ in range(LEGS):
+            run = self.rest.flow.run(self.p, x, [span], start=0.0, sensitivities=False, free_states=True, **BRIEF)
+            if run.outcome is not Outcome.COMPLETED:
+                return
+            x = run.states[0, :, 0]
+            yield x
+            span *= LONGER
+
+    def is_stable(self, jacobian: np.ndarray) -> bool:
+        """Whether nearby solutions with the same totals come back."""
+        moving = self.free.T @ jacobian @ self.free
+        if not moving.size:
+            return True
+        values = np.linalg.eigvals(moving)
+        return bool(np.all(values.real < -NEUTRAL * np.abs(values).max()))
