@@ -70,7 +70,7 @@ HOSTILE = {
     "outside entity": (OUTSIDE, "line 1: the file declares a document type"),
     "doubling rules": (doubling_rules(60), "terms with all rules written out"),
     "doubling functions": (doubling_functions(60), "terms once functions are written out"),
-    "chained rules": (chained_rules(3000), "more deeply than can be followed"),
+    "chained rules": (chained_rules(1000), "more deeply than can be followed"),
     "deep": (document(rules=assignment_rule("x", "<apply><minus/>" * 5000 + cn(1) + "</apply>" * 5000)), "nested more"),
     "large": (large(30_000), "30000 states, and 1000 is the limit"),
     "empty": ("", "this is not XML"),

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import keyword
 import math
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from fractions import Fraction
 from typing import Any
 
@@ -22,13 +23,11 @@ def network(document: Any, where: str, title: str) -> Network:
     return _Reader(document.getModel(), where, title).read()
 
 
-def plain_names(ids: Iterator[str], where: str) -> dict[str, str]:
+def plain_names(ids: Iterable[str]) -> dict[str, str]:
     """A name that the language accepts for every id: almost always the id itself."""
     taken: set[str] = set()
     found: dict[str, str] = {}
     for id_ in ids:
-        if id_ in found:
-            raise ModelError(f"{where}: the id '{id_}' is given twice; rename one of them")
         reserved = id_ in RESERVED or keyword.iskeyword(id_) or id_ == "pi"
         name = fresh(f"{id_}_" if reserved else id_[: MAX_NAME - 20], taken)
         taken.add(name)
@@ -66,15 +65,18 @@ class _Reader:
             for reference in self.references
             if not (self.species(reference).getBoundaryCondition() or self.species(reference).getConstant())
         }
-        self.check_size()
-        self.network = Network(where, title, plain_names(self.ids(), where))
+        self.check_ids()
+        self.network = Network(where, title, plain_names(self.ids()))
         self.implicit = self.undetermined() if self.constraints else set()
 
-    def check_size(self) -> None:
-        """Refuse at once what would be refused after long work."""
+    def check_ids(self) -> None:
+        """Refuse at once what would be refused after long work, and ids with two meanings."""
         count = len({*self.rates, *self.reacting, *self.eventful})
         if count > MAX_ENTRIES:
             raise ModelError(f"{self.where}: the model has {count} states, and {MAX_ENTRIES} is the limit")
+        id_, times_ = next(iter(Counter(self.ids()).most_common(1)), ("", 0))
+        if times_ > 1:
+            raise ModelError(f"{self.where}: the id '{id_}' is given twice; rename one of them")
 
     def ids(self) -> Iterator[str]:
         sbml = self.sbml
