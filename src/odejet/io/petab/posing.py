@@ -92,7 +92,7 @@ class _Poser:
     def __init__(self, tables: Tables, network: Network, where: str) -> None:
         self.tables, self.where = tables, where
         others = [id_ for id_ in dict.fromkeys(self._ids()) if id_ not in network.name_of]
-        named = plain_names(iter([*network.name_of, *others]), where)
+        named = plain_names(iter([*network.name_of, *others]))
         self.names = Names(network, tables.aliases, {id_: named[id_] for id_ in others})
         self.network = self._with_parameters(network)
         self.names = Names(self.network, tables.aliases, self.names.others)
@@ -150,7 +150,7 @@ class _Poser:
         taken = {*self.shared.name_of.values(), *self.names.others.values(), *self.shared.states}
         for (observable, formula, noise), rows in groups.items():
             seen[observable] = seen.get(observable, 0) + 1
-            (own,) = plain_names(iter([observable]), self.where).values()
+            (own,) = plain_names(iter([observable])).values()
             label = own if counts[observable] == 1 else f"{own}_{seen[observable]}"
             label = fresh(label, {*taken, *found})
             sds: tuple[float, ...] = ()
