@@ -91,7 +91,7 @@ class _Poser:
 
     def __init__(self, tables: Tables, network: Network, where: str) -> None:
         self.tables, self.where = tables, where
-        others = [id_ for id_ in self._ids() if id_ not in network.name_of]
+        others = [id_ for id_ in dict.fromkeys(self._ids()) if id_ not in network.name_of]
         named = plain_names(iter([*network.name_of, *others]))
         self.names = Names(network, tables.aliases, {id_: named[id_] for id_ in others})
         self.network = self._with_parameters(network)
@@ -112,7 +112,8 @@ class _Poser:
 
     def _with_parameters(self, network: Network) -> Network:
         """The network with what the table says of its parameters; those it does not have are added to it if known."""
-        values, free = {}, []
+        values: dict[str, float | None] = {}
+        free: list[str] = []
         for id_, one in self.tables.parameters.items():
             own = self.tables.aliases.get(id_, id_)
             if network.name_of.get(own) in network.states:

@@ -288,7 +288,7 @@ def _pairs(files: Listed) -> Measured:
     pairs = dict.fromkeys(pair for _, pair in found)
     several = len({simulated for _, simulated in pairs}) < len(pairs)
     names = {pair: f"{pair[1]}_after_{pair[0]}" if several and pair[0] else pair[1] for pair in pairs}
-    experiments = {}
+    experiments: dict[str, tuple[Period, ...]] = {}
     for (before, simulated), name in names.items():
         changes = conditions[simulated]
         main = Period(0.0, changes, tuple(id_ for id_ in conditions.get(before, ()) if id_ not in changes))
