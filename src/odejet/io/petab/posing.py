@@ -112,7 +112,7 @@ class _Poser:
 
     def _with_parameters(self, network: Network) -> Network:
         """The network with what the table says of its parameters; those it does not have are added to it if known."""
-        values: dict[str, Any] = {}
+        values: dict[str, float | None] = {}
         free: list[str] = []
         for id_, one in self.tables.parameters.items():
             own = self.tables.aliases.get(id_, id_)
