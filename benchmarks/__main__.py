@@ -19,6 +19,7 @@ SECTIONS = (
     "solutions",
     "coverage",
     "noise",
+    "projection",
     "sideby",
     "limits",
     "experiments",

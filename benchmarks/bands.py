@@ -8,6 +8,7 @@ normal.  Bands that are open hold everything, and are counted apart.
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -15,9 +16,9 @@ from scipy.stats import norm
 
 import odejet as oj
 from benchmarks.accuracy import Truth
+from benchmarks.counting import LEVEL, Line, grouped, percent
 from odejet.result import Band, Fit
 
-LEVEL = 0.95
 POINTS = 30
 """Measurements of every output: few, so that bands are wide and not all of them straight."""
 
@@ -129,10 +130,7 @@ def table(lines: list[dict[str, Any]]) -> str:
             text.append(f"| {title}, noise {noise:g} | {len(own)} | {' | '.join(shares)} |")
     text += ["", "| | fits | curves | measurements | by profiles | open | untrusted | median CPU s |"]
     text += ["|---|" + "---:|" * 7]
-    groups: dict[str, list[dict[str, Any]]] = {}
-    for line in lines:
-        groups.setdefault(f"{line['system']} {line['noise']:g}", []).append(line)
-    for name, own in sorted(groups.items()):
+    for name, own in sorted(grouped(lines).items()):
         total = sum(line["bands"] for line in own)
         parts = [f"{100 * sum(line[key] for line in own) / total:.0f} %" for key in ("profiled", "open", "untrusted")]
         seconds = f"{np.median([line['seconds'] for line in own]):.2f}"
@@ -141,15 +139,8 @@ def table(lines: list[dict[str, Any]]) -> str:
     return "\n".join(text) + "\n"
 
 
-def _share(lines: list[dict[str, Any]], count: str, hits: str, place: int | None = None) -> str:
-    """Percent that hold, with its standard error over fits."""
-
-    def sums(line: dict[str, Any], key: str) -> float:
-        return sum(line[key]) if place is None else line[key][place]
-
-    totals, holds = (np.array([sums(line, key) for line in lines]) for key in (count, hits))
-    if not totals.sum():
-        return "–"
-    mean = holds.sum() / totals.sum()
-    error = np.sqrt(((holds - mean * totals) ** 2).sum()) / totals.sum()
-    return f"{100 * mean:.1f} ± {100 * error:.1f}"
+def _share(lines: Sequence[Line], count: str, hits: str, place: int | None = None) -> str:
+    """Percent that hold at a time, or at all of them, with its standard error over fits."""
+    chosen = slice(None) if place is None else slice(place, place + 1)
+    mean, error, total = percent(*([sum(line[key][chosen]) for line in lines] for key in (count, hits)))
+    return f"{mean:.1f} ± {error:.1f}" if total else "–"

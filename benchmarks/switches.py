@@ -6,8 +6,8 @@ Every model has up to three states, perhaps a fast one beside them (stiff), one 
 max, floor; in time, in states, in several of them) and perhaps events, at times or on conditions.  The yardstick is
 CVODE with its own root finding: right-hand sides are written in Python with a flag per switch, CVODE stops where one is
 to change, and starts again.  Where flags change without end (the solution slides on a surface, or events pile up) the
-yardstick has nothing to say, and those models are counted apart.  Every model is one line of a file: stopping and
-starting again repeats nothing.
+yardstick has nothing to say; there Euler's method in tiny steps, which chatters along, is a rough one.  Every model is
+one line of a file: stopping and starting again repeats nothing.
 """
 
 from __future__ import annotations
@@ -28,6 +28,9 @@ from odejet.simulate.flow import Flow, Outcome
 RESULTS = Path(__file__).parent / "results" / "switches.jsonl"
 WRONG = 1e-6
 """Differences beyond this, relative to the largest value of a state, are wrong; CVODE at 1e-11 stays well below."""
+
+ROUGH, STEP = 1e-2, 1e-4
+"""The same beside Euler's method, and its steps."""
 
 BESIDE = 1e-6
 """Times as near to an event are not compared: the yardstick places events to 1e-9 at best."""
@@ -212,6 +215,31 @@ class Yardstick:
                 rows.append(x)
         return np.array(rows)
 
+    def stepped(self) -> np.ndarray:
+        """Euler's method, with flags as they are at each step; events on conditions have to wait for a step."""
+        case, x = self.case, np.array([self.case.values[s] for s in self.states])
+        planned, rows, t = sorted(case.planned, key=lambda one: one[0]), [x], 0.0
+        b = [value > 0 for value in self.functions(t, None, *x)[:-1]]
+        for target in case.times[1:]:
+            grid = np.linspace(t, target, 1 + max(1, math.ceil((target - t) / STEP)))
+            for h in np.diff(grid):
+                x = x + h * np.array(self.rate(t, b, *x))
+                t += h
+                while planned and planned[0][0] <= t:
+                    x = self.set(x, planned.pop(0)[1], t)
+                new = [value > 0 for value in self.functions(t, b, *x)[:-1]]
+                x, b = self.cascade_roughly(t, x, b, new)
+            t = float(target)
+            rows.append(x)
+        return np.array(rows)
+
+    def cascade_roughly(self, t: float, x: np.ndarray, b: list[bool], new: list[bool]) -> tuple[np.ndarray, list[bool]]:
+        for i, change in self.case.conditions:
+            if new[i] and not b[i]:
+                x = self.set(x, change, t)
+                new = [value > 0 for value in self.functions(t, new, *x)[:-1]]
+        return x, new
+
     def past(self, t: float, x: np.ndarray, b: list[bool]) -> tuple[np.ndarray, list[bool]]:
         new = self.flags(t, x, b)
         return self.cascade(t, x, b, new)
@@ -261,6 +289,8 @@ def measured(seed: int, draw: int) -> dict:
     difference, happened = compared(case, runs, outcome)
     if difference is not None and difference > WRONG:  # is it the yardstick?
         difference, happened = compared(case, runs, outcome, 0.002)
+    if difference is None and outcome is Outcome.COMPLETED:
+        row["rough"] = roughly(case, runs[0].states[:, :, 0])
     sensitivity = _sensitivity(flow, given, runs[0].states, happened) if outcome is Outcome.COMPLETED else None
     return row | {"difference": difference, "sensitivity": sensitivity, "events": len(happened)}
 
@@ -278,6 +308,11 @@ def compared(case: Case, runs, outcome: Outcome, longest: float = 0.02) -> tuple
     return max(
         float((np.abs(run.states[clear, :, 0] - exact[clear]) / scale).max()) for run in runs
     ), yardstick.happened
+
+
+def roughly(case: Case, found: np.ndarray) -> float:
+    exact = Yardstick(case, STEP).stepped()
+    return float((np.abs(found - exact) / np.maximum(np.abs(exact).max(axis=0), 1e-300)).max())
 
 
 def _sensitivity(flow: Flow, given, states: np.ndarray, happened: list[float]) -> float | None:
@@ -298,11 +333,11 @@ def _sensitivity(flow: Flow, given, states: np.ndarray, happened: list[float]) -
 
 def summary(rows: list[dict]) -> str:
     judged = [row for row in rows if row["difference"] is not None]
-    wrong = [row for row in judged if row["difference"] > WRONG]
+    wrong = [row for row in rows if (row["difference"] or 0) > WRONG or row.get("rough", 0) > ROUGH]
     outcomes = {name: sum(row["outcome"] == name for row in rows) for name in sorted({r["outcome"] for r in rows})}
     slopes = np.array([row["sensitivity"] for row in rows if row["sensitivity"] is not None] or [0.0])
     return (
-        f"{len(rows)} models, {len(judged)} with a yardstick, {len(wrong)} wrong"
+        f"{len(rows)} models, {len(judged)} beside CVODE, the rest beside Euler's method, {len(wrong)} wrong"
         f" ({', '.join(str(row['draw']) for row in wrong)}); outcomes {outcomes}; largest difference "
         f"{max((row['difference'] for row in judged), default=0):.1e}; sensitivities against differences: median "
         f"{np.median(slopes):.1e}, 95 % below {np.quantile(slopes, 0.95):.1e}"

@@ -11,7 +11,8 @@ HERE = Path(__file__).parent
 
 def measured(name, parameters, initial_state, times, sd, seed, experiment=None, digits=7, relative=True):
     """A table of noisy outputs; `sd` is relative to the mean of each output, unless told otherwise."""
-    model = oj.Model.from_toml(HERE / f"{name}.toml")
+    network = HERE / f"{name}.ant"
+    model = oj.read_antimony(network) if network.exists() else oj.Model.from_toml(HERE / f"{name}.toml")
     frame = oj.simulate(model, parameters, initial_state, times).to_dataframe()
     rng = np.random.default_rng(seed)
     for output in model.outputs:
@@ -67,6 +68,7 @@ def main():
         frame = measured("michaelis_menten", values, {}, times, 0.02, 8 + i, f"from{s0:g}", relative=False)
         progress.append(frame.assign(s0=s0))
     write("michaelis_menten", *progress)
+    write("enzyme", measured("enzyme", {}, {}, np.linspace(0, 14, 29), 0.02, 12, digits=4, relative=False))
     write("repeated_doses", doses())
     write("sirt", measured("sirt", epidemic, start, np.linspace(0, 20, 201), 1e-3, 7))
 

@@ -627,6 +627,14 @@ def test_fit_prints_and_writes_the_same_fit(measured, capsys):
     assert "decay" in Path("again.html").read_text()
 
 
+def test_a_fit_with_a_law_of_noise_and_a_prior(measured, capsys):
+    told = ["--noise", "y=normal(s)", "--prior", "k=lognormal(log(0.5), 0.2)"]
+    assert main([*measured, *told, "--json", "fit.json"]) == 0
+    assert "priors: on k: the estimate is the maximum a posteriori" in capsys.readouterr().out
+    fit = odejet.Fit.load("fit.json")
+    assert fit.values["s"] == pytest.approx(0.01, rel=0.3) and fit.problem.priors == {"k": "lognormal(log(0.5), 0.2)"}
+
+
 def test_a_fit_without_certificate_is_told_by_the_status(measured, capsys):
     assert main([*measured, "--bounds", "0.9", "10", "--effort", "quick", "-q", "--json", "fit.json"]) == 1
     assert capsys.readouterr() == ("", "")
@@ -642,6 +650,11 @@ def test_a_fit_without_certificate_is_told_by_the_status(measured, capsys):
         (["--noise", "y=1", "y=2"], "the noise of y is already given"),
         (["--noise", "1", "2"], "expected OUTPUT=NOISE"),
         (["--noise", "loud"], "must be a positive number"),
+        (["--noise", "lognormal()"], "'lognormal()' has not the arguments of lognormal(scale)"),
+        (["--noise", "y=normal(-1)"], "must be positive, not -1"),
+        (["--prior", "k"], "expected NAME=TEXT, such as k1=normal(1, 0.2)"),
+        (["--prior", "q=normal(1, 2)"], "priors name 'q', which is no unknown of the problem"),
+        (["--prior", "k=normal(1, 2)", "k=normal(1, 2)"], "k is already given"),
         (["--seed", "-1"], "seed must be a whole number of at least 0"),
         (["--jobs", "0"], "jobs must be a whole number of at least 1"),
         (["--effort", "most"], "invalid choice"),

@@ -72,6 +72,7 @@ def fit(
     posed = {"bounds": bounds, "positive": positive, "noise": noise, "fixed": fixed, "local": local, "priors": priors}
     posed["weights"] = weights
     problem = _problem(model, data, posed)
+    problem.check_points()
     with Progress(progress) as told, one_thread():
         return _fit(search(Task(problem, options, budget, Record(told))))
 

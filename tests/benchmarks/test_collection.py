@@ -67,11 +67,13 @@ def test_conditions_are_experiments_with_numbers_of_their_own():
         assert together[output][-1] == pytest.approx(one[output][-1], rel=1e-7)
 
 
-def test_switches_that_differ_between_conditions_are_refused():
-    with pytest.raises(collection.Unreadable, match="a switch depends on"):
-        collection.read(collection.FOLDER / "Brannmark_JBC2010", every=True)
+def test_switches_and_events_are_those_of_the_model():
+    switching = collection.read(collection.FOLDER / "Brannmark_JBC2010", every=True).model
+    assert not switching.is_smooth and not switching.events
+    assert len(collection.read(collection.FOLDER / "Liu_IFACPapersOnLine2025").model.events) == 1
 
 
-def test_events_are_refused_by_name():
-    with pytest.raises(collection.Unreadable, match="events"):
-        collection.read(collection.FOLDER / "Liu_IFACPapersOnLine2025")
+def test_what_cannot_be_read_is_told(tmp_path):
+    (tmp_path / "model.xml").write_text("<sbml/>")
+    with pytest.raises(collection.Unreadable, match="this is not SBML"):
+        collection._Network(tmp_path / "model.xml", {}, {})

@@ -214,7 +214,9 @@ def test_looks():
 
 def checked(data: oj.Data, model: oj.Model) -> oj.Data:
     """The data as a problem reads them."""
-    return Problem(model, data).data
+    problem = Problem(model, data)
+    problem.check_points()
+    return problem.data
 
 
 def test_columns_find_their_place_in_the_model():

@@ -259,7 +259,7 @@ def check(
         for name in event.set:
             if name not in known or name not in settable:
                 reason = f"'{name}' is {kinds[name]}" if name in kinds else f"there is no '{name}'"
-                hint = "" if name in kinds else nearest(name, known)
+                hint = "" if name in kinds else nearest(name, [other for other in known if other in settable])
                 raise ModelError(f"{where}: {reason}, and events set states and parameters alone{hint}")
         for time in (*event.at, *(() if event.every is None else (event.every,))):
             for name in names(time):

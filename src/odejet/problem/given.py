@@ -1,8 +1,8 @@
 """Given: what happens in an experiment and what is put into it, as events of its own model.
 
-The events of the model come first, then what it tells of the experiment by name, then the experiment's own, then its
-doses.  A bolus adds to a state.  Every state that something is infused into has one more term, a rate that is zero but
-while an infusion lasts.
+What is done to an experiment comes first, then the events of the model, which may be an answer to it, then doses.  A
+bolus adds to a state.  Every state that something is infused into has one more term, a rate that is zero but while an
+infusion lasts.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Given:
 def given_in(model: Model, experiment: Experiment) -> Given:
     """What a model and an experiment say that happens in it."""
     told = model.experiments.get(experiment.name, {}).get(entries.EVENTS_KEY, ())
-    events: list[Event] = [*model.events, *(told if isinstance(told, tuple) else ()), *experiment.events]
+    events: list[Event] = [*(told if isinstance(told, tuple) else ()), *experiment.events, *model.events]
     states, rates, order = dict(model.states), dict[str, Fraction](), list(model.states)
     for dose in experiment.doses:
         state = _state(dose, order)

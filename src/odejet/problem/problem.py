@@ -7,13 +7,17 @@ one order; what it answers is how likely the data are with given values of them.
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Collection, Mapping, Sequence
+from copy import copy
 from dataclasses import replace
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from odejet.attach import attached
 from odejet.data import Data, Experiment, Series
 from odejet.errors import DataError, ModelError, nearest
 from odejet.model import Model
@@ -86,7 +90,6 @@ class Problem:
         self.given_bounds, self.positive = bounds, positive or False
         self.nominal = dict(nominal or {})
         self.measurements, self._levels = self._measured()
-        self._check_points()
         self.bounds  # noqa: B018 - refuses bounds that make no sense
 
     def _noises(self, data: Data) -> dict[str, Noise]:
@@ -123,7 +126,10 @@ class Problem:
         density = densities_of(noise, output, known, places, self.model)
         return Block(number, output, series.times, series.values, noise.shapes(series), noise.law.logarithm, density)
 
-    def _check_points(self) -> None:
+    def check_points(self) -> None:
+        """Refuse to look for more unknowns than there are measurements."""
+        if not len(self.layout):
+            raise DataError(f"everything in {self.model.name} is known, so that there is nothing to find")
         points = sum(experiment.points for experiment in self.experiments)
         if points + len(self._priors) < len(self.layout):
             raise DataError(
@@ -146,6 +152,16 @@ class Problem:
         """The bounds of each unknown by label; infinite where there are none."""
         pairs = coordinates.given_bounds(self.layout, self.given_bounds, self.positive, self.model.bounds)
         return dict(zip(self.unknowns, pairs, strict=True))
+
+    def bounded(self, bounds: Bounds) -> Problem:
+        """The same problem with other bounds."""
+        other = copy(self)
+        for name, value in vars(Problem).items():
+            if isinstance(value, cached_property):
+                vars(other).pop(name, None)
+        other.given_bounds = bounds
+        other.bounds  # noqa: B018 - refuses bounds that make no sense
+        return other
 
     @property
     def is_bounded(self) -> bool:
@@ -261,6 +277,11 @@ class Problem:
                 raise ModelError(f"name one experiment; there are {', '.join(names[:10])}")
             raise ModelError(f"there is no experiment {experiment!r}{nearest(experiment, names)}")
         return names.index(experiment)
+
+    @attached
+    def to_petab(self, folder: str | os.PathLike[str]) -> Path:
+        """Write the problem as PEtab (version 2) into a folder, and return the path of its YAML file."""
+        raise NotImplementedError
 
     def __repr__(self) -> str:
         count, points = len(self.experiments), sum(experiment.points for experiment in self.experiments)

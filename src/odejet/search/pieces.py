@@ -23,6 +23,7 @@ from odejet.model import Event, Model
 from odejet.model.expressions import names
 from odejet.problem import Problem
 from odejet.problem.stretches import stretches
+from odejet.problem.unknowns import find
 from odejet.search.proposals import solved
 from odejet.simulate.flow import Outcome
 
@@ -98,15 +99,23 @@ def _without_events(model: Model) -> Model:
 
 def _bounds(problem: Problem, model: Model) -> dict[str, tuple[float, float]] | None:
     """Bounds of parameters; those of initial states are of the start of the whole."""
-    keys = problem.layout.keys()
+    places = {name: _place(problem, name) for name in model.parameters}
     pairs = list(problem.bounds.values())
-    found = {name: pairs[keys[name]] for name in model.parameters if name in keys}
+    found = {name: pairs[place] for name, place in places.items() if place is not None}
     return {name: pair for name, pair in found.items() if np.isfinite(pair).any()} or None
 
 
 def _is_positive(problem: Problem, name: str) -> bool:
-    place = problem.layout.keys().get(name)
+    place = _place(problem, name)
     return place is not None and problem.bounds[problem.unknowns[place]][0] >= 0
+
+
+def _place(problem: Problem, name: str) -> int | None:
+    """Where an unknown stands, if there is just one of the name."""
+    try:
+        return find(problem.layout, name)
+    except KeyError:
+        return None
 
 
 # --- a start for the whole ---

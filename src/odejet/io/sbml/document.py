@@ -204,6 +204,8 @@ def _convert(document: Any, where: str, option: str, **settings: bool) -> None:
 def _check_functions(model: Any, where: str) -> None:
     """Functions may call each other, but not in a circle, and what they come to must stay of a size to work with."""
     bodies = {function.getId(): function.getBody() for function in model.getListOfFunctionDefinitions()}
+    if not bodies:
+        return
     sizes: dict[str, int] = {}
     open_: list[str] = []
 
@@ -238,7 +240,16 @@ def _check_functions(model: Any, where: str) -> None:
 
 
 def formulas(model: Any) -> Iterator[Any]:
-    """Every formula of a model, besides its functions."""
-    for element in model.getListOfAllElements():
-        if hasattr(element, "getMath") and element.getElementName() != "functionDefinition":
-            yield element.getMath()
+    """Every formula of a model that may call functions."""
+    for element in (*model.getListOfRules(), *model.getListOfInitialAssignments(), *model.getListOfConstraints()):
+        yield element.getMath()
+    for reaction in model.getListOfReactions():
+        if reaction.isSetKineticLaw():
+            yield reaction.getKineticLaw().getMath()
+        for reference in (*reaction.getListOfReactants(), *reaction.getListOfProducts()):
+            if reference.isSetStoichiometryMath():
+                yield reference.getStoichiometryMath().getMath()
+    for event in model.getListOfEvents():
+        for part in (event.getTrigger(), event.getDelay(), event.getPriority(), *event.getListOfEventAssignments()):
+            if part is not None:
+                yield part.getMath()
