@@ -17,6 +17,7 @@ from xml.parsers import expat
 
 from odejet.errors import ModelError, clipped
 from odejet.io.files import read_bytes
+from odejet.io.sbml.flattening import flattened
 
 MAX_BYTES = 20_000_000
 MAX_NESTING = 200
@@ -52,7 +53,7 @@ def understood(data: bytes, where: str, path: Path | None = None) -> Any:
     if document.getModel() is None:
         raise ModelError(f"{where}: there is no model in this document")
     _check_packages(document, where)
-    document = _flat(document, where, path)
+    document = _flat(document, data, where, path)
     _check_features(document.getModel(), where)
     _expand(document, where)
     return document
@@ -140,17 +141,16 @@ def _check_features(model: Any, where: str) -> None:
 # --- submodels --------------------------------------------------------------------------------------------------------
 
 
-def _flat(document: Any, where: str, path: Path | None) -> Any:
+def _flat(document: Any, data: bytes, where: str, path: Path | None) -> Any:
     plugin = document.getPlugin("comp")
     if plugin is None:
         return document
     _check_externals(plugin, where, path, seen=set())
-    if path is not None:
-        document.setLocationURI(path.resolve().as_uri())
-    _convert(document, where, "flatten comp", performValidation=False, leavePorts=False)
-    if document.getPlugin("comp") is not None and document.getModel().getPlugin("comp").getNumSubmodels():
-        raise ModelError(f"{where}: the submodels (package 'comp') cannot be flattened")
-    return document
+    flat = lib().readSBMLFromString(flattened(data, where, path))
+    _check_errors(flat, where)
+    if flat.getModel() is None:
+        raise ModelError(f"{where}: there is no model in this document once submodels are flattened")
+    return flat
 
 
 def _check_externals(plugin: Any, where: str, path: Path | None, seen: set[Path]) -> None:
@@ -192,11 +192,9 @@ def _expand(document: Any, where: str) -> None:
         raise ModelError(f"{where}: the model cannot be upgraded to SBML Level 3 Version 2")
 
 
-def _convert(document: Any, where: str, option: str, **settings: bool) -> None:
+def _convert(document: Any, where: str, option: str) -> None:
     properties = lib().ConversionProperties()
     properties.addOption(option, True)
-    for name, value in settings.items():
-        properties.addOption(name, value)
     if document.convert(properties) != lib().LIBSBML_OPERATION_SUCCESS:
         raise ModelError(f"{where}: libsbml cannot convert this document ({option})")
 
