@@ -204,6 +204,10 @@ def _check_functions(model: Any, where: str) -> None:
     bodies = {function.getId(): function.getBody() for function in model.getListOfFunctionDefinitions()}
     if not bodies:
         return
+    for function in model.getListOfFunctionDefinitions():
+        arguments = [function.getArgument(i) for i in range(function.getNumArguments())]
+        if any(one is None or not one.getName() for one in arguments):
+            raise ModelError(f"{where}: function '{function.getId()}' has an argument without a name")
     sizes: dict[str, int] = {}
     open_: list[str] = []
 
