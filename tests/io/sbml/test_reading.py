@@ -403,6 +403,11 @@ REFUSED = {
         parameters=parameter("x", constant=False),
         rules=assignment_rule("x", f"<apply>{ci('f')}{cn(1)}</apply>"),
     ),
+    "function 'f' is called with 2 arguments, but has 1": document(
+        functions=function("f", ci("x")),
+        parameters=parameter("x", constant=False),
+        rules=assignment_rule("x", f"<apply>{ci('f')}{cn(1)}{cn(1)}</apply>"),
+    ),
     "rateOf takes exactly one name": with_rule(f"<apply>{RATE_OF}</apply>"),
     "the id 'x' is given twice": document(parameters=parameter("x", 1) + parameter("x", 2)),
     "its decimal exponent": with_rule('<cn type="e-notation">1<sep/>-350</cn>'),

@@ -204,6 +204,7 @@ def _check_functions(model: Any, where: str) -> None:
     bodies = {function.getId(): function.getBody() for function in model.getListOfFunctionDefinitions()}
     if not bodies:
         return
+    counts = {function.getId(): function.getNumArguments() for function in model.getListOfFunctionDefinitions()}
     for function in model.getListOfFunctionDefinitions():
         arguments = [function.getArgument(i) for i in range(function.getNumArguments())]
         if any(one is None or not one.getName() for one in arguments):
@@ -227,6 +228,10 @@ def _check_functions(model: Any, where: str) -> None:
         inner = sum(expanded(node.getChild(i)) for i in range(node.getNumChildren()))
         total = 1 + inner
         if node.getType() == lib().AST_FUNCTION and node.getName() in bodies:
+            # libsbml trusts the number of arguments, and would end the process.
+            if node.getNumChildren() != counts[node.getName()]:
+                given = f"called with {node.getNumChildren()} arguments"
+                raise ModelError(f"{where}: function '{node.getName()}' is {given}, but has {counts[node.getName()]}")
             total = 1 + size(node.getName()) * max(inner, 1)
         if total > MAX_FORMULA:
             raise ModelError(f"{where}: a formula has more than {MAX_FORMULA} terms once functions are written out")
