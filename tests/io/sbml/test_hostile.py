@@ -87,7 +87,7 @@ HOSTILE = {
     "absolute": (external("/etc/passwd"), "must be a file in the folder of this one"),
     "dangling": (
         DANGLING.partition("<comp:listOfExternal")[0] + "</sbml>",
-        "libsbml cannot flatten the submodels",
+        "libsbml cannot write out the submodels",
     ),
     "not there": (external("there.xml"), "there is no such file"),
 }
