@@ -65,6 +65,9 @@ def external(source: str) -> str:
     )
 
 
+DANGLING = external("there.xml").replace("there", "nowhere", 1)
+"""A submodel of a model that is not defined, on which libsbml ends its process."""
+
 HOSTILE = {
     "laughs": (LAUGHS, "line 1: the file declares a document type"),
     "outside entity": (OUTSIDE, "line 1: the file declares a document type"),
@@ -82,6 +85,10 @@ HOSTILE = {
     "outside": (external("../../elsewhere.xml"), "must be a file in the folder of this one"),
     "network": (external("http://127.0.0.1:9/model.xml"), "must be a file in the folder of this one"),
     "absolute": (external("/etc/passwd"), "must be a file in the folder of this one"),
+    "dangling": (
+        DANGLING.partition("<comp:listOfExternal")[0] + "</sbml>",
+        "libsbml cannot write out the submodels",
+    ),
     "not there": (external("there.xml"), "there is no such file"),
 }
 

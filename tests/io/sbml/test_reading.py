@@ -398,6 +398,17 @@ REFUSED = {
     "'divide' has 3 arguments": with_rule(apply("divide", cn(1), cn(2), cn(3))),
     "'not' has 2 arguments": with_rule(apply("not", "<true/>", "<true/>")),
     "there is no 'f'|function 'f' is not supported": with_rule(f"<apply>{ci('f')}{cn(1)}</apply>"),
+    "function 'f' has an argument without a name": document(
+        functions=function("f", cn(1)).replace(ci("x"), ""),
+        parameters=parameter("x", constant=False),
+        rules=assignment_rule("x", f"<apply>{ci('f')}{cn(1)}</apply>"),
+    ),
+    "function 'f' is called with 2 arguments, but has 1": document(
+        functions=function("f", ci("x")),
+        parameters=parameter("x", constant=False),
+        rules=assignment_rule("x", f"<apply>{ci('f')}{cn(1)}{cn(1)}</apply>"),
+    ),
+    "rateOf takes exactly one name": with_rule(f"<apply>{RATE_OF}</apply>"),
     "the id 'x' is given twice": document(parameters=parameter("x", 1) + parameter("x", 2)),
     "its decimal exponent": with_rule('<cn type="e-notation">1<sep/>-350</cn>'),
 }

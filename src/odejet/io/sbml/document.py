@@ -17,7 +17,7 @@ from xml.parsers import expat
 
 from odejet.errors import ModelError, clipped
 from odejet.io.files import read_bytes
-from odejet.io.sbml.flattening import flattened
+from odejet.io.sbml.conversion import EXPAND, FLATTEN, converted
 
 MAX_BYTES = 20_000_000
 MAX_NESTING = 200
@@ -53,10 +53,30 @@ def understood(data: bytes, where: str, path: Path | None = None) -> Any:
     if document.getModel() is None:
         raise ModelError(f"{where}: there is no model in this document")
     _check_packages(document, where)
-    document = _flat(document, data, where, path)
+    if document.getPlugin("comp") is not None:
+        _check_externals(document.getPlugin("comp"), where, path, seen=set())
+        data = converted(data, FLATTEN, where, path)
+        document = _reread(data, where)
     _check_features(document.getModel(), where)
-    _expand(document, where)
+    _check_functions(document.getModel(), where)
+    return document if _is_plain(document) else _reread(converted(data, EXPAND, where, path), where)
+
+
+def _reread(data: bytes, where: str) -> Any:
+    document = lib().readSBMLFromString(data.decode("utf-8", errors="replace"))
+    _check_errors(document, where)
+    if document.getModel() is None:
+        raise ModelError(f"{where}: there is no model in this document once it is converted")
     return document
+
+
+def _is_plain(document: Any) -> bool:
+    """Whether nothing is to be written out."""
+    model = document.getModel()
+    laws = (reaction.getKineticLaw() for reaction in model.getListOfReactions() if reaction.isSetKineticLaw())
+    local = any(law.getNumLocalParameters() or law.getNumParameters() for law in laws)
+    version = document.getLevel(), document.getVersion()
+    return version == (3, 2) and not model.getNumFunctionDefinitions() and not local
 
 
 # --- before parsing ---------------------------------------------------------------------------------------------------
@@ -141,18 +161,6 @@ def _check_features(model: Any, where: str) -> None:
 # --- submodels --------------------------------------------------------------------------------------------------------
 
 
-def _flat(document: Any, data: bytes, where: str, path: Path | None) -> Any:
-    plugin = document.getPlugin("comp")
-    if plugin is None:
-        return document
-    _check_externals(plugin, where, path, seen=set())
-    flat = lib().readSBMLFromString(flattened(data, where, path))
-    _check_errors(flat, where)
-    if flat.getModel() is None:
-        raise ModelError(f"{where}: there is no model in this document once submodels are flattened")
-    return flat
-
-
 def _check_externals(plugin: Any, where: str, path: Path | None, seen: set[Path]) -> None:
     """Models in other files must stand beside this one, and are scanned like it before libsbml opens them."""
     for name, source in _externals(plugin):
@@ -184,26 +192,16 @@ def _externals(plugin: Any) -> Iterator[tuple[str, str]]:
 # --- functions, local parameters, level -------------------------------------------------------------------------------
 
 
-def _expand(document: Any, where: str) -> None:
-    _check_functions(document.getModel(), where)
-    _convert(document, where, "expandFunctionDefinitions")
-    _convert(document, where, "promoteLocalParameters")
-    if (document.getLevel(), document.getVersion()) != (3, 2) and not document.setLevelAndVersion(3, 2, False):
-        raise ModelError(f"{where}: the model cannot be upgraded to SBML Level 3 Version 2")
-
-
-def _convert(document: Any, where: str, option: str) -> None:
-    properties = lib().ConversionProperties()
-    properties.addOption(option, True)
-    if document.convert(properties) != lib().LIBSBML_OPERATION_SUCCESS:
-        raise ModelError(f"{where}: libsbml cannot convert this document ({option})")
-
-
 def _check_functions(model: Any, where: str) -> None:
     """Functions may call each other, but not in a circle, and what they come to must stay of a size to work with."""
     bodies = {function.getId(): function.getBody() for function in model.getListOfFunctionDefinitions()}
     if not bodies:
         return
+    counts = {function.getId(): function.getNumArguments() for function in model.getListOfFunctionDefinitions()}
+    for function in model.getListOfFunctionDefinitions():
+        arguments = [function.getArgument(i) for i in range(function.getNumArguments())]
+        if any(one is None or not one.getName() for one in arguments):
+            raise ModelError(f"{where}: function '{function.getId()}' has an argument without a name")
     sizes: dict[str, int] = {}
     open_: list[str] = []
 
@@ -223,6 +221,10 @@ def _check_functions(model: Any, where: str) -> None:
         inner = sum(expanded(node.getChild(i)) for i in range(node.getNumChildren()))
         total = 1 + inner
         if node.getType() == lib().AST_FUNCTION and node.getName() in bodies:
+            # libsbml trusts the number of arguments, and would end the process.
+            if node.getNumChildren() != counts[node.getName()]:
+                given = f"called with {node.getNumChildren()} arguments"
+                raise ModelError(f"{where}: function '{node.getName()}' is {given}, but has {counts[node.getName()]}")
             total = 1 + size(node.getName()) * max(inner, 1)
         if total > MAX_FORMULA:
             raise ModelError(f"{where}: a formula has more than {MAX_FORMULA} terms once functions are written out")

@@ -222,6 +222,8 @@ class Formula:
         if kind == sbml.AST_FUNCTION_DELAY:
             raise self.refusal("delay is not supported; delay differential equations are no ordinary ones")
         if kind == sbml.AST_FUNCTION_RATE_OF:
+            if node.getNumChildren() != 1 or node.getChild(0).getType() != sbml.AST_NAME:
+                raise self.refusal("rateOf takes exactly one name")
             return Symbol(f"{RATE_OF}{self.named(node.getChild(0).getName(), self.where)}")
         if node.isNumber() or kind in (sbml.AST_CONSTANT_PI, sbml.AST_CONSTANT_E, sbml.AST_NAME_AVOGADRO):
             return self.number(node)
