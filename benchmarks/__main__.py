@@ -30,6 +30,7 @@ SECTIONS = (
     "summary",
     "stiff",
     "sbml",
+    "collection",
 )
 
 

@@ -1,392 +1,185 @@
-"""Collection: problems with real data that others published as PEtab and SBML, as odejet models and data.
+"""Collection: problems with real data that others published as PEtab, read, compared and fitted.
 
-    problem = read(Path("../shared/petab/collection/Boehm_JProteomeRes2014"))
-    odejet.fit(problem.model, problem.data, bounds=problem.bounds)
+    python -m benchmarks collection FOLDER [--only NAMES] [--seeds S ...] [--limit SECONDS] [--output FILE]
 
-A small reader for benchmarks: one condition of a problem, the one with the most measurements, with its numbers written
-into the model; or all of them, with numbers per experiment.  Noise is what odejet estimates, unless a file gives
-numbers; of a switch at known times the branch is taken that holds halfway; an equilibrium before the experiment is left
-out, so that such problems are like the published ones in size and difficulty but not in their optimum.  What has
-events, or switches that depend on states or differ between conditions, is refused.
+FOLDER has a folder for each problem, with a YAML file and perhaps the published simulations.  Of each problem the
+likelihood at the published values is told and how far simulations are from those published; then it is fitted from its
+bounds alone, once per seed.  A fit reaches the published optimum if its log-likelihood (with priors, its posterior) is
+at most 0.1 lower; a certificate of one that does not is false.  Every task is one line of a file: stopping and starting
+again repeats nothing.  Without seeds nothing is fitted.
 """
 
 from __future__ import annotations
 
+import argparse
 import csv
+import json
 import math
+import time
 from collections import Counter
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import yaml
+import numpy as np
 
 import odejet as oj
-from odejet.model.expressions import FUNCTIONS, RESERVED
+from odejet.io.petab.posing import Posed, pose
+from odejet.jets import compilation
 
 FOLDER = Path(__file__).parents[2] / "shared" / "petab" / "collection"
 MISSING = f"the published problems are not here: {FOLDER} is missing"
+RESULTS = Path(__file__).parent / "results" / "collection"
+
+SHORT = 0.1
+"""Units of the log-likelihood below the published optimum that count as reaching it."""
+
+CLOSE, TINY = 1e-3, 1e-3
+"""How far simulations may be from those published: of their size, or of this part of the largest."""
 
 
-class Unreadable(Exception):
-    """What this reader cannot write as a model, in one sentence."""
+def names(folder: Path | None = None) -> list[str]:
+    """The problems in a folder."""
+    folder = FOLDER if folder is None else folder
+    found = (path.name for path in folder.iterdir() if any(path.glob("*.yaml"))) if folder.is_dir() else ()
+    return sorted(found)
 
 
-@dataclass(frozen=True)
-class Published:
-    """A published problem, under one condition or several."""
-
-    name: str
-    model: oj.Model
-    data: oj.Data
-    bounds: Mapping[str, tuple[float, float]]
-    nominal: Mapping[str, float]
+def read(folder: Path) -> Posed:
+    """A problem and the rows of its tables."""
+    own = folder / f"{folder.name}.yaml"
+    return pose(own if own.is_file() else next(iter(sorted(folder.glob("*.yaml")))))
 
 
-def names() -> list[str]:
-    """The problems that are here."""
-    return sorted(path.name for path in FOLDER.iterdir() if path.is_dir()) if FOLDER.is_dir() else []
-
-
-def read(folder: Path, every: bool = False) -> Published:
-    """A problem under the condition with the most measurements, or under every one of them."""
-    files = _files(folder)
-    table = {row["parameterId"]: row for row in _rows(files["parameter"])}
-    measurements = [row for row in _rows(files["measurement"]) if math.isfinite(float(row["time"]))]
-    counted = Counter(row["simulationConditionId"] for row in measurements)
-    chosen = list(counted) if every else [counted.most_common(1)[0][0]]
-    rows = [row for row in measurements if row["simulationConditionId"] in chosen]
-    settings = {row["conditionId"]: _settings(row) for row in _rows(files["condition"]) if row["conditionId"] in chosen}
-    span = max(float(row["time"]) for row in rows)
-    if len(chosen) == 1:
-        network = _Network(files["sbml"], settings[chosen[0]], table, span)
-    else:
-        network = _Network(files["sbml"], {}, table, span, varying=frozenset().union(*settings.values()))
-    measured = _observed(rows, {row["observableId"]: row for row in _rows(files["observable"])}, network)
-    model = network.model(folder.name, {name: one.formula for name, one in measured.items()})
-    parts = [_experiment(name, settings[name] if len(chosen) > 1 else {}, measured, network, model) for name in chosen]
-    bounds = {
-        name: (float(row["lowerBound"]), float(row["upperBound"]))
-        for name, row in ((_plain(key), row) for key, row in table.items())
-        if name in model.parameters
-    }
-    nominal = {name: float(table[key]["nominalValue"]) for key in table if (name := _plain(key)) in bounds}
-    return Published(folder.name, model, oj.Data.join(parts), bounds, nominal)
-
-
-# --- tables -----------------------------------------------------------------------------------------------------------
-
-
-def _files(folder: Path) -> dict[str, Path]:
-    (document,) = folder.glob("*.yaml")
-    listed = yaml.safe_load(document.read_text(encoding="utf-8"))
-    (problem,) = listed["problems"]
-    kinds = ("condition", "measurement", "observable", "sbml")
-    return {"parameter": folder / listed["parameter_file"]} | {
-        kind: folder / problem[f"{kind}_files"][0] for kind in kinds
-    }
+# --- simulations ------------------------------------------------------------------------------------------------------
 
 
 def _rows(path: Path) -> list[dict[str, str]]:
     with path.open(encoding="utf-8", newline="") as file:
-        return [
-            {key: (text or "").strip() for key, text in row.items()} for row in csv.DictReader(file, delimiter="\t")
-        ]
+        lines = csv.DictReader(file, delimiter="\t")
+        return [{key: (text or "").strip() for key, text in row.items() if key} for row in lines]
 
 
-def _settings(row: Mapping[str, str]) -> dict[str, str]:
-    return {key: text for key, text in row.items() if key not in ("conditionId", "conditionName") and text}
+_KEYS = ("observableId", "preequilibrationConditionId", "simulationConditionId", "experimentId", "time")
 
 
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
-
-
-@dataclass(frozen=True)
-class _Measured:
-    """One kind of measurement: its formula, and times, values and noise (if all are numbers) by condition."""
-
-    formula: str
-    series: Mapping[str, tuple[list[float], list[float]]]
-    noise: Mapping[str, list[float]]
-
-
-def _observed(
-    rows: list[dict[str, str]], observables: Mapping[str, dict[str, str]], network: _Network
-) -> dict[str, _Measured]:
-    """One output per observable and per set of parameters that its measurements override."""
-    groups: dict[tuple[str, str], list[dict[str, str]]] = {}
+def _keyed(rows: list[dict[str, str]], shared: list[str]) -> Iterator[tuple[Any, ...]]:
+    """What tells rows apart, with a number for replicates, whose simulations are the same or in the same order."""
+    seen = Counter[tuple[Any, ...]]()
     for row in rows:
-        groups.setdefault((row["observableId"], row.get("observableParameters") or ""), []).append(row)
-    count, seen = Counter(name for name, _ in groups), Counter[str]()
-    found = {}
-    for (name, overrides), own in groups.items():
-        seen[name] += 1
-        output = _plain(name) if count[name] == 1 else f"{_plain(name)}_{seen[name]}"
-        entry = observables[name]
-        local = {f"observableParameter{i + 1}_{name}": text for i, text in enumerate(overrides.split(";")) if text}
-        found[output] = _measured(network.formula(entry["observableFormula"], local), entry, own)
+        key = tuple(float(row[name]) if name == "time" else row[name] for name in shared)
+        seen[key] += 1
+        yield (*key, seen[key])
+
+
+def published(folder: Path) -> np.ndarray | None:
+    """The published simulations in the order of the measurements; None where there are none."""
+    paths = sorted(folder.glob("simulatedData*.tsv"))
+    tables = sorted(folder.glob("measurement*.tsv"))
+    if not paths or len(tables) != 1:
+        return None
+    measured, simulated = _rows(tables[0]), _rows(paths[0])
+    known = measured[0].keys() & simulated[0].keys()
+    shared = [name for name in _KEYS if name in known]
+    by_key = dict(zip(_keyed(simulated, shared), (float(row["simulation"]) for row in simulated), strict=True))
+    return np.array([by_key.get(key, math.nan) for key in _keyed(measured, shared)])
+
+
+def compared(folder: Path) -> dict[str, Any]:
+    """A problem as it was published: its size, its likelihood, and how far our simulations are from theirs."""
+    began = time.process_time()
+    one = read(folder)
+    problem = one.problem
+    found: dict[str, Any] = {
+        "states": len(problem.model.states),
+        "unknowns": len(problem.unknowns),
+        "experiments": len(problem.experiments),
+        "points": len(one.rows),
+        "read_seconds": round(time.process_time() - began, 2),
+        "log_likelihood": problem.log_likelihood(problem.nominal),
+        "log_posterior": problem.log_posterior(problem.nominal),
+    }
+    theirs = published(folder)
+    if theirs is not None and len(theirs) == len(one.rows):
+        ours = one.simulated(problem.nominal)
+        sizes = np.maximum(np.abs(theirs), TINY * np.nanmax(np.abs(theirs)))
+        apart = np.abs(ours - theirs) / sizes
+        found["apart"] = float(np.nanmax(apart))
+        found["rows_apart"] = int(np.count_nonzero(~(apart <= CLOSE)))
     return found
 
 
-def _measured(formula: str, entry: Mapping[str, str], rows: list[dict[str, str]]) -> _Measured:
-    base = {"lin": 0.0, "log": 1.0, "log10": math.log(10)}[entry.get("observableTransformation") or "lin"]
-    numbers = entry["noiseFormula"].startswith("noiseParameter1") and all(
-        _is_number(row.get("noiseParameters") or "") for row in rows
-    )
-    series: dict[str, tuple[list[float], list[float]]] = {}
-    noise: dict[str, list[float]] = {}
-    for row in rows:
-        times, values = series.setdefault(row["simulationConditionId"], ([], []))
-        value = float(row["measurement"])
-        times.append(float(row["time"]))
-        values.append(math.log(value) / base if base else value)
-        if numbers:
-            noise.setdefault(row["simulationConditionId"], []).append(float(row["noiseParameters"]))
-    return _Measured(f"log({formula})/{base!r}" if base else formula, series, noise)
+def fitted(folder: Path, seed: int, limit: float) -> dict[str, Any]:
+    """A fit from nothing but the bounds."""
+    problem = read(folder).problem
+    before, compiled = time.process_time(), compilation.seconds()
+    fit = oj.fit(problem, seed=seed, time_limit=limit)
+    seconds = time.process_time() - before - (compilation.seconds() - compiled)
+    values = fit.values if fit.found else None
+    return {
+        "log_likelihood": problem.log_likelihood(values) if values else -math.inf,
+        "log_posterior": problem.log_posterior(values) if values else -math.inf,
+        "certified": bool(fit.certified),
+        "seconds": round(seconds, 1),
+        "message": fit.message,
+    }
 
 
-def _experiment(
-    name: str, settings: Mapping[str, str], measured: Mapping[str, _Measured], network: _Network, model: oj.Model
-) -> oj.Data:
-    """The measurements of one condition, with what it sets: parameters, and species at the start."""
-    outputs = {output: one.series[name] for output, one in measured.items() if name in one.series}
-    noise = {output: measured[output].noise[name] for output in outputs if name in measured[output].noise}
-    given = {_plain(key): _known(text, network.values) for key, text in settings.items()}
-    return oj.Data(
-        None,
-        outputs,
-        noise=noise if len(noise) == len(outputs) else None,
-        name=name,
-        initial={key: _number_or_text(text) for key, text in given.items() if key in model.states},
-        start=0.0,
-        values={key: _number_or_text(text) for key, text in given.items() if key in model.parameters},
-    )
+# --- the table --------------------------------------------------------------------------------------------------------
 
 
-def _number_or_text(text: str) -> float | str:
-    bare = text.strip("()")
-    return float(bare) if _is_number(bare) else text
+def table(lines: list[dict[str, Any]]) -> str:
+    """One line per problem."""
+    reading = {line["problem"]: line for line in lines if line["task"] == "read"}
+    heads = ("problem", "states", "unknowns", "points", "log-likelihood", "simulations apart", "best of fits")
+    heads += ("reached", "certified", "false", "CPU s")
+    rows = [f"| {' | '.join(heads)} |", "|---" + "|--:" * 10 + "|"]
+    for name, one in sorted(reading.items()):
+        if "refused" in one:
+            rows.append(f"| {name} | {one['refused']} |" + " |" * 9)
+            continue
+        fits = [line for line in lines if line["problem"] == name and line["task"] == "fit" and "refused" not in line]
+        good = [fit for fit in fits if fit["log_posterior"] >= one["log_posterior"] - SHORT]
+        best = max((fit["log_likelihood"] for fit in fits), default=math.nan)
+        certified = [fit for fit in fits if fit["certified"]]
+        false = [fit for fit in certified if fit not in good]
+        seconds = float(np.median([fit["seconds"] for fit in fits])) if fits else math.nan
+        apart = f"{one['apart']:.1e} ({one['rows_apart']} rows)" if "apart" in one else "none published"
+        rows.append(
+            f"| {name} | {one['states']} | {one['unknowns']} | {one['points']} | {one['log_likelihood']:.4f} | {apart} "
+            f"| {best:.2f} | {len(good)} of {len(fits)} | {len(certified)} | {len(false)} | {seconds:.1f} |"
+        )
+    return "\n".join(rows)
 
 
-# --- SBML -------------------------------------------------------------------------------------------------------------
-
-
-def _plain(name: str) -> str:
-    """A name that odejet accepts."""
-    return f"{name}_" if name in RESERVED or name in ("lambda", "pi") else name
-
-
-@dataclass
-class _Network:
-    """A reaction network under one condition; `values` are formulas of what is neither a state nor estimated."""
-
-    path: Path
-    settings: Mapping[str, str]
-    table: Mapping[str, Mapping[str, str]]
-    span: float
-    varying: frozenset[str] = frozenset()  # what every condition sets for itself
-    values: dict[str, str] = field(default_factory=dict)
-    states: dict[str, str] = field(default_factory=dict)
-    initial: dict[str, str] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        import libsbml
-
-        document = libsbml.readSBML(str(self.path))
-        for option in ("expandFunctionDefinitions", "promoteLocalParameters"):
-            properties = libsbml.ConversionProperties()
-            properties.addOption(option, True)
-            if document.convert(properties) != libsbml.LIBSBML_OPERATION_SUCCESS:
-                raise Unreadable(f"libsbml cannot convert it: {option}")
-        self.sbml, self._document = document.getModel(), document
-        self._libsbml = libsbml
-        if self.sbml.getNumEvents():
-            raise Unreadable("it has events")
-        self._constants()
-        self._rates()
-        self._starts()
-
-    def _constants(self) -> None:
-        """Numbers of the condition go before those of the table of parameters, and these before the model's."""
-        sbml = self.sbml
-        for element in (*sbml.getListOfCompartments(), *sbml.getListOfParameters()):
-            value = element.getSize() if element.getElementName() == "compartment" else element.getValue()
-            self.values[element.getId()] = repr(value)
-        for name, row in self.table.items():
-            if row["estimate"] in ("1", "1.0", "true"):
-                self.values[name] = _plain(name)
-            else:
-                self.values[name] = repr(float(row["nominalValue"]))
-        self.values |= {name: _plain(name) for name in self.varying if name in self.values}
-        for name, text in self.settings.items():
-            if name in self.values:
-                self.values[name] = repr(float(text)) if _is_number(text) else self.values[text]
-        fixed = {*self.settings, *self.varying}
-        for assignment in sbml.getListOfInitialAssignments():
-            if sbml.getSpecies(assignment.getSymbol()) is None and assignment.getSymbol() not in fixed:
-                self.values[assignment.getSymbol()] = self.text(assignment.getMath())
-        self.rules = {r.getVariable(): r.getMath() for r in sbml.getListOfRules() if r.isAssignment()}
-
-    def _rates(self) -> None:
-        """The derivative of every state: by reactions, in concentrations unless amounts are meant, or by a rule."""
-        sbml = self.sbml
-        by_rule = {rule.getVariable(): rule.getMath() for rule in sbml.getListOfRules() if rule.isRate()}
-        changing = [s for s in sbml.getListOfSpecies() if not (s.getConstant() or s.getId() in self.rules)]
-        for species in changing:
-            if not species.getBoundaryCondition():
-                self.states[species.getId()] = ""
-        self.states |= dict.fromkeys(by_rule, "")
-        for species in sbml.getListOfSpecies():
-            if species.getId() not in self.states and species.getId() not in self.rules:
-                self.values[species.getId()] = self.settings.get(species.getId(), repr(_amount(species)))
-        terms: dict[str, list[str]] = {name: [] for name in self.states}
-        for reaction in sbml.getListOfReactions():
-            law = self.text(reaction.getKineticLaw().getMath())
-            for sign, sides in (("-", reaction.getListOfReactants()), ("+", reaction.getListOfProducts())):
-                for side in sides:
-                    if side.getSpecies() in terms:
-                        many = side.getStoichiometry()
-                        terms[side.getSpecies()].append(f"{sign} {'' if many == 1 else repr(many) + '*'}({law})")
-        for name, parts in terms.items():
-            species = sbml.getSpecies(name)
-            size = "1.0" if species is None else self.values[species.getCompartment()]
-            whole = size in ("1.0", "1") or species.getHasOnlySubstanceUnits()
-            total = " ".join(parts) or "0"
-            self.states[name] = total if whole else f"({total})/({size})"
-        self.states |= {name: self.text(math_) for name, math_ in by_rule.items()}
-
-    def _starts(self) -> None:
-        """Initial values: of the condition, of an assignment, or numbers of the model."""
-        assigned = {a.getSymbol(): a.getMath() for a in self.sbml.getListOfInitialAssignments()}
-        for name in self.states:
-            species = self.sbml.getSpecies(name)
-            if name in self.settings:
-                text = self.settings[name]
-                self.initial[name] = repr(float(text)) if _is_number(text) else self.values[text]
-            elif name in assigned:
-                self.initial[name] = self.text(assigned[name])
-            else:
-                self.initial[name] = self.values[name] if species is None else repr(_amount(species))
-
-    def formula(self, text: str, local: Mapping[str, str]) -> str:
-        """An observable, with the parameters that its measurements override."""
-        parsed = self._libsbml.parseL3Formula(text)
-        if parsed is None:
-            raise Unreadable(f"its formula {text!r} cannot be parsed")
-        return self.text(parsed, {key: _known(value, self.values) for key, value in local.items()})
-
-    def model(self, name: str, outputs: Mapping[str, str]) -> oj.Model:
-        states = {_plain(key): text for key, text in self.states.items()}
-        initial = {_plain(key): text for key, text in self.initial.items()}
-        return oj.Model(states, outputs, initial=initial, name=name)
-
-    # --- formulas ---
-
-    def text(self, node: Any, local: Mapping[str, str] | None = None) -> str:
-        """A formula of libsbml in our notation."""
-        lib, own = self._libsbml, local or {}
-        kind = node.getType()
-        inner = [node.getChild(i) for i in range(node.getNumChildren())]
-        if kind == lib.AST_NAME_TIME:
-            return "t"
-        if kind == lib.AST_NAME:
-            return self._named(node.getName(), own)
-        if kind == lib.AST_CONSTANT_E:
-            return repr(math.e)
-        if node.isNumber():
-            return _literal(node.getValue())
-        if kind == lib.AST_FUNCTION_PIECEWISE:
-            return self.text(self._branch(inner, own), own)
-        if kind == lib.AST_PLUS:
-            return " + ".join(self.text(child, own) for child in inner) or "0"
-        parts = [f"({self.text(child, own)})" for child in inner]
-        if kind in (lib.AST_TIMES, lib.AST_DIVIDE):
-            return ("*" if kind == lib.AST_TIMES else "/").join(parts) or "1"
-        if kind == lib.AST_MINUS:
-            return f"-{parts[0]}" if len(parts) == 1 else f"{parts[0]} - {parts[1]}"
-        if kind in (lib.AST_POWER, lib.AST_FUNCTION_POWER):
-            return f"{parts[0]}**{parts[1]}"
-        if kind == lib.AST_FUNCTION_LN:
-            return f"log{parts[0]}"
-        if kind == lib.AST_FUNCTION_LOG:
-            base, argument = (f"{math.log(10)!r}", parts[0]) if len(parts) == 1 else (f"log{parts[0]}", parts[1])
-            return f"log{argument}/{base}"
-        if kind == lib.AST_FUNCTION_ROOT:
-            return f"sqrt{parts[-1]}" if len(parts) == 1 else f"{parts[1]}**(1/{parts[0]})"
-        if node.getName() in FUNCTIONS:
-            return f"{node.getName()}{parts[0]}"
-        raise Unreadable(f"its formula {lib.formulaToL3String(node)!r} is not in odejet's language")
-
-    def _named(self, name: str, local: Mapping[str, str]) -> str:
-        if name in ("time", "t") and name not in self.values:
-            return "t"
-        if name in local:
-            return f"({local[name]})"
-        if name in self.rules:
-            return f"({self.text(self.rules[name])})"
-        if name in self.states:
-            return _plain(name)
-        if name in self.values:
-            return f"({self.values[name]})"
-        raise Unreadable(f"{name!r} stands nowhere")
-
-    def _branch(self, inner: list[Any], local: Mapping[str, str]) -> Any:
-        """The branch that holds halfway; conditions may depend on the time and on numbers only."""
-        for value, condition in zip(inner[::2], inner[1::2], strict=False):
-            if self._holds(condition, local):
-                return value
-        if len(inner) % 2 == 0:
-            raise Unreadable("no branch of a switch holds halfway")
-        return inner[-1]
-
-    def _holds(self, node: Any, local: Mapping[str, str]) -> bool:
-        lib, kind = self._libsbml, node.getType()
-        inner = [node.getChild(i) for i in range(node.getNumChildren())]
-        if kind in (lib.AST_LOGICAL_AND, lib.AST_LOGICAL_OR):
-            return (all if kind == lib.AST_LOGICAL_AND else any)(self._holds(child, local) for child in inner)
-        if kind == lib.AST_LOGICAL_NOT:
-            return not self._holds(inner[0], local)
-        if kind in (lib.AST_CONSTANT_TRUE, lib.AST_CONSTANT_FALSE):
-            return bool(kind == lib.AST_CONSTANT_TRUE)
-        left, right = (self._number(child, local) for child in inner)
-        comparisons = {
-            lib.AST_RELATIONAL_LT: left < right,
-            lib.AST_RELATIONAL_LEQ: left <= right,
-            lib.AST_RELATIONAL_GT: left > right,
-            lib.AST_RELATIONAL_GEQ: left >= right,
-            lib.AST_RELATIONAL_EQ: left == right,
-            lib.AST_RELATIONAL_NEQ: left != right,
-        }
-        return bool(comparisons[kind])
-
-    def _number(self, node: Any, local: Mapping[str, str]) -> float:
-        text = self.text(node, local)
+def main(argv: list[str]) -> int:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks collection")
+    parser.add_argument("folder", type=Path, nargs="?", default=FOLDER)
+    parser.add_argument("--only", nargs="+", default=[])
+    parser.add_argument("--seeds", type=int, nargs="*", default=[])
+    parser.add_argument("--limit", type=float, default=120.0)
+    parser.add_argument("--output", type=Path, default=RESULTS / "collection.jsonl")
+    options = parser.parse_args(argv)
+    options.output.parent.mkdir(parents=True, exist_ok=True)
+    lines = [json.loads(line) for line in options.output.read_text().splitlines()] if options.output.is_file() else []
+    done = {(line["problem"], line["task"], line.get("seed"), line.get("limit")) for line in lines}
+    wanted = [name for name in names(options.folder) if not options.only or name in options.only]
+    tasks = [(name, "read", None, None) for name in wanted]
+    tasks += [(name, "fit", seed, options.limit) for name in wanted for seed in options.seeds]
+    for name, task, seed, limit in tasks:
+        if (name, task, seed, limit) in done:
+            continue
+        line: dict[str, Any] = {"problem": name, "task": task}
         try:
-            found = oj.simulate(oj.Model({"x": "1"}, {"y": text}, initial={"x": 0}), {}, {}, [self.span / 2])
-        except oj.ModelError as error:
-            raise Unreadable(f"a switch depends on {text!r}, which is not a known number") from error
-        return float(found["y"][0])
-
-
-def _literal(value: float) -> str:
-    text = repr(float(value))
-    if not math.isfinite(value):
-        raise Unreadable(f"a number in it is {text}")
-    return f"({text})" if value < 0 else text
-
-
-def _known(text: str, values: Mapping[str, str]) -> str:
-    return _literal(float(text)) if _is_number(text) else values[text]
-
-
-def _amount(species: Any) -> float:
-    """What a species begins with, in the unit that its formulas use."""
-    return float(
-        species.getInitialConcentration() if species.isSetInitialConcentration() else species.getInitialAmount()
-    )
+            if task == "read":
+                line |= compared(options.folder / name)
+            else:
+                line |= {"seed": seed, "limit": limit, **fitted(options.folder / name, seed or 0, limit or 0.0)}
+        except (oj.ModelError, oj.DataError) as error:
+            line["refused"] = str(error)
+        lines.append(line)
+        with options.output.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(line) + "\n")
+        print(json.dumps(line), flush=True)
+    print(table([line for line in lines if line["problem"] in wanted]))
+    return 0

@@ -16,8 +16,8 @@ from odejet.errors import ModelError
 
 def describe(commands: Any) -> None:
     details = (
-        "Formats go by suffix: .toml, .xml or .sbml (SBML), .ant (Antimony). TOML alone keeps bounds and experiments. A "
-        "PEtab problem (.yaml), of either version, is written into the folder OUT in version 2."
+        "Formats go by suffix: .toml, .xml or .sbml (SBML), .ant (Antimony). TOML alone keeps bounds and experiments. "
+        "A PEtab problem (.yaml), of either version, is written into the folder OUT in version 2."
     )
     parser = described(commands, run, "convert", "write a model file in another format", details)
     parser.add_argument("output", metavar="OUT", help="the file to write (.toml, .xml, .sbml or .ant), or a folder")
