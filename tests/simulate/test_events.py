@@ -384,3 +384,12 @@ def test_models_without_events_are_as_before():
     times = np.linspace(0, 5, 7)
     one, other = (oj.simulate(m, {"k": 0.3}, {"x": 2.0}, times, sensitivities=True) for m in (plain, idle))
     assert np.array_equal(one.trajectory.outputs, other.trajectory.outputs)
+
+
+def test_switches_count_as_several_steps():
+    """What is decided outside the kernels takes longer than a step."""
+    model = oj.Model({"x": "1"}, {"y": "x"}, initial={"x": 0}, events=[oj.Event(when="x > 1", set={"x": 0})])
+    times = np.array([0.0, 200.5])
+    assert oj.simulate(model, {}, {}, times, max_steps=4000).success
+    cut = oj.simulate(model, {}, {}, times, max_steps=600)
+    assert not cut.success and "more than" in cut.message

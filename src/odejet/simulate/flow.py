@@ -39,6 +39,7 @@ MAX_STEPS = 20_000
 STIFF_STEPS = 5000
 """Steps of collocation, of a millisecond or more each: a solution that needs more is not smooth."""
 
+_SWITCHED = 4  # steps that a switch counts for: its mode is chosen in Python, which takes as long as dozens
 _GROWTH = 1e3  # a step that collapses after such growth of the states is taken for a pole
 _FIRST_STEPS = 5  # a step that collapses right away is taken for a stiff initial layer
 _MANY = 600  # Taylor steps still to go that collocation is worth a trial
@@ -289,6 +290,7 @@ class _Problem:
             status, order, step = self.explicit(leg, times[leg.done :], tolerance, many, patience)
             if self.passage is not None and status in (steps.SWITCHED, steps.PAUSED):
                 self.passage.go_on(leg, status == steps.SWITCHED)
+                leg.explicit_steps -= _SWITCHED
                 continue
             outcome = self.outcome(status, leg)
             if outcome is not Outcome.STIFF_FAILURE or leg.implicit_steps <= 0:
