@@ -32,6 +32,7 @@ SECTIONS = (
     "summary",
     "stiff",
     "sbml",
+    "collection",
 )
 
 

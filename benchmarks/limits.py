@@ -46,8 +46,6 @@ PATIENCE, MOST_MEMORY = 60.0, 2 * MEMORY
 READING = 30.0
 """Seconds that imports and the reading of a problem may take before."""
 
-SEVERAL = ("Bachmann_MSB2011", "Raia_CancerResearch2011", "SalazarCavazos_MBoC2020", "Schwen_PONE2014")
-"""Published problems that are taken with one and with all of their conditions."""
 _IDLE = 1.5  # processes per core: this one, and a little
 CHAINS = (5, 10, 20, 40, 80)
 NOISE, POINTS, SPAN = 0.01, 101, 10.0
@@ -59,15 +57,15 @@ class Subject:
 
     model: oj.Model
     data: oj.Data
-    bounds: Any = None
+    posed: oj.Problem | None = None  # a problem that was published
 
     @property
     def problem(self) -> oj.Problem:
-        return oj.Problem(self.model, self.data, self.bounds)
+        return self.posed or oj.Problem(self.model, self.data)
 
     @property
     def unknowns(self) -> int:
-        return len(self.problem.unknowns if len(self.data.experiments) > 1 else self.model.unknowns)
+        return len(self.problem.unknowns)
 
     @property
     def points(self) -> int:
@@ -108,15 +106,14 @@ def of_zoo(name: str) -> Subject:
     return Subject(model, noisy(model, np.random.default_rng([*name.encode()])))
 
 
-def published(name: str, every: bool) -> Subject:
-    found = collection.read(collection.FOLDER / name, every)
-    return Subject(found.model, found.data, dict(found.bounds))
+def published(name: str) -> Subject:
+    found = collection.read(collection.FOLDER / name).problem
+    return Subject(found.model, found.data, found)
 
 
 def subjects() -> dict[str, Callable[[], Subject]]:
     """Every model by its name, made when it is asked for."""
-    found: dict[str, Callable[[], Subject]] = {name: partial(published, name, False) for name in collection.names()}
-    found |= {f"{name}-all": partial(published, name, True) for name in collection.names() if name in SEVERAL}
+    found: dict[str, Callable[[], Subject]] = {name: partial(published, name) for name in collection.names()}
     found |= {name: partial(of_zoo, name) for name in sorted(HARD)}
     for steps in CHAINS:
         found[f"chain-{steps}-all"] = partial(chain, steps, 1)
@@ -128,15 +125,14 @@ def subjects() -> dict[str, Callable[[], Subject]]:
 
 
 def fitted(subject: Subject, limit: float) -> str:
-    fit = oj.fit(subject.model, subject.data, bounds=subject.bounds, time_limit=limit)
+    fit = oj.fit(subject.problem, time_limit=limit)
     if not math.isfinite(fit.cost):
         return f"nothing: {fit.message}"
     return "certified" if fit.certificate.granted else "fitted"
 
 
 def identified(subject: Subject, limit: float) -> str:
-    several = len(subject.data.experiments) > 1
-    verdict = oj.identify(subject.problem if several else subject.model, budget=limit)
+    verdict = oj.identify(subject.posed or subject.model, budget=limit)
     kinds = [quantity.kind for _, quantity in verdict.items()]
     return f"{sum(kind == 'undecided' for kind in kinds)} of {len(kinds)} undecided"
 
@@ -152,7 +148,7 @@ def perform(name: str, task: str) -> dict[str, Any]:
     """One task in this process: its seconds without those of compiling, and what came of it."""
     try:
         subject = subjects()[name]()
-    except collection.Unreadable as error:
+    except (oj.ModelError, oj.DataError) as error:
         return {"left_out": str(error)}
     work, limit = TASKS[task]
     begin, compiled, before = time.perf_counter(), compilation.seconds(), time.process_time()

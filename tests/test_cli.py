@@ -602,6 +602,16 @@ def measured(decay) -> list[str]:
     return ["fit", decay, "data.csv"]
 
 
+def test_doses_that_make_no_sense_get_one_sentence(capsys, measured):
+    for text, sentence in (
+        ("time,state,amount\n0,gut,1\n", "a dose goes to 'gut', which is no state"),
+        ("time,state,amount,duration\n0,x,1,-2\n", "doses.csv: line 2: the duration -2 is negative"),
+        ("time,state\n0,x\n", "doses.csv: line 2: the amount is missing"),
+    ):
+        Path("doses.csv").write_text(text)
+        assert sentence in refused(capsys, [*measured, "--doses", "doses.csv"])
+
+
 def test_fit_prints_and_writes_the_same_fit(measured, capsys):
     files = ["--json", "fit.json", "--report", "fit.html"]
     assert main([*measured, "--bounds", "1e-5", "10", "--noise", "y=0.01", "--seed", "3", *files]) == 0

@@ -36,7 +36,7 @@ def concentrations():
     return times, values + 0.05 * np.random.default_rng(0).standard_normal(len(times))
 
 
-@pytest.mark.parametrize("known", [{"positive": True}, {"bounds": (1e-2, 1e2)}], ids=["positive", "bounds"])
+@pytest.mark.parametrize("known", [{}, {"bounds": (1e-2, 1e2)}], ids=["nothing known", "bounds"])
 def test_two_compartments_with_a_lag_and_doses_every_twelve_hours(concentrations, known):
     """Three sets of values give the same outputs, as flip-flop kinetics does; one of them is the truth."""
     times, values = concentrations

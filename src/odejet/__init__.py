@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from odejet.data import Data, Experiment
     from odejet.fitting import Failure, fit, fit_many
     from odejet.io.antimony import read_antimony
+    from odejet.io.petab import read_petab
     from odejet.io.sbml import read_sbml
     from odejet.problem import Problem
     from odejet.result import Fit, Prediction, Ranking, compare
@@ -52,6 +53,7 @@ __all__ = [
     "fit_many",
     "identify",
     "read_antimony",
+    "read_petab",
     "read_sbml",
     "simulate",
 ]
@@ -60,6 +62,7 @@ __version__ = "0.1.0"
 provided(
     Model=("odejet.io.models", "odejet.io.sbml.writing"),
     Data=("odejet.io.csv",),
+    Problem=("odejet.io.petab.writing",),
     Prediction=("odejet.report.plots",),
     Profile=("odejet.report.plots",),
     Fit=("odejet.report.text", "odejet.report.plots", "odejet.report.html", "odejet.io.fits", "odejet.io.pages"),
@@ -79,6 +82,7 @@ _LATER = {
     "fit": "fitting",
     "fit_many": "fitting",
     "read_antimony": "io.antimony",
+    "read_petab": "io.petab",
     "read_sbml": "io.sbml",
 }
 

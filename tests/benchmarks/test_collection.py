@@ -1,79 +1,69 @@
-"""Published problems: the small reader gives the models whose simulations were published with them."""
+"""Published problems: simulations are those published with them, tasks are done once, the table counts."""
 
 from __future__ import annotations
 
-import math
+import json
 
 import pytest
 
-import odejet as oj
 from benchmarks import collection
 
 pytest.importorskip("libsbml", reason="the reader of SBML is not installed")
-pytestmark = pytest.mark.skipif(not collection.names(), reason=collection.MISSING)
+here = pytest.mark.skipif(not collection.names(), reason=collection.MISSING)
 
-BASES = {
-    "Boehm_JProteomeRes2014": None,
-    "Borghans_BiophysChem1997": 10,
-    "Crauste_CellSystems2017": None,
-    "Elowitz_Nature2000": 10,
-    "Rahman_MBS2016": None,
-}
-"""Problems with simulations, and the base of the logarithm that was measured in place of the value, if so."""
+NAMES = (
+    "Boehm_JProteomeRes2014",
+    "Crauste_CellSystems2017",
+    "Elowitz_Nature2000",
+    "Rahman_MBS2016",
+    "Weber_BMC2015",
+)
 
 
-@pytest.mark.parametrize("name", BASES)
-def test_simulations_are_those_published(name):
+def likelihood_by_petab(folder):
+    """The log-likelihood that the library petab computes of the published simulations."""
+    petab = pytest.importorskip("petab.v1", reason="the library petab is not installed")
+    calculate = pytest.importorskip("petab.v1.calculate", reason="the library petab is not installed")
+    problem = petab.Problem.from_yaml(str(folder / f"{folder.name}.yaml"))
+    simulated = problem.measurement_df.drop(columns="measurement")
+    simulated["simulation"] = collection.published(folder)
+    return calculate.calculate_llh(problem.measurement_df, simulated, problem.observable_df, problem.parameter_df)
+
+
+@here
+@pytest.mark.parametrize("name", NAMES)
+def test_likelihood_and_simulations_are_those_published(name):
     folder = collection.FOLDER / name
-    problem = collection.read(folder)
-    (path,) = folder.glob("simulatedData*.tsv")
-    rows = collection._rows(path)
-    times = sorted({0.0, *(float(row["time"]) for row in rows)})
-    found = oj.simulate(problem.model, dict(problem.nominal), {}, times)
-    assert found.success and len(rows) == problem.data.experiments[0].points
-    for row in rows:
-        published, base = float(row["simulation"]), BASES[name]
-        published = published if base is None else math.log(published, base)
-        value = found[row["observableId"]][times.index(float(row["time"]))]
-        assert value == pytest.approx(published, rel=2e-4, abs=2e-5)
+    found = collection.compared(folder)
+    assert found["rows_apart"] == 0 and found["apart"] < collection.CLOSE
+    assert found["log_likelihood"] == pytest.approx(likelihood_by_petab(folder), rel=1e-4)
 
 
-def test_bounds_and_published_values_are_those_of_what_is_estimated():
-    problem = collection.read(collection.FOLDER / "Boehm_JProteomeRes2014")
-    assert set(problem.bounds) == set(problem.nominal) == set(problem.model.parameters)
-    assert problem.bounds["k_phos"] == (1e-5, 1e5)
-    assert problem.nominal["k_phos"] == pytest.approx(15766.5, rel=1e-3)
-
-
-def test_known_standard_deviations_are_kept():
-    series = collection.read(collection.FOLDER / "Crauste_CellSystems2017").data.experiments[0].outputs
-    assert series["observable_Naive"].sds.tolist() == [290.0, 64.0]
-
-
+@here
 def test_conditions_are_experiments_with_numbers_of_their_own():
-    folder = collection.FOLDER / "Raia_CancerResearch2011"
-    whole = collection.read(folder, every=True)
-    rows = {
-        row["conditionId"]: float(row["il13_level"]) for row in collection._rows(collection._files(folder)["condition"])
-    }
-    assert {one.name: float(one.values["il13_level"].value) for one in whole.data.experiments} == rows
-    problem = oj.Problem(whole.model, whole.data, whole.bounds)
-    assert set(problem.unknowns) == set(whole.nominal)
-    alone = collection.read(folder)
-    (experiment,) = alone.data.experiments
-    one = oj.simulate(alone.model, {name: alone.nominal[name] for name in alone.model.parameters}, {}, [0.0, 60.0])
-    together = problem.simulate(whole.nominal, [0.0, 60.0])[experiment.name]
-    for output in alone.model.outputs:
-        assert together[output][-1] == pytest.approx(one[output][-1], rel=1e-7)
+    problem = collection.read(collection.FOLDER / "Raia_CancerResearch2011").problem
+    levels = {one.name: float(one.values["il13_level"].value) for one in problem.experiments}
+    (path,) = (collection.FOLDER / "Raia_CancerResearch2011").glob("experimentalCondition*.tsv")
+    assert levels == {row["conditionId"]: float(row["il13_level"]) for row in collection._rows(path)}
 
 
-def test_switches_and_events_are_those_of_the_model():
-    switching = collection.read(collection.FOLDER / "Brannmark_JBC2010", every=True).model
-    assert not switching.is_smooth and not switching.events
-    assert len(collection.read(collection.FOLDER / "Liu_IFACPapersOnLine2025").model.events) == 1
+@here
+def test_a_task_is_done_once(tmp_path, capsys):
+    arguments = ["--only", "Boehm_JProteomeRes2014", "--output", str(tmp_path / "lines.jsonl")]
+    collection.main(arguments)
+    collection.main(arguments)
+    (line,) = (tmp_path / "lines.jsonl").read_text().splitlines()
+    assert json.loads(line)["unknowns"] == 9
+    assert capsys.readouterr().out.count("| Boehm_JProteomeRes2014 |") == 2
 
 
-def test_what_cannot_be_read_is_told(tmp_path):
-    (tmp_path / "model.xml").write_text("<sbml/>")
-    with pytest.raises(collection.Unreadable, match="this is not SBML"):
-        collection._Network(tmp_path / "model.xml", {}, {})
+def test_the_table_counts_what_was_reached_and_what_was_certified_falsely():
+    size = {"states": 1, "unknowns": 2, "points": 3, "log_likelihood": -10.0, "log_posterior": -10.0}
+    fit = {"problem": "p", "task": "fit", "seconds": 2.0}
+    lines = [
+        {"problem": "p", "task": "read", **size},
+        {**fit, "log_likelihood": -10.05, "log_posterior": -10.05, "certified": True},
+        {**fit, "log_likelihood": -12.0, "log_posterior": -12.0, "certified": True},
+    ]
+    row = collection.table(lines).splitlines()[-1]
+    assert row.split(" | ")[-5:] == ["-10.05", "1 of 2", "2", "1", "2.0 |"]

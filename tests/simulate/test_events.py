@@ -6,6 +6,7 @@ The closed forms are evaluated, and differentiated, in 50 digits.
 import numpy as np
 import pytest
 from mpmath import mp, mpf
+from scipy.integrate import solve_ivp
 
 import odejet as oj
 from odejet import Event, Model, Outcome
@@ -280,6 +281,33 @@ def test_switches_and_events_of_a_stiff_model():
     assert np.abs(sim["y"] - exact[0]).max() < 1e-10
     for name, slope in slopes.items():
         assert np.abs(sim.sensitivity("y", name) - slope[0]).max() < 1e-8 * max(1, np.abs(slope[0]).max()), name
+
+
+def test_a_flat_root_is_found_to_rounding():
+    model = Model({"x": "1", "z": "piecewise(1, (x - 2)**3 > 0, 0)"}, {"y": "z"})
+    sim = oj.simulate(model, {}, {"x": 0.0, "z": 0.0}, [0.0, 5.0])
+    assert sim["y"][-1] == pytest.approx(3.0, abs=1e-12)
+
+
+def test_many_switches_take_few_steps():
+    model = Model({"x": "sign(sin(20*t))"}, {"y": "x"})
+    sim = oj.simulate(model, {}, {"x": 0.0}, [0.0, 10.0])
+    half = np.pi / 20
+    assert sim["y"][-1] == pytest.approx(half - (10 - 63 * half), abs=1e-12)
+    assert sim.trajectory.steps < 400
+
+
+def test_starts_where_functions_vanish():
+    """Twenty coupled states, two of which start on a switch that both sides pass in the same direction."""
+    rates = {f"x{i}": f"-x{i} + max(x{(i + 1) % 20} - 0.5, 0) + 0.3*abs(x{(i + 7) % 20} - 0.3)" for i in range(20)}
+    sim = oj.simulate(Model(rates, {"y": "x0"}), {}, {f"x{i}": 0.1 * i for i in range(20)}, [0.0, 1e-3, 4.0])
+    assert sim.success, sim.message
+
+    def theirs(t, x):
+        return -x + np.maximum(np.roll(x, -1) - 0.5, 0) + 0.3 * np.abs(np.roll(x, -7) - 0.3)
+
+    known = solve_ivp(theirs, (0, 4), 0.1 * np.arange(20), rtol=1e-11, atol=1e-12, method="DOP853", max_step=0.01)
+    assert sim["y"][-1] == pytest.approx(known.y[0, -1], abs=1e-8)
 
 
 # --- what happens when ---

@@ -18,7 +18,7 @@ from odejet.cli.arguments import (
     read_values_by_experiment,
 )
 from odejet.cli.console import Status, complain, put
-from odejet.cli.networks import check_unknowns, is_network, measured
+from odejet.cli.networks import check_unknowns, is_network, is_problem, measured
 from odejet.errors import DataError, ModelError
 
 if TYPE_CHECKING:
@@ -31,7 +31,12 @@ def describe(commands: Any) -> None:
     summary = "find all parameters and initial states from data"
     parser = described(commands, run, "fit", summary, details)
     add = parser.add_argument
-    add("data", metavar="DATA", help="measurements (CSV): a column time and one per output, or PEtab's columns")
+    add(
+        "data",
+        metavar="DATA",
+        nargs="?",
+        help="measurements (CSV): a column time and one per output, or PEtab's columns; a PEtab problem has its own",
+    )
     add("--bounds", metavar=("LO", "HI"), nargs=2, help="where to look for every unknown; not needed")
     add("--positive", action="store_true", help="all unknowns are positive")
     add(
@@ -110,7 +115,7 @@ def describe(commands: Any) -> None:
 def run(arguments: argparse.Namespace) -> int:
     from odejet.fitting import fit
 
-    problem = _posed(arguments)
+    problem = _read(arguments) if is_problem(arguments.model) else _posed(arguments)
     found = fit(
         problem,
         seed=arguments.seed,
@@ -120,8 +125,28 @@ def run(arguments: argparse.Namespace) -> int:
         time_limit=arguments.time_limit,
     )
     if not found.found:
-        return complain(f"{arguments.data}: {found.message}", Status.UNSOLVED)
+        return complain(f"{arguments.data or arguments.model}: {found.message}", Status.UNSOLVED)
     return _delivered(found, arguments)
+
+
+_OF_PROBLEMS = ("bounds", "positive", "noise", "prior", "start", "values", "fix", "local", "doses", "inputs", "free")
+"""Options that tell what a PEtab problem tells itself."""
+
+
+def _read(arguments: argparse.Namespace) -> Problem:
+    """The problem in a PEtab file."""
+    from odejet.io.petab import read_petab
+    from odejet.uncertainty.derived import derived
+
+    for name in ("data", *_OF_PROBLEMS):
+        if getattr(arguments, name):
+            shown = "the data" if name == "data" else f"--{name}"
+            raise ModelError(f"{arguments.model}: a PEtab problem tells this itself; leave out {shown}")
+    check_files(arguments)
+    problem = read_petab(arguments.model)
+    for name in arguments.profile:
+        derived(name, problem.model, problem.layout)
+    return problem
 
 
 def _posed(arguments: argparse.Namespace) -> Problem:
@@ -130,6 +155,8 @@ def _posed(arguments: argparse.Namespace) -> Problem:
     from odejet.io import csv
     from odejet.io.formats import read_model
 
+    if arguments.data is None:
+        raise DataError(f"{arguments.model}: a fit of a model needs data; name a CSV file after it")
     model = read_model(arguments.model, arguments.free)
     check_files(arguments)
     bounds = read_box(arguments.bounds)

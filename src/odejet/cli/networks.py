@@ -22,6 +22,11 @@ def is_network(path: str) -> bool:
     return Path(path).suffix.lower() in (*SBML, *ANTIMONY)
 
 
+def is_problem(path: str) -> bool:
+    """Whether a file is one of PEtab, which describes a problem and not a model alone."""
+    return Path(path).suffix.lower() in (".yaml", ".yml")
+
+
 def check_unknowns(model: Model, path: str) -> None:
     """Networks come with a number for everything; a fit needs something to find."""
     if not model.unknowns:

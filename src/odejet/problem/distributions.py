@@ -8,7 +8,7 @@ measurement tells of each by itself.
 
     normal(s), laplace(s)                 sd s; mean absolute deviation s
     student(s, dof)                       scale s and so many degrees of freedom
-    lognormal(s), log10normal(s), loglaplace(s)   the same of the logarithm; mu is the median
+    lognormal(s), log10normal(s), loglaplace(s), log10laplace(s)   the same of the logarithm; mu is the median
     poisson                               whole numbers of mean mu
     negbinomial(a)                        whole numbers of mean mu and variance mu + a mu^2
 """
@@ -396,6 +396,7 @@ LAWS: Mapping[str, tuple[int, Callable[..., Distribution]]] = {
     "log10normal": (1, lambda: Logarithmic(Normal(), math.log(10))),
     "laplace": (1, Laplace),
     "loglaplace": (1, lambda: Logarithmic(Laplace())),
+    "log10laplace": (1, lambda: Logarithmic(Laplace(), math.log(10))),
     "student": (2, Student),
     "poisson": (0, Poisson),
     "negbinomial": (1, NegativeBinomial),

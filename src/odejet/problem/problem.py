@@ -7,14 +7,17 @@ one order; what it answers is how likely the data are with given values of them.
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Collection, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from odejet.attach import attached
 from odejet.data import Data, Experiment, Series
 from odejet.errors import DataError, ModelError, nearest
 from odejet.model import Model
@@ -274,6 +277,11 @@ class Problem:
                 raise ModelError(f"name one experiment; there are {', '.join(names[:10])}")
             raise ModelError(f"there is no experiment {experiment!r}{nearest(experiment, names)}")
         return names.index(experiment)
+
+    @attached
+    def to_petab(self, folder: str | os.PathLike[str]) -> Path:
+        """Write the problem as PEtab (version 2) into a folder, and return the path of its YAML file."""
+        raise NotImplementedError
 
     def __repr__(self) -> str:
         count, points = len(self.experiments), sum(experiment.points for experiment in self.experiments)

@@ -14,12 +14,13 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
+from odejet.errors import ModelError
 from odejet.jets.inputs import Pieces
 from odejet.jets.jumps import Jumps, no_jumps
 from odejet.jets.kernel import TABLES, lay_out
@@ -233,7 +234,7 @@ class Passage:
         opened: dict[Expression, tuple[int, ...]] = dict(preferred)
         while True:
             try:
-                for signs in itertools.product(*opened.values()):
+                for signs in _in_turn(opened.values()):
                     found = self.consistent(place, dict(zip(opened, signs, strict=True)))
                     if found is not None:
                         self.ready, self.zeros = found
@@ -249,7 +250,12 @@ class Passage:
         self, place: Place, assumed: Mapping[Expression, int]
     ) -> tuple[Ready, Mapping[Expression, int]] | None:
         """The mode that signs give, if it agrees with them, and how many coefficients of each function vanish."""
-        ready = self.program.ready(self.build(place, assumed))
+        try:
+            ready = self.program.ready(self.build(place, assumed))
+        except ModelError:  # rates that are the same on both sides hold nothing
+            if SLIDE in assumed.values():
+                return None
+            raise
         zeros: dict[Expression, int] = {}
         rates = {rate for pair in ready.mode.sliding.values() for rate in pair}
         doubtful = [g for g in ready.watched if g in rates or assumed.get(g, SLIDE) != SLIDE]
@@ -440,3 +446,13 @@ class Passage:
         rows = maps.values(maps.registers(self.parameters), 0, place.states, time, inputs)
         place.states[[order.index(name) for name in event.set]] = rows
         place.sizes = np.maximum(place.sizes, np.abs(place.states[:, 0]))
+
+
+def _in_turn(options: Iterable[tuple[int, ...]]) -> list[tuple[int, ...]]:
+    """All choices of signs, those first that hold no function at zero but the ones that were held before."""
+    options = tuple(options)
+
+    def held(signs: tuple[int, ...]) -> int:
+        return sum(sign == SLIDE != first[0] for sign, first in zip(signs, options, strict=True))
+
+    return sorted(itertools.product(*options), key=held)

@@ -87,7 +87,8 @@ class Experiments:
         network = self._at_first(first.changes, name)
         course = Course(name, START if first.time == BEFORE else first.time)
         constants = {target: self._constant(network, target, first.changes, name) for target in self.targets}
-        course.initial = {state: substituted(network.at_start(Symbol(state)), constants) for state in network.initial}
+        begun = {state: substituted(network.at_start(Symbol(state)), constants) for state in network.initial}
+        course.initial = {state: _folded(value) for state, value in begun.items()}
         course.values = dict(constants)
         if first.time == BEFORE:
             course.before = constants
@@ -155,6 +156,12 @@ class Experiments:
 
     def _formula(self, text: str, id_: str, name: str) -> Expression:
         return parse(text, f"{self.where}: the experiment '{name}': {id_}", self.names.symbol)
+
+
+def _folded(value: Expression) -> Expression:
+    """A number as one."""
+    exact = constant(value)
+    return value if exact is None else number(exact)
 
 
 # --- what the model has and what experiments know ---------------------------------------------------------------------

@@ -104,6 +104,8 @@ def _document(path: Path) -> dict[str, Any]:
         place = f"line {mark.line + 1}: " if mark is not None else ""
         reason = getattr(error, "problem", None) or "it cannot be read"
         raise ModelError(f"{path}: {place}this is not YAML ({reason})") from None
+    except ModelError:
+        raise
     except ValueError:
         raise ModelError(f"{path}: this is not YAML (a value cannot be read)") from None
     if not isinstance(told, dict):

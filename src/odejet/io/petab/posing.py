@@ -91,7 +91,7 @@ class _Poser:
 
     def __init__(self, tables: Tables, network: Network, where: str) -> None:
         self.tables, self.where = tables, where
-        others = [id_ for id_ in self._ids() if id_ not in network.name_of]
+        others = [id_ for id_ in dict.fromkeys(self._ids()) if id_ not in network.name_of]
         named = plain_names(iter([*network.name_of, *others]))
         self.names = Names(network, tables.aliases, {id_: named[id_] for id_ in others})
         self.network = self._with_parameters(network)
@@ -112,7 +112,7 @@ class _Poser:
 
     def _with_parameters(self, network: Network) -> Network:
         """The network with what the table says of its parameters; those it does not have are added to it if known."""
-        values: dict[str, Any] = {}
+        values: dict[str, float | None] = {}
         free: list[str] = []
         for id_, one in self.tables.parameters.items():
             own = self.tables.aliases.get(id_, id_)
@@ -218,6 +218,7 @@ class _Poser:
     def posed(self) -> Posed:
         outputs = self.outputs()
         model = model_of(self.shared, {name: one.formula for name, one in outputs.items()})
+        self._check_rest(model)
         noise = {name: one.noise for name, one in outputs.items() if one.noise is not None}
         used = {*model.parameters, *model.fixed, *(n for text in noise.values() for n in _names_in(text))}
         data = Data.of(self._experiment(course, outputs, model, used).experiments[0] for course in self.courses)
@@ -228,6 +229,13 @@ class _Poser:
                 places[row] = Place(told.experiment, name, told.time, told.value)
         problem = self._problem(model, data, noise)
         return Posed(problem, tuple(places[row] for row in sorted(places)))
+
+    def _check_rest(self, model: Model) -> None:
+        resting = [course.name for course in self.courses if course.before is not None]
+        waiting = [event for event in model.events if event.when is not None]
+        if resting and waiting:
+            reason = "an event of the model that waits for a condition is not supported before a steady state"
+            raise ModelError(f"{self.where}: the experiment '{resting[0]}': {reason} ({waiting[0]})")
 
     def _experiment(self, course: Course, outputs: Mapping[str, _Output], model: Model, used: set[str]) -> Data:
         series, sds = {}, {}

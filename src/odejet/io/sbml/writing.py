@@ -60,7 +60,14 @@ def write(model: Model, path: str | os.PathLike[str] | None = None) -> str:
 
 def document(model: Model) -> str:
     """The text of the SBML document of a model."""
-    return _Writer(model).document()
+    return written(model)[0]
+
+
+def written(model: Model) -> tuple[str, dict[str, str]]:
+    """The text of the SBML document of a model, and the ids that its names have there."""
+    writer = _Writer(model)
+    text = writer.document()
+    return text, writer.ids
 
 
 def _element(name: str, attributes: Mapping[str, str], inner: Iterable[str] = ()) -> str:
