@@ -356,3 +356,11 @@ def test_models_without_events_are_as_before():
     times = np.linspace(0, 5, 7)
     one, other = (oj.simulate(m, {"k": 0.3}, {"x": 2.0}, times, sensitivities=True) for m in (plain, idle))
     assert np.array_equal(one.trajectory.outputs, other.trajectory.outputs)
+
+
+def test_many_switches_of_the_clock_at_once():
+    """However many functions of time alone vanish together, it is known how each goes on."""
+    terms = [f"piecewise(1, t >= c{i}, 0)" for i in range(8)]
+    model = oj.Model({"x": " + ".join(terms)}, initial={"x": 0}, fixed={f"c{i}": 0 if i < 7 else 1 for i in range(8)})
+    found = oj.simulate(model, {}, {}, [0, 1, 2], start=0.0)
+    assert found.success and found["x"] == pytest.approx([0, 7, 15], rel=1e-12)
