@@ -8,6 +8,7 @@ import sys
 SECTIONS = (
     "flow",
     "sharp",
+    "switches",
     "identify",
     "smooth",
     "explicit",
@@ -18,6 +19,7 @@ SECTIONS = (
     "solutions",
     "coverage",
     "noise",
+    "projection",
     "sideby",
     "limits",
     "experiments",

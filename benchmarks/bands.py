@@ -7,7 +7,9 @@ normal.  Bands that are open hold everything, and are counted apart.
 
 from __future__ import annotations
 
+import math
 import time
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -15,9 +17,9 @@ from scipy.stats import norm
 
 import odejet as oj
 from benchmarks.accuracy import Truth
+from benchmarks.counting import LEVEL, Line, grouped, percent
 from odejet.result import Band, Fit
 
-LEVEL = 0.95
 POINTS = 30
 """Measurements of every output: few, so that bands are wide and not all of them straight."""
 
@@ -59,7 +61,9 @@ def sds(truth: Truth, noise: float) -> dict[str, float]:
 def judged(fit: Fit, truth: Truth, noise: float, method: str = "auto") -> dict[str, Any]:
     """At each time: bands that end, those that hold the truth, and how probable new measurements are in theirs."""
     times = times_of(truth)
-    exact, found = true_curves(truth, times), fit.predict(times, level=LEVEL, method=method)
+    exact = true_curves(truth, times)
+    # Effort is counted, so that a busy machine measures the same.
+    found = fit.predict(times, level=LEVEL, method=method, seconds=math.inf)
     levels = sds(truth, noise)
     count = min(len(exact.times), len(found.times))
     closed, hits = np.zeros(len(times)), np.zeros(len(times))
@@ -129,10 +133,7 @@ def table(lines: list[dict[str, Any]]) -> str:
             text.append(f"| {title}, noise {noise:g} | {len(own)} | {' | '.join(shares)} |")
     text += ["", "| | fits | curves | measurements | by profiles | open | untrusted | median CPU s |"]
     text += ["|---|" + "---:|" * 7]
-    groups: dict[str, list[dict[str, Any]]] = {}
-    for line in lines:
-        groups.setdefault(f"{line['system']} {line['noise']:g}", []).append(line)
-    for name, own in sorted(groups.items()):
+    for name, own in sorted(grouped(lines).items()):
         total = sum(line["bands"] for line in own)
         parts = [f"{100 * sum(line[key] for line in own) / total:.0f} %" for key in ("profiled", "open", "untrusted")]
         seconds = f"{np.median([line['seconds'] for line in own]):.2f}"
@@ -141,15 +142,8 @@ def table(lines: list[dict[str, Any]]) -> str:
     return "\n".join(text) + "\n"
 
 
-def _share(lines: list[dict[str, Any]], count: str, hits: str, place: int | None = None) -> str:
-    """Percent that hold, with its standard error over fits."""
-
-    def sums(line: dict[str, Any], key: str) -> float:
-        return sum(line[key]) if place is None else line[key][place]
-
-    totals, holds = (np.array([sums(line, key) for line in lines]) for key in (count, hits))
-    if not totals.sum():
-        return "–"
-    mean = holds.sum() / totals.sum()
-    error = np.sqrt(((holds - mean * totals) ** 2).sum()) / totals.sum()
-    return f"{100 * mean:.1f} ± {100 * error:.1f}"
+def _share(lines: Sequence[Line], count: str, hits: str, place: int | None = None) -> str:
+    """Percent that hold at a time, or at all of them, with its standard error over fits."""
+    chosen = slice(None) if place is None else slice(place, place + 1)
+    mean, error, total = percent(*([sum(line[key][chosen]) for line in lines] for key in (count, hits)))
+    return f"{mean:.1f} ± {error:.1f}" if total else "–"

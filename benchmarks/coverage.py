@@ -28,12 +28,11 @@ import numpy as np
 
 from benchmarks import bands, profiles, systems
 from benchmarks.accuracy import Truth, draw
-from benchmarks.profiles import LEVEL, held_at
+from benchmarks.counting import LEVEL, fitted, grouped, held_at, share
 from odejet.algebra.system import SquareSystem
 from odejet.errors import DataError, ModelError
 from odejet.problem import Problem
 from odejet.result import Fit
-from odejet.search.refine import refine
 from odejet.search.shooting import input_series, orders_of
 from odejet.smooth import fit_series
 from odejet.uncertainty import error_budget as budgets
@@ -55,8 +54,7 @@ def from_truth(truth: Truth, noise: dict[str, float] | None = None, evaluations:
     """The fit that the truth leads to, within the bounds of the protocol."""
     problem = Problem(truth.system.model, truth.data, systems.protocol().bounds, noise=noise)
     start = np.array([truth.values[unknown.name] for unknown in problem.layout])
-    found = refine(problem.misfit, start, frame=problem.frame(start), max_evaluations=evaluations)
-    return Fit.of(problem, found, **told)
+    return fitted(problem, start, evaluations, **told)
 
 
 def rounded(value: float) -> float:
@@ -144,30 +142,18 @@ def interval_table(lines: list[dict[str, Any]]) -> str:
     groups: dict[str, list[dict[str, Any]]] = {}
     for noise in sorted({line["noise"] for line in lines}):
         groups[f"all at {noise:g}"] = [line for line in lines if line["noise"] == noise]
-    for line in lines:
-        groups.setdefault(f"{line['system']} {line['noise']:g}", []).append(line)
-    for title, own in groups.items():
+    for title, own in (groups | grouped(lines)).items():
         fisher, ratio = share(own, "fisher", "fisher_hits"), share(own, "profile", "hits")
         remarks = _remark("Fisher", fisher, 92, 98), _remark("profile", ratio, 93, 97), _at_bounds(own)
         remark = "; ".join(filter(None, remarks))
         lost = 100 * sum(line["lost"] for line in own) / max(sum(line["quantities"] for line in own), 1)
         seconds = float(np.median([line["seconds"] for line in own]))
-        cells = " | ".join("– | – | 0" if not n else f"{m:.1f} | {s:.1f} | {n}" for m, s, n in (fisher, ratio))
+        cells = " | ".join("– | – | 0" if not n else f"{m:.1f} | {s:.1f} | {n:.0f}" for m, s, n in (fisher, ratio))
         text.append(f"| {title} | {len(own)} | {cells} | {lost:.0f} % | {seconds:.2f} | {remark} |")
     return "\n".join(text) + "\n"
 
 
-def share(lines: list[dict[str, Any]], count: str, hits: str) -> tuple[float, float, int]:
-    """Percent that hold, its standard error over trials, and how many quantities that are."""
-    total = sum(line[count] for line in lines)
-    if not total:
-        return math.nan, math.nan, 0
-    mean = sum(line[hits] for line in lines) / total
-    spread = math.sqrt(sum((line[hits] - mean * line[count]) ** 2 for line in lines)) / total
-    return 100 * mean, 100 * spread, total
-
-
-def _remark(what: str, found: tuple[float, float, int], low: float, high: float) -> str:
+def _remark(what: str, found: tuple[float, float, float], low: float, high: float) -> str:
     """Nothing within the bar; else whether so few draws explain it.  All hits have no spread of their own."""
     mean, spread, count = found
     if not count or low <= mean <= high:

@@ -8,7 +8,6 @@ to it, and *wide* if it holds one that does not.  The first is what a walk along
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -18,15 +17,11 @@ import numpy as np
 
 import odejet as oj
 from benchmarks import cells, systems
+from benchmarks.counting import LEVEL, fitted, grouped, held_at
 from odejet.problem import Problem
 from odejet.result import Fit
-from odejet.search.refine import refine
 from odejet.uncertainty.practical import DETERMINED, UNDETERMINED, WEAK, kind
-from odejet.uncertainty.profile import deviance_quantile, profile
-
-LEVEL = 0.95
-HELD_EVALUATIONS = 200
-"""What a fit with a quantity held at its true value may take."""
+from odejet.uncertainty.profile import profile
 
 POINTS = 75
 """Measurements of every output in an experiment."""
@@ -84,24 +79,7 @@ def from_truth(truth: Joined) -> tuple[Fit, np.ndarray]:
     """The fit that the truth leads to, within wide bounds, and the truth."""
     problem = Problem(truth.system.model, truth.data, BOUNDS)
     z = truth.vector(problem)
-    return Fit.of(problem, refine(problem.misfit, z, frame=problem.frame(z))), z
-
-
-def held_at(fit: Fit, label: str, true: float, z: np.ndarray) -> tuple[float, float]:
-    """The deviance of the true value, and the quantile it has to stay below."""
-    likelihood = fit.likelihood
-    asked = likelihood.derived(label)
-    _, gradient = asked.at(fit.estimates)
-    known = likelihood.information
-    freedom, ratio = float(known.degrees_of_freedom(gradient[None])[0]), float(known.ratio(gradient[None])[0])
-    least, quantile = math.inf, deviance_quantile(LEVEL, freedom, ratio)
-    for start in (z, np.where(np.arange(len(z)) == asked.place, true, fit.estimates)):
-        found = likelihood.hold(asked, true, start, evaluations=HELD_EVALUATIONS)
-        if found is not None and math.isfinite(found.cost):
-            least = min(least, max(2 * (found.cost - fit.cost), 0.0))
-        if least <= quantile:
-            break  # another start could only find less
-    return least, quantile
+    return fitted(problem, z), z
 
 
 def quantities(fit: Fit, z: np.ndarray, skipped: Sequence[str]) -> list[dict[str, Any]]:
@@ -160,10 +138,7 @@ def table(lines: list[dict[str, Any]]) -> str:
         f"| | draws | {' | '.join(KINDS)} | narrow | wide | median CPU s per draw |",
         f"|---|---:|{'---:|' * len(KINDS)}---:|---:|---:|",
     ]
-    groups: dict[str, list[dict[str, Any]]] = {"all": lines}
-    for line in lines:
-        groups.setdefault(f"{line['system']} {line['noise']:g}", []).append(line)
-    for title, own in groups.items():
+    for title, own in {"all": lines, **grouped(lines)}.items():
         shares = []
         for called in KINDS:
             hits, total = sum(line[f"{called} hits"] for line in own), sum(line[called] for line in own)

@@ -11,7 +11,8 @@ HERE = Path(__file__).parent
 
 def measured(name, parameters, initial_state, times, sd, seed, experiment=None, digits=7, relative=True):
     """A table of noisy outputs; `sd` is relative to the mean of each output, unless told otherwise."""
-    model = oj.Model.from_toml(HERE / f"{name}.toml")
+    network = HERE / f"{name}.ant"
+    model = oj.read_antimony(network) if network.exists() else oj.Model.from_toml(HERE / f"{name}.toml")
     frame = oj.simulate(model, parameters, initial_state, times).to_dataframe()
     rng = np.random.default_rng(seed)
     for output in model.outputs:
@@ -28,6 +29,18 @@ def write(name, *frames):
     import pandas
 
     pandas.concat(frames).to_csv(HERE / f"{name}.csv", index=False)
+
+
+def doses():
+    """Concentrations after 100 mg every twelve hours, absorbed with a lag of 36 minutes."""
+    model = oj.Model.from_toml(HERE / "repeated_doses.toml")
+    given = oj.Event(at="tlag", every=12, count=6, set={"gut": "gut + 100"})
+    values = {"ka": 0.9, "CL": 4.0, "V1": 20.0, "Q": 3.0, "V2": 30.0, "tlag": 0.6}
+    first = [0.3, 0.7, 0.9, 1.2, 1.6, 2, 2.5, 3, 4, 6, 8, 10, 11.9, 12.9, 13.5, 14.5, 16, 20, 24, 25, 26, 28]
+    times = [*first, 36, 37, 38, 40, 48, 49, 50, 52, 60, 60.8, 61.2, 61.8, 63, 66, 70, 74, 80, 90]
+    frame = oj.simulate(model.replace(events=[given]), values, {}, times, start=0.0).to_dataframe()
+    frame["conc"] = (frame["conc"] + 0.05 * np.random.default_rng(12).standard_normal(len(frame))).round(4)
+    return frame
 
 
 def main():
@@ -55,6 +68,8 @@ def main():
         frame = measured("michaelis_menten", values, {}, times, 0.02, 8 + i, f"from{s0:g}", relative=False)
         progress.append(frame.assign(s0=s0))
     write("michaelis_menten", *progress)
+    write("enzyme", measured("enzyme", {}, {}, np.linspace(0, 14, 29), 0.02, 12, digits=4, relative=False))
+    write("repeated_doses", doses())
     write("sirt", measured("sirt", epidemic, start, np.linspace(0, 20, 201), 1e-3, 7))
 
 

@@ -602,6 +602,16 @@ def measured(decay) -> list[str]:
     return ["fit", decay, "data.csv"]
 
 
+def test_doses_that_make_no_sense_get_one_sentence(capsys, measured):
+    for text, sentence in (
+        ("time,state,amount\n0,gut,1\n", "a dose goes to 'gut', which is no state"),
+        ("time,state,amount,duration\n0,x,1,-2\n", "doses.csv: line 2: the duration -2 is negative"),
+        ("time,state\n0,x\n", "doses.csv: line 2: the amount is missing"),
+    ):
+        Path("doses.csv").write_text(text)
+        assert sentence in refused(capsys, [*measured, "--doses", "doses.csv"])
+
+
 def test_fit_prints_and_writes_the_same_fit(measured, capsys):
     files = ["--json", "fit.json", "--report", "fit.html"]
     assert main([*measured, "--bounds", "1e-5", "10", "--noise", "y=0.01", "--seed", "3", *files]) == 0
@@ -615,6 +625,14 @@ def test_fit_prints_and_writes_the_same_fit(measured, capsys):
     assert Path("fit.html").read_text().startswith("<!")
     assert main(["report", "fit.json", "again.html"]) == 0
     assert "decay" in Path("again.html").read_text()
+
+
+def test_a_fit_with_a_law_of_noise_and_a_prior(measured, capsys):
+    told = ["--noise", "y=normal(s)", "--prior", "k=lognormal(log(0.5), 0.2)"]
+    assert main([*measured, *told, "--json", "fit.json"]) == 0
+    assert "priors: on k: the estimate is the maximum a posteriori" in capsys.readouterr().out
+    fit = odejet.Fit.load("fit.json")
+    assert fit.values["s"] == pytest.approx(0.01, rel=0.3) and fit.problem.priors == {"k": "lognormal(log(0.5), 0.2)"}
 
 
 def test_a_fit_without_certificate_is_told_by_the_status(measured, capsys):
@@ -632,6 +650,11 @@ def test_a_fit_without_certificate_is_told_by_the_status(measured, capsys):
         (["--noise", "y=1", "y=2"], "the noise of y is already given"),
         (["--noise", "1", "2"], "expected OUTPUT=NOISE"),
         (["--noise", "loud"], "must be a positive number"),
+        (["--noise", "lognormal()"], "'lognormal()' has not the arguments of lognormal(scale)"),
+        (["--noise", "y=normal(-1)"], "must be positive, not -1"),
+        (["--prior", "k"], "expected NAME=TEXT, such as k1=normal(1, 0.2)"),
+        (["--prior", "q=normal(1, 2)"], "priors name 'q', which is no unknown of the problem"),
+        (["--prior", "k=normal(1, 2)", "k=normal(1, 2)"], "k is already given"),
         (["--seed", "-1"], "seed must be a whole number of at least 0"),
         (["--jobs", "0"], "jobs must be a whole number of at least 1"),
         (["--effort", "most"], "invalid choice"),

@@ -36,3 +36,12 @@ def test_two_receptors_that_nothing_tells_apart():
         assert here[f"{name}1"] == pytest.approx(there[f"{name}2"], rel=1e-3)
         assert here[f"{name}2"] == pytest.approx(there[f"{name}1"], rel=1e-3)
     assert sorted([here["kon1"], here["kon2"]]) == pytest.approx([0.3, 5.0], rel=0.05)
+
+
+def test_doses_with_a_lag():
+    data = Data.from_csv(HERE / "repeated_doses.csv", doses=HERE / "repeated_doses_given.csv").starting(0)
+    answer = fit(Model.from_toml(HERE / "repeated_doses.toml"), data, bounds={"V1": (10, 100)}, positive=True)
+    assert answer.certified
+    truth = {"ka": 0.9, "CL": 4.0, "V1": 20.0, "Q": 3.0, "V2": 30.0, "tlag": 0.6}
+    for name, value in truth.items():
+        assert answer.parameters[name] == pytest.approx(value, abs=4 * answer.stderr[name])

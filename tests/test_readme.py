@@ -16,7 +16,12 @@ from odejet import Model
 from odejet.cli import main
 
 ROOT = Path(__file__).parents[1]
-PAGES = {"README": ROOT / "README.md", "model language": ROOT / "docs" / "model-language.md"}
+PAGES = {
+    "README": ROOT / "README.md",
+    "model language": ROOT / "docs" / "model-language.md",
+    "sbml": ROOT / "docs" / "sbml.md",
+}
+NOISE = ROOT / "docs" / "noise.md"
 FIT = ROOT / "docs" / "fit.md"
 
 
@@ -89,6 +94,14 @@ def test_language_reference_quotes_real_messages(elsewhere, capsys):
         assert capsys.readouterr().err == answer
 
 
+def test_sbml_commands_run(elsewhere, capsys):
+    assert len(commands("sbml")) == 4
+    for line in commands("sbml"):
+        assert main(shlex.split(line)[1:]) == 0
+    out = capsys.readouterr().out
+    assert out.startswith("Model enzyme\n") and "\nenzyme: certified" in out
+
+
 def test_the_example_runs(elsewhere, capsys):
     code = (elsewhere / "examples" / "lotka_volterra.py").read_text(encoding="utf-8")
     exec(compile(code, "example", "exec"), {"__file__": str(elsewhere / "examples" / "lotka_volterra.py")})
@@ -98,10 +111,10 @@ def test_the_example_runs(elsewhere, capsys):
 
 
 def test_example_data_come_from_their_script(elsewhere):
-    measured = "theophylline"  # by people, not by a script
-    paths = [path for path in (elsewhere / "examples").glob("*.csv") if path.stem != measured]
+    measured = ("theophylline", "hare_lynx", "influenza", "repeated_doses_given")  # by people, not by a script
+    paths = [path for path in (elsewhere / "examples").glob("*.csv") if path.stem not in measured]
     before = {path: pandas.read_csv(path) for path in paths}
-    assert len(before) == 7
+    assert len(before) == 9
     script = elsewhere / "examples" / "make_data.py"
     code = compile(script.read_text(encoding="utf-8"), "make_data", "exec")
     exec(code, {"__file__": str(script), "__name__": "__main__"})
@@ -119,3 +132,12 @@ def test_links_lead_somewhere():
     for page in (*PAGES.values(), FIT):
         for link in re.findall(r"\]\(([^)#:]+)\)", page.read_text(encoding="utf-8")):
             assert (page.parent / link).exists(), link
+
+
+def test_the_page_on_noise_runs(capsys):
+    code = re.findall(r"^```python\n(.*?)^```$", NOISE.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
+    assert len(code) == 2
+    exec(compile("\n".join(code), "noise", "exec"), {})
+    scale, likelihood = (line.split() for line in capsys.readouterr().out.splitlines())
+    assert 0.2 < float(scale[0]) < 0.25
+    assert float(likelihood[0]) + float(likelihood[1]) == pytest.approx(float(likelihood[2]))

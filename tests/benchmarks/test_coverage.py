@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from benchmarks import coverage
+from benchmarks import bands, coverage
 from odejet.uncertainty.practical import DETERMINED
 
 
@@ -83,3 +83,13 @@ def test_what_is_possible_is_what_regression_knows():
     assert np.isnan(coverage.possible(truth, []))
     alone = fit.stderr["a"] / abs(fit.parameters["a"])
     assert 0 < coverage.possible(truth, ["a"]) <= alone
+
+
+def test_a_cell_of_bands():
+    line = json.loads(json.dumps(coverage.band_cell("harmonic_oscillator", 1e-2, 0, 3)))
+    assert line["closed"] == [3.0] * 7 and line["outputs"] == [2.0] * 7  # an output is a state
+    assert all(hits <= 3 for hits in line["hits"]) and all(0 < p <= 2 for p in line["measured"])
+    assert (line["bands"], line["open"], line["untrusted"]) == (28, 0, 0)
+    text = bands.table([{**line, "hits": [1.5] * 7}, {**line, "hits": [3.0] * 7}])
+    # Half of one fit's curves and all of the other's.
+    assert "| curves, noise 0.01 | 2 | 75.0 ± 17.7 |" in text

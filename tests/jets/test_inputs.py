@@ -266,3 +266,44 @@ def test_sampled_inputs_are_generic_to_identifiability():
     for kind in ("generic", "actual"):
         verdict = oj.identify(model, inputs=kind)
         assert (verdict["k"].kind, verdict["b"].kind, verdict["x"].kind) == ("global",) * 3
+
+
+# --- samples that are joined as the model says ---
+
+
+def test_held_samples_are_steps_that_last():
+    model = oj.Model({"x": "u - k*x"}, {"y": "x", "z": "u"}, inputs={"u": "sampled, hold"})
+    assert oj.Model.from_toml_text(model.to_toml()) == model and "sampled, hold" in repr(model)
+    samples = (np.array([0.0, 1.0, 2.5]), np.array([1.0, 3.0, -2.0]))
+    times = np.array([0.0, 0.5, 1.0, 2.0, 2.5, 9.0])
+    found = oj.simulate(model, {"k": 0.7}, {"x": 0.2}, times, inputs={"u": samples}, sensitivities=True)
+    x, expected, at = 0.2, [], 0.0
+    for time in times:
+        for edge, level in ((1.0, 1.0), (2.5, 3.0), (np.inf, -2.0)):
+            if at < edge:
+                until = min(time, edge)
+                x = level / 0.7 + (x - level / 0.7) * np.exp(-0.7 * (until - at))
+                at = until
+        expected.append(x)
+    np.testing.assert_allclose(found["y"], expected, rtol=1e-14)
+    assert found["z"].tolist() == [1, 1, 3, 3, -2, -2]
+
+
+def test_straight_lines_and_splines_where_the_model_wants_them():
+    times = np.linspace(0, 3, 13)
+    middles = 0.5 * (times[1:] + times[:-1])
+    for how, exact, error in (("linear", False, 1e-3), ("spline", True, 1e-3)):
+        model = oj.Model({"x": "0"}, {"y": "u"}, inputs={"u": f"sampled, {how}"})
+        values = oj.simulate(model, {}, {"x": 0.0}, middles, inputs={"u": (times, np.sin(times))})["y"]
+        assert bool(np.abs(values - np.sin(middles)).max() < error) is exact
+
+
+def test_a_jump_at_the_last_sample_holds_from_there_on():
+    last = sampled([0, 1, 2, 2], [0, 1, 2, 7])
+    assert last(np.array([1.5, 2.0])).tolist() == [1.5, 7.0]
+    assert last.cover(0, 2) and not last.cover(0, 3)
+
+
+def test_joining_that_nobody_knows():
+    with pytest.raises(oj.ModelError, match=r"\[inputs\] u: samples are joined by hold, linear, spline, not 'cubic'"):
+        oj.Model({"x": "u"}, inputs={"u": "sampled, cubic"})

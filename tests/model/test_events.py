@@ -71,6 +71,7 @@ REFUSED = [
     ({"at": "x", "set": {"x": 1}}, "'x' is a state; give a condition"),
     ({"at": "t", "set": {"x": 1}}, "'t' is the time; give a condition"),
     ({"at": 1, "set": {"z": 1}}, "there is no 'z'"),
+    ({"at": 1, "set": {"z": "z + 1"}}, "there is no 'z'"),
     ({"at": 1, "set": {"y": 1}}, "'y' is an output, and events set states and parameters alone"),
     ({"at": 1, "set": {"t": 1}}, "reserved"),
     ({"at": 1, "set": {"x": "y"}}, "'y' is an output; write its expression"),

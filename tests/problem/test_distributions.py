@@ -24,6 +24,7 @@ def scipy_law(name, mu, s):
         "poisson": stats.poisson(mu),
         "negbinomial": stats.nbinom(size, size / (size + mu)),
         "loglaplace": stats.loglaplace(1 / s, scale=mu),
+        "log10laplace": stats.loglaplace(1 / (s * math.log(10)), scale=mu),
     }[name]
 
 
@@ -124,7 +125,7 @@ def test_a_dispersion_that_vanishes_is_poisson():
 
 
 def test_likelihoods_are_densities_of_the_measurement_itself():
-    for name in ("lognormal", "log10normal", "loglaplace"):
+    for name in ("lognormal", "log10normal", "loglaplace", "log10laplace"):
         law = law_of(name)
 
         def pdf(y, law=law):

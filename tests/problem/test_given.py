@@ -27,7 +27,7 @@ def test_doses_are_events_and_infusions_have_a_rate():
     assert found.parameters == MODEL.parameters
 
 
-def test_events_of_the_model_come_first_and_names_that_are_new_are_unknowns():
+def test_events_of_the_experiment_come_first_and_names_that_are_new_are_unknowns():
     model = MODEL.replace(
         events=[oj.Event(at=1, set={"gut": "gut + 1"})],
         experiments={"hot": {"events": [{"at": 2, "set": {"gut": "gut + F"}}], "ka": 2}},
@@ -37,9 +37,9 @@ def test_events_of_the_model_come_first_and_names_that_are_new_are_unknowns():
     problem = Problem(model, both)
     hot, cold = (condition.model for condition in problem.conditions)
     assert [str(event) for event in hot.events] == [
-        "at t = 1: gut = gut + 1",
         "at t = 2: gut = gut + F",
         "at t = lag: gut = 0",
+        "at t = 1: gut = gut + 1",
     ]
     assert cold.events == model.events
     assert set(problem.unknowns) == {"ka", "ke", "V", "F", "lag"}

@@ -196,7 +196,7 @@ def test_log_likelihood_is_that_of_the_normal_distribution():
     assert problem.log_likelihood(values) == pytest.approx(expected, rel=1e-12)
     with pytest.raises(ModelError, match=r"no value is given for x\(1\)"):
         problem.log_likelihood({"k": 0.5})
-    with pytest.raises(ModelError, match="'q' is no unknown of the problem"):
+    with pytest.raises(ModelError, match="no unknown is called 'q'"):
         problem.log_likelihood({**values, "q": 1.0})
 
 

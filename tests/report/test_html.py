@@ -13,7 +13,8 @@ import numpy as np
 import pytest
 
 from odejet import Data, Fit, Model
-from odejet.report.html import POLICY, fragment, page
+from odejet.report.html import fragment, page
+from odejet.report.style import POLICY
 from odejet.result import Identifiability
 from tests.fits import driven, predators, refined_fit
 

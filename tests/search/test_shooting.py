@@ -10,19 +10,23 @@ from odejet import Data
 from odejet.search.shooting import WARP, shooting_times, widest_pairs
 
 
+def _series(data):
+    return list(data.experiments[0].outputs.values())
+
+
 def test_times_follow_the_warp():
     times = np.linspace(0, 1, 100_001)
-    chosen = shooting_times(Data(times, {"y": times}).experiments[0], ["y"], 20)
+    chosen = shooting_times(_series(Data(times, {"y": times})), 20)
     exact = np.expm1(WARP * np.arange(20) / 19) / np.expm1(WARP)
     np.testing.assert_allclose(chosen, exact, atol=1e-5)
 
 
 def test_times_lie_where_all_outputs_are_measured():
     data = Data(None, {"y": (np.arange(0.0, 8), np.zeros(8)), "z": (np.arange(3.0, 12), np.zeros(9))})
-    chosen = shooting_times(data.experiments[0], ["y", "z"], 20)
+    chosen = shooting_times(_series(data), 20)
     assert chosen.min() == 3 and chosen.max() == 7
     apart = Data(None, {"y": ([0.0, 1.0], [0, 0]), "z": ([2.0, 3.0], [0, 0])})
-    assert len(shooting_times(apart.experiments[0], ["y", "z"], 20)) == 0
+    assert len(shooting_times(_series(apart), 20)) == 0
 
 
 @given(st.lists(st.integers(-50, 50), unique=True, min_size=2, max_size=8), st.integers(1, 40))

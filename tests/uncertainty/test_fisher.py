@@ -10,7 +10,8 @@ from scipy import stats
 
 from odejet import Data, Model, simulate
 from odejet.problem import Problem, Unknown
-from odejet.uncertainty import Matrix, covariance, find, interval, quantile
+from odejet.problem.unknowns import find
+from odejet.uncertainty import Matrix, covariance, interval, quantile
 from tests import zoo
 from tests.fits import predators, refined_fit
 

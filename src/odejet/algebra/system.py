@@ -20,7 +20,7 @@ import numpy as np
 
 from odejet.jets import numeric
 from odejet.model import Model, tape
-from odejet.model.expressions import TIME, Expression, Symbol, names, substituted
+from odejet.model.expressions import TIME, Expression, Symbol, fresh, names, substituted
 
 Row = tuple[int, int]
 """An equation: (output of the joined model, order of its derivative)."""
@@ -63,8 +63,9 @@ def join(model: Model, points: int = 1) -> Joined:
     inputs: dict[str, str] = {}
     for point in range(points):
         moving = [*model.states, *model.outputs, *model.inputs]
-        renamed = {name: _fresh(name, point, taken) for name in moving}
-        renamed[TIME] = _fresh("time_", point + 1, taken) if timed else TIME
+        # At the first point names are themselves.
+        renamed = {name: fresh(f"{name}_at_{point + 1}", taken) if point else name for name in moving}
+        renamed[TIME] = fresh(f"time__at_{point + 2}", taken) if timed else TIME
         symbols: dict[str, Expression] = {name: Symbol(other) for name, other in renamed.items()}
         for name, rate in model.states.items():
             states[renamed[name]] = substituted(rate, symbols)
@@ -83,17 +84,6 @@ def join(model: Model, points: int = 1) -> Joined:
         name=model.name,
     )
     return Joined(model, points, together, timed)
-
-
-def _fresh(name: str, point: int, taken: set[str]) -> str:
-    """The name of a quantity at a point: itself at the first, one that nothing else has at the second."""
-    if point == 0:
-        return name
-    candidate = f"{name}_at_{point + 1}"
-    while candidate in taken:
-        candidate += "_"
-    taken.add(candidate)
-    return candidate
 
 
 @dataclass(frozen=True)

@@ -30,10 +30,8 @@ def is_problem(path: str) -> bool:
 def check_unknowns(model: Model, path: str) -> None:
     """Networks come with a number for everything; a fit needs something to find."""
     if not model.unknowns:
-        some = next(iter((*model.fixed, *model.initial)), "k1")
-        raise ModelError(
-            f"{path}: every number in this file is taken as known; say what to find, such as --free {some}"
-        )
+        some = next(iter((*list(model.fixed)[::-1], *model.initial)), "k1")
+        raise ModelError(f"{path}: all numbers in this file are taken as known; say what to find, as in --free {some}")
 
 
 def measured(model: Model, data: Data) -> tuple[Model, Data]:

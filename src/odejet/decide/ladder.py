@@ -7,22 +7,34 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import partial
+
+import numpy as np
 
 from odejet.data.series import MIN_TIMES
 from odejet.decide import stages
 from odejet.decide.answer import Answer, answer
+from odejet.decide.optima import Provenance
 from odejet.decide.stages import AGREE
 from odejet.decide.state import BOX, State
-from odejet.decide.task import Task
+from odejet.decide.task import Record, Task
 from odejet.problem import Problem
 from odejet.problem.stretches import stretch
+from odejet.search.pieces import MOST, pieces, start
 from odejet.search.proposals import ALL, FEW
+from odejet.search.refine import refine
 
 MORE_ROUNDS = 3
 """Further searches of the box, with other starts, while there is no certificate."""
 PER_DERIVATIVE = 3
 """Times for each of an output's derivatives: with fewer, the algebra led to the optimum in 1 of 4 fits to 12 points."""
+
+PER_START = 0.25
+"""The part of the time of a rung that one fit of stretches may take."""
+
+PER_UNKNOWN = 3
+"""Measurements for each unknown in the first part of an experiment that is fitted as a whole."""
 
 Step = Callable[[State], stages.Steps]
 FEW_TIMES: Step = partial(stages.shoot, rung=FEW)
@@ -68,6 +80,36 @@ def climbed(state: State, step: Step) -> stages.Steps:
     return state
 
 
+def by_pieces(state: State) -> stages.Steps:
+    """Starts from the stretches between events that the data show: from all of them, and from fewer.
+
+    From such a start the whole is followed from event to event: an event that moves past a measurement makes a jump in
+    the misfit, which no descent crosses, and what comes before it tells its time better than the sampling does.
+    """
+    task, count = state.task, 0
+    with task.stage("stretches") as budget:
+        for most in range(MOST, 1, -1):
+            parts = pieces(task.problem, most)
+            if parts is None or budget.over or state.is_enough:
+                break
+            if len(parts.owners) == count:
+                continue  # there are no more
+            count = len(parts.owners)
+            options = replace(task.options, effort="auto", time_limit=PER_START * budget.seconds)
+            share = budget.at_most(seconds=options.time_limit)
+            found = search(Task(parts.problem, options, share, Record(task.record.progress)))
+            if parts.problem.misfit.outputs == task.misfit.outputs and np.isfinite(found.best.cost):
+                # What fits of all stretches leave is known better than what smoothing leaves of one.
+                state = replace(state, levels=np.where(task.misfit.estimated, found.best.levels, state.levels))
+            z = state.frame.inside(start(task.problem, parts, found.best.z))
+            for fraction in parts.fractions(task.problem):
+                part = task.misfit.window(fraction)
+                if part.points >= PER_UNKNOWN * len(z) and not budget.over:
+                    z = refine(part, z, levels=state.levels, frame=state.frame, time_limit=budget.seconds).z
+            yield (state := stages.refined(state, z, Provenance("stretches", start="algebra"), budget))
+    return state
+
+
 def rungs(state: State) -> list[Step]:
     """Rungs in order: where a few shooting times are not enough, the box mostly tells more than all of them, and where
     smoothing cannot work, it comes first."""
@@ -76,6 +118,8 @@ def rungs(state: State) -> list[Step]:
         return [EVERY if options.effort == "full" else FEW_TIMES]
     if options.effort == "quick":
         return [FEW_TIMES]
+    if pieces(state.task.problem) is not None:
+        return [by_pieces, box]
     if options.effort == "full":
         return [EVERY, box]
     return [FEW_TIMES, box, EVERY] if can_smooth(state.task.problem) else [box, FEW_TIMES, EVERY]

@@ -22,7 +22,7 @@ from odejet.problem.coordinates import Coordinates
 from odejet.problem.misfit import Misfit
 from odejet.problem.stretches import stretch
 from odejet.search import candidates
-from odejet.search.alternatives import Alternatives, alternatives
+from odejet.search.alternatives import EXPERIMENTS, Alternatives, alternatives
 from odejet.search.candidates import Candidate
 from odejet.search.multistart import SAME, multistart
 from odejet.search.proposals import MANY_ROOTS, Proposer, Rung, combined, libraries
@@ -226,14 +226,20 @@ def sign_twins(best: Optimum, frame: Coordinates, budget: Budget) -> list[np.nda
 
 
 def other_roots(state: State, budget: Budget, most: int | None = None, attempt: int = 0) -> Alternatives:
-    """Other roots at the best optimum's own derivatives, unless the system has more than `most`."""
+    """Other roots at the best optimum's own derivatives, of experiments whose system has several.
+
+    A challenge, which is for systems of up to `most` roots, is for single experiments: several hardly leave noise the
+    choice between roots.
+    """
     task, best = state.task, state.best
-    if best is None or not state.libraries or len(task.problem.experiments) > 1:
+    if best is None or not state.libraries or (most is not None and len(state.libraries) > 1):
         return Alternatives([], [])
-    fibre, z = state.libraries[0].fibre(1, budget), best.refined.z
-    if fibre is None or len(fibre) < 2 or (most is not None and len(fibre) > most):
+    known = [own.fibre(1, budget) if i < EXPERIMENTS else None for i, own in enumerate(state.libraries)]
+    fibres = [one if one is not None and 2 <= len(one) <= (most or math.inf) else None for one in known]
+    if not any(fibres):
         return Alternatives([], [])
-    return alternatives(task.problem, fibre, z, state.frame, state.levels, task.options.seed + attempt, budget)
+    asked = task.problem, fibres, best.refined.z, state.frame, state.levels, task.options.seed + attempt
+    return alternatives(*asked, budget)
 
 
 def image_of(best: Optimum, z: np.ndarray, frame: Coordinates) -> Refined | None:

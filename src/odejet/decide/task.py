@@ -18,7 +18,15 @@ from odejet.search.candidates import Census
 LIMITS = {"quick": 60.0, "auto": 120.0, "full": 1200.0}
 """Seconds after which a fit gives up, unless told otherwise; what it tries is counted and mostly ends long before."""
 
-SHARES = {"identify": 0.1, "smooth": 0.1, "algebra": 0.25, "rank": 0.1, "refine": 0.25, "alternatives": 0.1}
+SHARES = {
+    "identify": 0.1,
+    "smooth": 0.1,
+    "algebra": 0.25,
+    "rank": 0.1,
+    "refine": 0.25,
+    "alternatives": 0.1,
+    "stretches": 0.5,
+}
 """Parts of the time limit that a stage may take each time it runs; the search of the box may take all that is left.
 Mostly a stage tells what it can in a fraction of this, and no stage keeps the others from being tried."""
 

@@ -1,53 +1,84 @@
-"""Excitation: events as known inputs, for between them a model is what it is without them.
+"""Excitation: events at known times as what they are to identifiability, inputs that are known.
 
-Times at which something is added to a state are taken to be known and many: what is added, `x -> x + a(p)`, excites the
-model as an input does, `x' = f + a(p) u`.  Other events set the state to another, from where on the model goes on as
-before.  What occurs in those alone, or in the times of events, is not decided.
+An event that adds e(x, p) to a state at known times t_1, t_2, ... is the term e u in the rate of that state, where the
+pulses u at those times are known.  Like any input they are taken to excite the model enough.  Times that depend on
+parameters are known too, since outputs break there; the parameters themselves are not decided.  What depends on the
+course of the solution, conditions and switches, is no input, and there nothing is decided.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Sequence
+from typing import Any
 
 from odejet.model import Event, Model
-from odejet.model.expressions import Expression, Product, Sum, Symbol, names, switches
+from odejet.model.expressions import Expression, Product, Sum, Symbol, constant, names, number, switches
+from odejet.model.modes import decided
+
+SWITCHES = "the equations switch, and identifiability is decided for analytic ones alone"
+CONDITIONS = "the model has events on conditions, and identifiability is decided for events at known times alone"
+RESETS = "an event sets a state to another value, and identifiability is decided for events that add to states alone"
 
 
-def excited(model: Model) -> Model:
-    """The model without events, with an input for whatever they add."""
-    if not model.events:
+def excited(model: Model) -> Model | str:
+    """The model with inputs in the place of its events, or the reason why there is none."""
+    if model.is_smooth:
         return model
-    states, inputs = dict(model.states), dict(model.inputs)
-    taken = {*model.states, *model.inputs, *model.outputs, *model.parameters, *model.fixed}
+    tables: dict[str, Any] = {
+        table: {name: value if value is None else decided(value) for name, value in getattr(model, table).items()}
+        for table in ("states", "outputs", "inputs", "initial")
+    }
+    if any(switches(value) for table in tables.values() for value in table.values() if value is not None):
+        return SWITCHES
     for event in model.events:
-        for state, amount in _added(event, model):
-            name = f"event_{len(inputs)}"
-            while name in taken:
-                name += "_"
-            taken.add(name)
-            inputs[name] = None
-            states[state] = Sum(((1, states[state]), (1, Product(((1, amount), (1, Symbol(name)))))))
-    tables = (states, model.outputs, model.initial, model.before)
-    used = {name for table in tables for value in table.values() for name in names(value)}
-    return model.replace(
-        states=states,
-        inputs=inputs,
-        events=(),
-        parameters=[name for name in (*model.parameters, *model.fixed) if name in used],
-        fixed={name: value for name, value in model.fixed.items() if name in used},
-        bounds={},
-        experiments={},
-        local=(),
-        priors={},
-    )
+        if event.when is not None:
+            return CONDITIONS
+    held = [name for name in dict.fromkeys(n for e in model.events for n in e.set) if name not in model.states]
+    known = [name for name in held if name in model.fixed and _are_numbers(name, model.events)]
+    added = [(_added(name, event), name) for event in model.events for name in event.set if name not in known]
+    if any(term is None for term, _ in added):
+        return RESETS
+    return _driven(model, tables, held, known, added)
 
 
-def _added(event: Event, model: Model) -> Iterator[tuple[str, Expression]]:
-    """What an event adds to states."""
-    for name, value in event.set.items():
-        match value:
-            case Sum(terms) if name in model.states and (1, Symbol(name)) in terms and not switches(value):
-                rest = tuple(term for term in terms if term != (1, Symbol(name)))
-                involved = {other for _, term in rest for other in names(term)}
-                if rest and not involved & {*model.states, *model.inputs, "t"}:
-                    yield name, Sum(rest)
+def _driven(
+    model: Model,
+    tables: dict[str, Any],
+    held: list[str],
+    known: list[str],
+    added: list[tuple[Expression | None, str]],
+) -> Model:
+    """The equations with a pulse for every term that is added; parameters that events set are states or inputs."""
+    moving = [name for name in held if name not in known]
+    states: dict[str, list[tuple[int, Expression]]] = {name: [(1, rate)] for name, rate in tables["states"].items()}
+    states |= {name: [] for name in moving}
+    inputs = {**tables["inputs"], **dict.fromkeys(known)}
+    taken = {*states, *model.parameters, *model.fixed, *inputs, *model.outputs}
+    for i, (term, name) in enumerate(added):
+        pulse = f"pulse_{i}"
+        while pulse in taken:
+            pulse += "_"
+        inputs[pulse] = None
+        if term is not None:
+            states[name].append((1, Product(((1, term), (1, Symbol(pulse))))))
+    initial = tables["initial"] | {name: number(model.fixed[name]) for name in moving if name in model.fixed}
+    rates = {name: Sum(tuple(terms)) if terms else number(0) for name, terms in states.items()}
+    used = {n for table in (rates, tables["outputs"], initial) for value in table.values() for n in names(value)}
+    fixed = {name: value for name, value in model.fixed.items() if name in used and name not in held}
+    return Model(rates, tables["outputs"], inputs, initial=initial, fixed=fixed, name=model.name)
+
+
+def _are_numbers(name: str, events: Sequence[Event]) -> bool:
+    return all(constant(event.set[name]) is not None for event in events if name in event.set)
+
+
+def _added(name: str, event: Event) -> Expression | None:
+    """What an event adds to a quantity, or None if it does something else."""
+    value = event.set[name]
+    if value == Symbol(name):
+        return number(0)
+    if not isinstance(value, Sum) or (1, Symbol(name)) not in value.terms:
+        return None
+    at = value.terms.index((1, Symbol(name)))
+    rest = Sum((*value.terms[:at], *value.terms[at + 1 :]))
+    return None if switches(rest) or any(other in event.set for other in names(rest)) else rest

@@ -13,6 +13,7 @@ from odejet.identify import (
     blocks,
     combinations,
     elimination,
+    excitation,
     globally,
     local,
     msolve,
@@ -21,7 +22,6 @@ from odejet.identify import (
     projection,
     worker,
 )
-from odejet.identify.excitation import excited
 from odejet.identify.quotient import Infinite
 from odejet.identify.verdict import Quantity, Role, Verdict
 from odejet.jets.compilation import now
@@ -48,7 +48,6 @@ COUNT_SHARE = 0.3
 """The part of the budget that is kept for counting where elimination does not end."""
 
 AT_REST = "a start at rest is no generic point, which is not decided"
-SWITCHES = "equations that switch are not decided"
 BY_EVENTS = "what enters by events alone is not decided"
 
 LEAST = 1.0
@@ -66,13 +65,15 @@ def judge(
     _check(budget, seed, engine)
     whole, ample = Budget.within(budget), Budget.within(max(budget, LEAST))
     given = joint(asked).model if isinstance(asked, Problem) else asked
-    model = outputs.plain(excited(given))
+    driven = excitation.excited(given)
+    if given.steady or isinstance(driven, str):
+        question = local.problem(given, functions, inputs)
+        reason = AT_REST if given.steady else str(driven)
+        return _nothing(given, tuple(question.functions), reason, now() - start)
+    model = outputs.plain(driven)
     if given.events and not model.unknowns:
         return _nothing(given, (), BY_EVENTS, now() - start)
     question = local.problem(model, functions, inputs)
-    if model.steady or not model.is_smooth:
-        reason = AT_REST if model.steady else SWITCHES
-        return _nothing(given, tuple(question.functions), reason, now() - start)
     try:
         ranks = local.analyse(question, seed, budget=ample)
     except OutOfBudget as end:
@@ -216,7 +217,7 @@ def _attempt(stage: Callable[[], Any], limit: Budget, method: str, seconds: floa
 
 
 def _nothing(model: Model, functions: Sequence[str], reason: str, seconds: float) -> Verdict:
-    """The verdict where nothing is decided, not even by ranks."""
+    """The verdict where not even ranks came out: not in time, or not at all."""
     quantities = {}
     for name in (*model.unknowns, *functions):
         role: Role = "initial state" if name in model.states else "parameter"

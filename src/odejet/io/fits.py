@@ -109,6 +109,7 @@ def encode(fit: Fit) -> dict[str, Any]:
         "initial_states": fit.initial_states,
         "stderr": dict(fit.stderr),
         "intervals": {label: list(fit.interval(label)) for label in fit.labels},
+        "doubts": _doubts(fit),
         "undetermined": list(fit.undetermined),
         "held": list(fit.held),
         "noise": fit.noise,
@@ -146,6 +147,14 @@ def encode(fit: Fit) -> dict[str, Any]:
     }
     plain: dict[str, Any] = _plain(document)
     return plain
+
+
+def _doubts(fit: Fit) -> Mapping[str, str]:
+    """Intervals that are not to be trusted; none where the fit cannot be simulated."""
+    try:
+        return fit.doubts
+    except (ModelError, DataError):
+        return {}
 
 
 def _plain(value: Any) -> Any:
@@ -285,11 +294,10 @@ def _problem(entry: _Entries) -> tuple[Problem, tuple[str, ...]]:
         "local": entry("local", _texts, ()),
         "priors": entry("priors", lambda told: {_text(name): _text(value) for name, value in told.items()}, {}),
     }
-    layout = entry("data", lambda _: Problem(model, data, **options)).layout
-    labels = entry("unknowns", lambda told: _labels(told, layout))
+    problem = entry("data", lambda _: Problem(model, data, **options))
+    labels = entry("unknowns", lambda told: _labels(told, problem.layout))
     pairs = entry("unknowns", lambda told: [_pair(one["bounds"]) for one in told])
-    bounds = dict(zip(layout.labels, pairs, strict=True))
-    return entry("unknowns", lambda _: Problem(model, data, bounds, **options)), labels
+    return entry("unknowns", lambda _: problem.bounded(dict(zip(problem.unknowns, pairs, strict=True)))), labels
 
 
 def _labels(told: Any, layout: Unknowns) -> tuple[str, ...]:

@@ -46,8 +46,8 @@ def freed(model: Model, free: Iterable[str]) -> Model:
             raise ModelError(f"'{name}' has no number in the model that could be freed{nearest(name, known)}")
     if not names:
         return model
-    return model.replace(
-        fixed={name: value for name, value in model.fixed.items() if name not in names},
-        initial={name: value for name, value in model.initial.items() if name not in names},
-        parameters=None,
-    )
+    changes: dict[str, Any] = {"parameters": None}
+    for table in ("fixed", "initial"):
+        kept = {name: value for name, value in getattr(model, table).items() if name not in names}
+        changes |= {table: kept} if len(kept) < len(getattr(model, table)) else {}
+    return model.replace(**changes)

@@ -233,11 +233,21 @@ def input_jets(model: Model, given: Mapping[str, Sampled | str], t: np.ndarray |
 
 
 def _function_jets(functions: Sequence[object], times: np.ndarray, order: int) -> np.ndarray:
-    """Taylor coefficients of expressions in t, as the outputs of a model that does nothing else."""
+    """Taylor coefficients of expressions in t, as the outputs of a model that does nothing else; where one switches,
+    of the branch that begins there."""
     from odejet.jets.numeric import jets
     from odejet.model import Model
+    from odejet.model.modes import analytic_at
     from odejet.model.tape import build
 
     clock = Model({"idle": 0}, {f"f{i}": function for i, function in enumerate(functions)})
-    nothing = np.zeros((len(times), 0))
-    return jets(build(clock), np.zeros((len(times), 1)), nothing, times, order=order).outputs[..., 0]
+    branches: dict[tuple, list[int]] = {}
+    for i, t in enumerate(times):
+        here = tuple(analytic_at(function, float(t)) for function in clock.outputs.values())
+        branches.setdefault(here, []).append(i)
+    result = np.zeros((len(times), len(functions), order + 1))
+    for here, places in branches.items():
+        tape = build(clock.replace(outputs=dict(zip(clock.outputs, here, strict=True))))
+        states, nothing = np.zeros((len(places), 1)), np.zeros((len(places), 0))
+        result[places] = jets(tape, states, nothing, times[places], order=order).outputs[..., 0]
+    return result

@@ -27,6 +27,7 @@ _NARROW = 1e-9  # of a step: roots that are as close together as this are a touc
 _ROUNDING = 4e-16  # of a polynomial, relative to the sum of its terms
 _BISECTIONS = 80
 _POLISHES = 6
+_SETTLED, _WIDER = 1e-13, 8.0  # of a step: updates that are rounding; how an interval around a root grows from there
 _NEAR = 1e-4  # of a step: how far the function itself may move a root of its series
 _HELD = 1e-10  # the last terms of a switching function, relative to its first
 
@@ -150,18 +151,41 @@ def first_crossing(c, places, count, lanes, switches, known, h):
 
 
 @kernel
-def polished(at, piece, t, unit, order, place, there, h, s):
-    """A root s of the series at `place`, by Newton's method on the function itself, which a point has `there`."""
-    lanes = at.point.lanes
+def function_at(at, piece, t, unit, order, there, s):
+    """A switching function itself, whose register at a point is `there`, on the polynomials of the states."""
+    proceed(at, piece, t, unit, order, s, False)
+    return peek(at.point.p, there)
+
+
+@kernel
+def polished(at, piece, t, unit, order, place, there, sign, h, s):
+    """A root s of the series at `place` of a step h, by Newton's method on the function itself; where that is slow, for
+    the root is a multiple one, by bisection."""
+    update = 0.0
     for _ in range(_POLISHES):
-        proceed(at, piece, t, unit, order, s, False)
-        slope = 0.0
+        value, slope = function_at(at, piece, t, unit, order, there, s), 0.0
         for k in range(order - 1, 0, -1):
-            slope = slope * s + k * peek(at.c, place + k * lanes)
-        update = peek(at.point.p, there) / slope if slope != 0 else 0.0
+            slope = slope * s + k * peek(at.c, place + k * at.point.lanes)
+        update = value / slope if slope != 0 else 0.0
         if not 0 < abs(update) <= _NEAR * abs(h) or not 0 < (s - update) / h <= 1:
             break
         s -= update
+    if abs(update) <= _SETTLED * abs(h):
+        return s
+    width = _SETTLED * h
+    while abs(width) <= _NEAR * abs(h):
+        before = sign * function_at(at, piece, t, unit, order, there, s - width)
+        after = sign * function_at(at, piece, t, unit, order, there, s + width)
+        if before > 0 and after < 0:
+            low, high = s - width, s + width
+            for _ in range(_BISECTIONS):
+                s = 0.5 * (low + high)
+                if sign * function_at(at, piece, t, unit, order, there, s) > 0:
+                    low = s
+                else:
+                    high = s
+            return high
+        width *= _WIDER
     return s
 
 

@@ -40,6 +40,7 @@ _ROUNDING = 1e-15  # a step that is shorter than what is left by no more than th
 _HOLDS = 1e-12  # how well the equations are to hold inside a step, relative to each state
 _LOSS = 1e4  # where the tolerance is loose: the terms of the order that are left out, times that order, and their sum
 _CAUTION = 2.0  # the growth of a step after one that was shortened by what it met
+_WATCHING = 20  # the least order where switching functions are watched, which need not be as simple as the solution
 _VANISHED = 1e-200  # below this the high orders of a series underflow; no quantity of a model is so small
 
 
@@ -383,6 +384,8 @@ def integrate(
             longest = min(ahead / unit, _LONGEST)
             if probing:
                 order, longest = best_order(c, layout, tolerance, longest, density * unit, work)
+                if watching > 0:
+                    order = max(order, np.int64(_WATCHING))
             h, seen = step_size(c, layout, scales, order, tolerance, longest)
             if not seen and not probing:  # perhaps terms beyond this order do not vanish
                 probe, open_end = steps, False
@@ -414,6 +417,7 @@ def integrate(
                         order,
                         layout.switches[which],
                         point.switches[which],
+                        switches.signs[which],
                         direction * noticed,
                         s,
                     )

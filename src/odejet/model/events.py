@@ -231,14 +231,25 @@ def _read(given: Any, position: int) -> Event:
         raise ModelError(f"{where}: {error}") from None
 
 
+def _read_elsewhere(found: Iterable[Event]) -> Iterator[str]:
+    """Names that events read, but for a value that only feeds itself."""
+    for event in found:
+        for part in event.expressions():
+            own = next((name for name, value in event.set.items() if value is part), None)
+            yield from (name for name in names(part) if name != own)
+
+
 def check(
     found: Iterable[Event],
     states: Iterable[str],
     inputs: Iterable[str],
     outputs: Iterable[str],
     parameters: Iterable[str],
+    occurring: Iterable[str],
 ) -> None:
-    """Refuse an event that sets or reads what is not there."""
+    """Refuse an event that sets or reads what is not there; `occurring` are the names in the equations."""
+    found = tuple(found)
+    settable = {*states, *occurring, *_read_elsewhere(found)}
     states, inputs, outputs, parameters = tuple(states), tuple(inputs), tuple(outputs), tuple(parameters)
     kinds = dict.fromkeys(inputs, "an input") | dict.fromkeys(outputs, "an output") | {TIME: "the time"}
     moving = dict.fromkeys(states, "a state") | kinds
@@ -246,9 +257,9 @@ def check(
     for position, event in enumerate(found, 1):
         where = f"[events] event {position}"
         for name in event.set:
-            if name not in known:
+            if name not in known or name not in settable:
                 reason = f"'{name}' is {kinds[name]}" if name in kinds else f"there is no '{name}'"
-                hint = "" if name in kinds else nearest(name, known)
+                hint = "" if name in kinds else nearest(name, [other for other in known if other in settable])
                 raise ModelError(f"{where}: {reason}, and events set states and parameters alone{hint}")
         for time in (*event.at, *(() if event.every is None else (event.every,))):
             for name in names(time):

@@ -238,6 +238,14 @@ def switches(expression: Expression | Condition) -> bool:
     return isinstance(expression, (Choice, Piecewise, Comparison, Logic)) or any(map(switches, children(expression)))
 
 
+def fresh(name: str, taken: set[str]) -> str:
+    """A new name like this one, which is taken from now on."""
+    while name in taken:
+        name += "_"
+    taken.add(name)
+    return name
+
+
 def substituted(expression: Any, new: Mapping[str, Expression]) -> Any:
     """The expression, or condition, with other expressions in the place of names."""
     match expression:

@@ -26,7 +26,7 @@ from odejet.errors import ExpressionError, ModelError, clipped, nearest
 from odejet.model import entries
 from odejet.model import events as happenings
 from odejet.model.events import Event
-from odejet.model.expressions import Expression, number, switches
+from odejet.model.expressions import Expression, names, number, switches
 from odejet.model.symbolic import to_sympy
 
 MAX_SHOWN = 60
@@ -117,7 +117,8 @@ class Model:
         found = happenings.events(events)
         told = dict(enumerate(part for event in found for part in event.expressions()))
         free, used = entries.parameters({**equations, "events": told}, given, declared)
-        happenings.check(found, given["states"], given["inputs"], given["outputs"], used)
+        occurring = {name for table_ in equations.values() for value in table_.values() for name in names(value)}
+        happenings.check(found, given["states"], given["inputs"], given["outputs"], used, occurring)
         entries.check_owners(given, used)
         attributes: dict[str, dict[str, Any]] = {
             **equations,

@@ -12,6 +12,7 @@ of the rates on both sides for which g stays zero (Filippov 1988), as long as a+
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
@@ -35,8 +36,10 @@ from odejet.model.expressions import (
     Sum,
     Symbol,
     constant,
+    evaluate,
     names,
     number,
+    switches,
 )
 
 if TYPE_CHECKING:
@@ -157,6 +160,55 @@ class Branches:
 
 def difference(left: Expression, right: Expression) -> Expression:
     return left if constant(right) == 0 else Sum(((1, left), (-1, right)))
+
+
+def decided(expression: Expression) -> Expression:
+    """The expression with those switches taken that numbers alone decide."""
+    match expression:
+        case Number() | Symbol():
+            return expression
+        case Sum(terms):
+            return Sum(tuple((sign, decided(term)) for sign, term in terms))
+        case Product(factors):
+            return Product(tuple((exponent, decided(factor)) for exponent, factor in factors))
+        case Power(base, exponent):
+            return Power(decided(base), decided(exponent))
+        case Function(name, argument):
+            return Function(name, decided(argument))
+        case Choice(name, arguments):
+            kept: Expression = Choice(name, tuple(map(decided, arguments)))
+        case Piecewise(values, conditions):
+            kept = Piecewise(tuple(map(decided, values)), conditions)
+    try:
+        return Branches(_unknown, _unknown).taken(kept)
+    except _Unknown:
+        return kept
+
+
+class _Unknown(Exception):
+    pass
+
+
+def _unknown(g: Expression) -> int:
+    exact = constant(g)
+    if exact is None:
+        raise _Unknown
+    return exact.numerator // exact.denominator
+
+
+def analytic_at(expression: Expression, t: float) -> Expression:
+    """The branch of a function of the time that holds from t on."""
+    if not switches(expression):
+        return expression
+
+    def value(g: Expression) -> float:
+        return float(evaluate(g, {TIME: t}, math))
+
+    def sign(g: Expression) -> int:
+        here = value(g) or value(derivative(g, TIME))
+        return (here > 0) - (here < 0)
+
+    return Branches(sign, lambda argument: math.floor(value(argument))).taken(expression)
 
 
 # --- modes ---

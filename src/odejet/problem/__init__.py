@@ -2,6 +2,6 @@
 
 from odejet.problem.joint import Joint, joint
 from odejet.problem.problem import Problem
-from odejet.problem.unknowns import Unknown, Unknowns
+from odejet.problem.unknowns import Unknown, Unknowns, find
 
-__all__ = ["Joint", "Problem", "Unknown", "Unknowns", "joint"]
+__all__ = ["Joint", "Problem", "Unknown", "Unknowns", "find", "joint"]

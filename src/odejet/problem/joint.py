@@ -13,7 +13,7 @@ from typing import Any
 
 from odejet.model import Event, Model
 from odejet.model.entries import STEADY
-from odejet.model.expressions import Expression, Symbol, names, substituted
+from odejet.model.expressions import Expression, Symbol, fresh, names, substituted
 from odejet.problem.problem import Problem
 
 ALIKE = 2
@@ -78,7 +78,9 @@ def _renamed(problem: Problem, number: int, several: bool, taken: set[str]) -> _
         *own.fixed,
         *(n for n in own.parameters if places[n] not in shared),
     ]
-    new = {name: _fresh(name, condition.experiment.name, taken) if several else name for name in moving}
+    # `x_hot` for x in the experiment hot.
+    suffix = "".join(c if c.isalnum() else "_" for c in condition.experiment.name)
+    new = {name: fresh(f"{name}_{suffix}"[:90], taken) if several else name for name in moving}
     symbols: dict[str, Expression] = {name: Symbol(other) for name, other in new.items()}
     outputs = {name: value for name, value in own.outputs.items() if name in condition.experiment.outputs}
     equations = {
@@ -105,13 +107,3 @@ def renamed(event: Event, new: Mapping[str, str]) -> Event:
     changed = event.substituted({name: Symbol(other) for name, other in new.items()})
     fields = changed.to_dict()
     return Event(**{**fields, "set": {new.get(name, name): value for name, value in changed.set.items()}})
-
-
-def _fresh(name: str, experiment: str, taken: set[str]) -> str:
-    """The name of a quantity of one experiment: `x_hot`, or the like where that is taken."""
-    suffix = "".join(c if c.isalnum() else "_" for c in experiment)
-    candidate = f"{name}_{suffix}"[:90]
-    while candidate in taken:
-        candidate += "_"
-    taken.add(candidate)
-    return candidate

@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 
 from odejet.model import Model
+from odejet.problem.affine import Affine, affine
 from odejet.problem.conditions import Condition
 from odejet.problem.courses import (
     GLANCE,
@@ -61,6 +62,7 @@ class Evaluation:
     work: int = 1  # in units of an ordinary simulation
     standing: Standing | None = None  # of what is no sum of squares
     predicted: tuple[np.ndarray, np.ndarray | None] | None = None  # outputs and their derivatives, if noise may change
+    eliminated: Eliminated | None = None  # what is no unknown of a search
 
     @property
     def rest(self) -> float:
@@ -91,6 +93,14 @@ class Evaluation:
             return self.dense
         roots = self.standing.roots
         return self.dense * (self.standing.information_roots / np.where(roots > 0, roots, 1.0))[:, None]
+
+
+@dataclass(frozen=True, eq=False)
+class Eliminated:
+    """Unknowns that follow from the others: their best values, and the derivatives of the residuals there by all."""
+
+    values: np.ndarray
+    jacobian: np.ndarray
 
 
 @dataclass(frozen=True, eq=False)
@@ -274,6 +284,11 @@ class Misfit:
         pairs = zip(self.measurements.rows, self.measurements.blocks, strict=True)
         course = self.courses[next(block.experiment for rows, block in pairs if rows.start <= row < rows.stop)]
         return float((self.times[row] - course.start) / max(course.end - course.start, 1e-300))
+
+    @cached_property
+    def affine(self) -> tuple[Affine, ...]:
+        """The scales and offsets of outputs."""
+        return affine(self.simulator.conditions, self.simulator.unknowns, self.measurements)
 
     @cached_property
     def noise_entries(self) -> np.ndarray:

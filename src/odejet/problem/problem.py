@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Collection, Mapping, Sequence
+from copy import copy
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -151,6 +152,16 @@ class Problem:
         """The bounds of each unknown by label; infinite where there are none."""
         pairs = coordinates.given_bounds(self.layout, self.given_bounds, self.positive, self.model.bounds)
         return dict(zip(self.unknowns, pairs, strict=True))
+
+    def bounded(self, bounds: Bounds) -> Problem:
+        """The same problem with other bounds."""
+        other = copy(self)
+        for name, value in vars(Problem).items():
+            if isinstance(value, cached_property):
+                vars(other).pop(name, None)
+        other.given_bounds = bounds
+        other.bounds  # noqa: B018 - refuses bounds that make no sense
+        return other
 
     @property
     def is_bounded(self) -> bool:

@@ -21,7 +21,8 @@ from odejet.problem.conditions import Condition as Experimental
 from odejet.simulate.schedule import inverse
 
 JUMP, NEIGHBOURS = 8.0, 6
-"""A change between two measurements is taken for a jump if it is so many times the typical one of so many before."""
+"""A change between two measurements is taken for a jump if it is so many times the typical one, of all and of so many
+before it."""
 
 MANY = 10_000
 """Repetitions of an event that are looked at."""
@@ -29,17 +30,31 @@ MANY = 10_000
 
 def stretch(condition: Experimental) -> Mapping[str, Series]:
     """The measurements of the stretch by output; empty if there is none with times enough."""
+    series = {name: measured.finite for name, measured in condition.experiment.outputs.items()}
+    if not condition.model.is_smooth:
+        parts, reached = _parts(condition)
+        series = max(parts[:reached] or [{}], key=lambda part: min((one.distinct for one in part.values()), default=0))
+    return {name: one for name, one in series.items() if one.distinct >= MIN_TIMES}
+
+
+def stretches(condition: Experimental) -> list[Mapping[str, Series]]:
+    """All stretches in which every output has times enough, as far as it is known or seen when something happens."""
+    parts, _ = _parts(condition)
+    return [part for part in parts if all(one.distinct >= MIN_TIMES for one in part.values())]
+
+
+def _parts(condition: Experimental) -> tuple[list[dict[str, Series]], int]:
+    """The measurements of every stretch, and how many are reached from the start; none if nobody knows them."""
     own, experiment = condition.model, condition.experiment
     series = {name: measured.finite for name, measured in experiment.outputs.items()}
-    if not own.is_smooth:
-        found = _known(own, experiment.start, experiment.end)
-        if found is None:
-            return {}
-        edges, last = found
-        if any(event.when is not None for event in own.events):
-            edges, last = [*edges, *_seen(series)], 1
-        series = _longest(series, sorted(set(edges)), last)
-    return {name: one for name, one in series.items() if one.distinct >= MIN_TIMES}
+    found = _known(own, experiment.start, experiment.end)
+    if found is None:
+        return [], 0
+    edges, reached = found
+    if any(event.when is not None for event in own.events):
+        edges, reached = [*edges, *_seen(series)], 1
+    ends = [-math.inf, *sorted(set(edges)), math.inf]
+    return [{name: _between(one, *pair) for name, one in series.items()} for pair in itertools.pairwise(ends)], reached
 
 
 def _known(own: Model, start: float, end: float) -> tuple[list[float], int] | None:
@@ -97,17 +112,11 @@ def _seen(series: Mapping[str, Series]) -> list[float]:
     found = []
     for one in series.values():
         changes = np.abs(np.diff(one.values))
+        usual = np.median(changes) if len(changes) else 0.0
         for i in range(NEIGHBOURS, len(changes)):
-            if changes[i] > JUMP * np.median(changes[i - NEIGHBOURS : i]) and one.times[i] < one.times[i + 1]:
+            if changes[i] > JUMP * max(np.median(changes[i - NEIGHBOURS : i]), usual):
                 found.append(float(one.times[i + 1]))
     return found
-
-
-def _longest(series: Mapping[str, Series], edges: list[float], last: int) -> dict[str, Series]:
-    """The part with most times of the output that has fewest, among the first so many parts."""
-    ends = [-math.inf, *edges, math.inf]
-    parts = [{name: _between(one, *pair) for name, one in series.items()} for pair in itertools.pairwise(ends)]
-    return max(parts[:last], key=lambda part: min((one.distinct for one in part.values()), default=0))
 
 
 def _between(one: Series, first: float, last: float) -> Series:

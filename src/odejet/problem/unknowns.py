@@ -76,14 +76,16 @@ class Unknowns(Sequence[Unknown]):
 
     def vector(self, values: Mapping[str, float]) -> np.ndarray:
         """z from a value for every label; a name will do where only one unknown has it."""
-        keys = self.keys()
+        places = {label: i for i, label in enumerate(self.labels)}
         z = np.full(len(self.entries), math.nan)
         for name, value in values.items():
-            if name not in keys:
-                raise ModelError(f"'{name}' is no unknown of the problem{nearest(name, self.labels)}")
+            try:
+                place = places[name] if name in places else find(self, name)
+            except KeyError as error:
+                raise ModelError(error.args[0]) from None
             if isinstance(value, bool) or not _is_finite(value):
                 raise ModelError(f"the value of '{name}' must be a finite number, not {value!r}")
-            z[keys[name]] = float(value)
+            z[place] = float(value)
         missing = [label for label, value in zip(self.labels, z, strict=True) if math.isnan(value)]
         if missing:
             more = f" and {len(missing) - 5} more" if len(missing) > 5 else ""
@@ -102,13 +104,18 @@ class Unknowns(Sequence[Unknown]):
             entries[i] = replace(entries[i], limits=(max(low, known[0]), min(high, known[1])))
         return replace(self, entries=tuple(entries))
 
-    def keys(self) -> dict[str, int]:
-        """Entries by label, and by name where it is the name of one only."""
-        counts: dict[str, int] = {}
-        for unknown in self.entries:
-            counts[unknown.name] = counts.get(unknown.name, 0) + 1
-        by_name = {unknown.name: i for i, unknown in enumerate(self.entries) if counts[unknown.name] == 1}
-        return {**by_name, **{label: i for i, label in enumerate(self.labels)}}
+
+def find(unknowns: Sequence[Unknown], name: str) -> int:
+    """The position of the unknown with this label, or else of the only one with this name."""
+    labels = [unknown.label for unknown in unknowns]
+    if name in labels:
+        return labels.index(name)
+    own = [i for i, unknown in enumerate(unknowns) if unknown.name == name]
+    if len(own) == 1:
+        return own[0]
+    if own:
+        raise KeyError(f"several unknowns are called '{name}'; ask for one of {', '.join(labels[i] for i in own[:5])}")
+    raise KeyError(f"no unknown is called '{name}'{nearest(name, labels)}")
 
 
 def _is_finite(value: object) -> bool:

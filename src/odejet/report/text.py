@@ -27,7 +27,7 @@ HEAD = ("quantity", "value", "± stderr", "95 % interval", "verdict")
 def summary(fit: Fit) -> str:
     """The table of estimates, then the certificate and how the fit came about."""
     with suppress(ModelError, DataError):  # there may be no fit, or one that cannot be simulated
-        fit.glance  # noqa: B018 - what it finds is known from now on
+        fit.glance, fit.doubts  # noqa: B018 - what they find is known from now on
     return shown(fit)
 
 
@@ -114,6 +114,16 @@ def compounds(fit: Fit) -> str:
     return "; ".join(f"{one.label} = {one.value:.4g} {one.shown}" for one in known.compounds) if known else ""
 
 
+def doubts(fit: Fit, most: int = 8) -> str:
+    """Which intervals in the table are not to be trusted, if they have been looked at."""
+    known: Mapping[str, str] = vars(fit).get("doubts") or {}
+    if not known:
+        return ""
+    named = [f"{label} ({words})" for label, words in known.items()]
+    more = [f"{len(named) - most} more"] if len(named) > most else []
+    return f"the intervals of {', '.join(named[:most] + more)}; fit.profile has better ones"
+
+
 def anywhere(fit: Fit, label: str) -> bool:
     """Whether the data say no more of an unknown than its bounds do."""
     bounds = fit.bounds.get(label, (-math.inf, math.inf))
@@ -137,6 +147,8 @@ def notes(fit: Fit) -> dict[str, str]:
         told["not determined"] = f"{', '.join(fit.undetermined)}; other values of them give the same outputs"
     if fit.verdict is not None and fit.verdict.combinations:
         told["known in combination"] = ", ".join(fit.verdict.combinations)
+    if doubted := doubts(fit):
+        told["not to be trusted"] = doubted
     if known := compounds(fit):
         told["determined in combination"] = known
     if fit.found:

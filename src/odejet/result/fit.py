@@ -21,7 +21,7 @@ from odejet.decide import Candidates, Certificate, Identifiability, Provenance
 from odejet.decide.statistics import FitCheck, check
 from odejet.errors import ModelError
 from odejet.model import Model
-from odejet.problem import Problem, Unknowns
+from odejet.problem import Problem, Unknowns, find
 from odejet.result.comparison import Comparison, compared
 from odejet.result.estimate import Estimate, named, of_one
 from odejet.result.noise import sds_of, stated
@@ -30,10 +30,11 @@ from odejet.search.refine import Refined
 from odejet.simulate import Simulation
 from odejet.simulate.simulation import checked_times
 from odejet.smooth import Smoothed
-from odejet.uncertainty import ByName, Matrix, Uncertainty, find, fisher, held_labels, interval, noise_inflation
+from odejet.uncertainty import ByName, Matrix, Uncertainty, fisher, held_labels, interval, noise_inflation
 from odejet.uncertainty.bands import bands
 from odejet.uncertainty.derived import derived
 from odejet.uncertainty.design import Design, repeated
+from odejet.uncertainty.doubts import doubts
 from odejet.uncertainty.error_budget import ErrorBudget, error_budget
 from odejet.uncertainty.likelihood import Likelihood
 from odejet.uncertainty.practical import QUICK, Practical, practical
@@ -225,13 +226,7 @@ class Fit:
     @property
     def correlation(self) -> Matrix:
         """Correlations of the estimates; NaN for what the data do not determine."""
-        variances = np.diag(self.covariance.values)
-        with np.errstate(invalid="ignore", divide="ignore"):
-            values = self.covariance.values / np.sqrt(np.outer(variances, variances))
-        determined = np.isfinite(variances)
-        values = np.where(np.outer(determined, determined), np.clip(values, -1, 1), math.nan)
-        np.fill_diagonal(values, 1.0)
-        return Matrix(self.unknowns.entries, values)
+        return self.covariance.correlation
 
     @property
     def undetermined(self) -> tuple[str, ...]:
@@ -291,6 +286,12 @@ class Fit:
         if not self.found:
             raise ModelError("there is no fit to be uncertain about: the model cannot be simulated to the last time")
         return Likelihood.of(self.problem, self.estimates)
+
+    @cached_property
+    def doubts(self) -> dict[str, str]:
+        """Unknowns whose intervals by curvature are not to be trusted, by label, with what is wrong with these, such as
+        "too narrow above"; `fit.profile` has better ones."""
+        return doubts(self.likelihood, self.intervals(), LEVEL) if self.found else {}
 
     @cached_property
     def practical(self) -> Practical:

@@ -19,6 +19,7 @@ from odejet.jets.compilation import now
 from odejet.problem import coordinates
 from odejet.problem.coordinates import Bounds, Coordinates
 from odejet.problem.misfit import GLANCE, ROUGH, Misfit
+from odejet.search.projection import Projected, projected
 from odejet.search.refine import MAX_EVALUATIONS, Ending, Refined, refine
 
 STARTS = 4096
@@ -110,7 +111,8 @@ class _Search:
         self.misfit, self.frame, self.levels, self.deadline = misfit, frame, levels, deadline
         self.before, self.plausible = before, plausible
         self.parts = [misfit.window(horizon, POINTS, misfit.scales, ROUGH) for horizon, _ in PARTS]
-        self.early = self.parts[1].window(1.0, effort=GLANCE)
+        early = self.parts[1].window(1.0, effort=GLANCE)
+        self.early = projected(early, frame) or early
         self.found: list[Refined] = []
         self.least = math.inf  # rms of the best coarse fit, in units of the outputs' spread
 
@@ -145,7 +147,8 @@ class _Search:
         """How far the early data are from a start; one bad point of a good start counts little."""
         if now() > self.deadline:
             return math.inf
-        found = self.early.evaluate(z, jacobian=False)
+        own = z[self.early.kept] if isinstance(self.early, Projected) else z
+        found = self.early.evaluate(own, jacobian=False)
         if found.residuals is None:
             return math.inf
         with np.errstate(over="ignore"):

@@ -152,12 +152,12 @@ def _completed(condition: Condition, values: Mapping[str, float]) -> dict[str, f
     result |= {name: float(value) for name, value in own.fixed.items()}
     for state, expression in own.initial.items():
         missing = [name for name in dict.fromkeys(names(expression)) if name not in result]
-        if len(missing) == 1 and (solved := _solved(expression, missing[0], values[state], result)) is not None:
-            result[missing[0]] = solved
+        if len(missing) == 1 and (value := solved(expression, missing[0], values[state], result)) is not None:
+            result[missing[0]] = value
     return result
 
 
-def _solved(expression: Expression, name: str, value: float, known: Mapping[str, float]) -> float | None:
+def solved(expression: Expression, name: str, value: float, known: Mapping[str, float]) -> float | None:
     """The value of a name at which an expression that is linear in it has a value."""
     if isinstance(expression, Symbol):
         return value

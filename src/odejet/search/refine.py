@@ -9,6 +9,8 @@ is minimised by reweighting every output with its own rms residual.  The logarit
 decreases the reweighted squares decreases the likelihood too.  Far from the optimum this would chase the output that
 happens to fit best, so the first part of the way is gone with constant weights.
 
+Scales and offsets of outputs follow from all other unknowns and are left out on the way (see `projection`).
+
 Where noise has another law, or where there are priors, residuals and Jacobian are those of Fisher's scoring (see
 `problem.scoring`): the gradient is exact, the curvature expected, and a step counts by what it does to the likelihood.
 
@@ -30,6 +32,7 @@ from odejet.problem.coordinates import Bounds, Coordinates
 from odejet.problem.courses import Blocks
 from odejet.problem.misfit import Evaluation, Misfit, NoiseAt
 from odejet.search.linear import Arrow, ArrowSolver, Dense
+from odejet.search.projection import Projected, projected
 from odejet.search.trust import Solver, Step, secant
 
 PRECISION = 1e-7
@@ -115,8 +118,9 @@ def refine(
     frame = frame or coordinates.choose(misfit.unknowns, start, bounds, positive, misfit.model.bounds)
     first = misfit.scales if levels is None else np.maximum(levels, misfit.floors)
     descent = _Descent(misfit, frame, first, begin + time_limit, max_evaluations, precision)
+    part = projected(misfit, frame)
     with np.errstate(over="ignore", invalid="ignore"):  # far from an optimum numbers may be too large, and are refused
-        ending = descent.run(start)
+        ending = descent.run(start) if part is None else descent.follow(part, start)
     return descent.result(ending, now() - begin)
 
 
@@ -183,6 +187,23 @@ class _Descent:
             return
         if self.decrease(found) > 0:
             self.stand(np.clip(self.frame.to(z), self.low, self.high), found)
+
+    def follow(self, part: Projected, start: np.ndarray) -> Ending:
+        """The way without scales and offsets, and these at its end."""
+        within = _Descent(part, part.rest, self.levels, self.deadline, self.limit, self.precision)
+        ending = within.run(start[part.kept])
+        self.evaluations, self.work = within.evaluations, within.work
+        z = within.frame.back(within.theta)
+        if within.here is None:
+            self.theta, self.failure = self.frame.to(self.frame.inside(part.filled(z))), within.failure
+            return ending
+        assert within.here.eliminated is not None
+        z = part.filled(z, within.here.eliminated.values)
+        self.theta, self.here = (
+            np.clip(self.frame.to(self.frame.inside(z)), self.low, self.high),
+            part.complete(within.here),
+        )
+        return ending
 
     def look(self, start: np.ndarray) -> Ending:
         """Stay at the start."""

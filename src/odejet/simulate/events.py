@@ -14,12 +14,13 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
+from odejet.errors import ModelError
 from odejet.jets.inputs import Pieces
 from odejet.jets.jumps import Jumps, no_jumps
 from odejet.jets.kernel import TABLES, lay_out
@@ -31,7 +32,7 @@ from odejet.model.expressions import TIME, Expression, Sum, Symbol, evaluate, na
 from odejet.model.modes import Branches, Mode, mode, slid
 from odejet.model.tape import Tape
 from odejet.simulate.program import Endless, Irreversible, Program, Ready, Undecided
-from odejet.simulate.schedule import arranged, inverse, occurrences
+from odejet.simulate.schedule import inverse, scheduled
 
 SLIDE = 2
 """In place of a sign: the function is held at zero."""
@@ -83,7 +84,8 @@ class Passage:
     start: float
     end: float
     jumps: Jumps = field(default_factory=no_jumps)
-    events: list[Event] = field(default_factory=list)  # of the jumps
+    events: Sequence[Event] = ()
+    which: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int64))  # of the events each jump is
     barrier: float | None = None  # where a solution that goes backward meets an event that cannot be undone
     ready: Ready | None = None
     zeros: Mapping[Expression, int] = field(default_factory=dict)
@@ -126,7 +128,7 @@ class Passage:
         """Known initial values, the events ahead, the first mode, and what happens at the start."""
         if known:
             values = self.branches(place)
-            taken = [values.taken(value) for value in known.values()]
+            taken = [values.taken(value) if switches(value) else value for value in known.values()]
             order = list(self.program.equations.states)
             rows = [order.index(name) for name in known]
             place.states[rows] = self.at(place, taken)
@@ -138,8 +140,7 @@ class Passage:
             while self.next_jump == place.time:
                 self.jump(place)
         else:
-            plain = Mode(self.program.equations, {}, ())
-            self.ready = self.program.ready(plain)
+            self.ready = self.program.only
 
     def at(self, place: Place, expressions: Sequence[Expression]) -> np.ndarray:
         """Rows of expressions without switches at a place."""
@@ -170,12 +171,11 @@ class Passage:
         timed = self.program.timed
         if not timed:
             return
-        branches = self.branches(place)
-        times = [[branches.taken(time) for time in event.at] for event in timed]
-        every = [[] if event.every is None else [branches.taken(event.every)] for event in timed]
-        rows = self.at(place, [one for group in (*times, *every) for one in group])
-        found = arranged(occurrences(timed, rows, self.start, self.end), self.start, self.end)
-        self.events, self.barrier = found.events, found.barrier
+        times = self.program.times
+        if any(map(switches, times)):
+            times = tuple(map(self.branches(place).taken, times))
+        found = scheduled(timed, self.at(place, times), self.start, self.end)
+        self.events, self.which, self.barrier = found.events, found.which, found.barrier
         self.jumps = found.jumps(self.program, self.parameters)
 
     # -- modes
@@ -242,7 +242,7 @@ class Passage:
         opened: dict[Expression, tuple[int, ...]] = dict(preferred)
         while True:
             try:
-                for signs in itertools.product(*opened.values()):
+                for signs in _in_turn(opened.values()):
                     found = self.consistent(place, dict(zip(opened, signs, strict=True)))
                     if found is not None:
                         self.ready, self.zeros = found
@@ -260,7 +260,12 @@ class Passage:
         self, place: Place, assumed: Mapping[Expression, int]
     ) -> tuple[Ready, Mapping[Expression, int]] | None:
         """The mode that signs give, if it agrees with them, and how many coefficients of each function vanish."""
-        ready = self.program.ready(self.build(place, assumed))
+        try:
+            ready = self.program.ready(self.build(place, assumed))
+        except ModelError:  # rates that are the same on both sides hold nothing
+            if SLIDE in assumed.values():
+                return None
+            raise
         zeros: dict[Expression, int] = {}
         rates = {rate for pair in ready.mode.sliding.values() for rate in pair}
         doubtful = [g for g in ready.watched if g in rates or assumed.get(g, SLIDE) != SLIDE]
@@ -284,7 +289,8 @@ class Passage:
         rows, times = np.zeros((3, len(place.states), padded(1))), np.full(3, place.time)
         pattern = np.where(np.arange(len(place.states)) % 2, 1.0, -1.0)
         for point, shift in enumerate((0.0, _SHAKEN, _SHAKEN * pattern)):
-            rows[point, :, 0] = place.states[:, 0] + shift * place.sizes
+            with np.errstate(invalid="ignore"):  # what has grown without bounds has no size
+                rows[point, :, 0] = place.states[:, 0] + shift * place.sizes
         times[1:] += np.array([_SHAKEN, -_SHAKEN]) * self.time_size(place)
         parameters = np.zeros((len(self.parameters), padded(1)))
         parameters[:, 0] = self.parameters[:, 0]
@@ -384,7 +390,7 @@ class Passage:
         """The next event at a known time."""
         assert self.ready is not None
         done = int(self.jumps.done[0])
-        event, moved = self.events[done], self.jumps.moved[done]
+        event, moved = self.events[self.which[done]], self.jumps.moved[done]
         self.jumps.done[0] = done + 1
         holds = self.ready.mode.holds
         rates, _ = self.rates(place, after=False)
@@ -450,3 +456,13 @@ class Passage:
         rows = maps.values(maps.registers(self.parameters), 0, place.states, time, inputs)
         place.states[[order.index(name) for name in event.set]] = rows
         place.sizes = np.maximum(place.sizes, np.abs(place.states[:, 0]))
+
+
+def _in_turn(options: Iterable[tuple[int, ...]]) -> list[tuple[int, ...]]:
+    """All choices of signs, those first that hold no function at zero but the ones that were held before."""
+    options = tuple(options)
+
+    def held(signs: tuple[int, ...]) -> int:
+        return sum(sign == SLIDE != first[0] for sign, first in zip(signs, options, strict=True))
+
+    return sorted(itertools.product(*options), key=held)

@@ -39,6 +39,7 @@ MAX_STEPS = 20_000
 STIFF_STEPS = 5000
 """Steps of collocation, of a millisecond or more each: a solution that needs more is not smooth."""
 
+_SWITCHED = 4  # steps that a switch counts for: its mode is chosen in Python, which takes as long as dozens
 _GROWTH = 1e3  # a step that collapses after such growth of the states is taken for a pole
 _FIRST_STEPS = 5  # a step that collapses right away is taken for a stiff initial layer
 _MANY = 600  # Taylor steps still to go that collocation is worth a trial
@@ -64,11 +65,11 @@ class Outcome(Enum):
         "the solution needs more than {steps} steps, used up at t = {t:.6g}; raise max_steps or shorten the times"
     )
     STIFF_FAILURE = "the solution becomes too stiff to follow near t = {t:.6g}"
-    RESTLESS = "no steady state is reached at t = {t:.6g}: the solution oscillates, drifts or grows"
-    UNSTABLE = "the steady state at t = {t:.6g} is unstable, so that nothing comes to rest there"
     ENDLESS = "events or switches follow each other without end near t = {t:.6g}; the solution stops there"
     UNDECIDED = "the equations do not tell how the solution goes on after the switch at t = {t:.6g}"
     IRREVERSIBLE = "the event at t = {t:.6g} cannot be undone, so that times before it are not reached from after it"
+    RESTLESS = "no steady state is reached at t = {t:.6g}: the solution oscillates, drifts or grows"
+    UNSTABLE = "the steady state at t = {t:.6g} is unstable, so that nothing comes to rest there"
 
 
 @dataclass(frozen=True)
@@ -95,9 +96,19 @@ class Flow:
     def __init__(self, model: Model, inputs: Mapping[str, Sampled] | None = None) -> None:
         self.model = model
         self.program = None if model.is_smooth else Program(model)
-        self.tape: Tape | None = build(model) if self.program is None else None
+        self._tape = build(model) if self.program is None else None
         self.pieces = _pieces(model, inputs or {})
         self.driven = any(expression is None for expression in model.inputs.values())
+
+    @property
+    def tape(self) -> Tape:
+        """The equations of a model without switches and events."""
+        if self._tape is None:
+            raise ModelError(
+                f"{self.model.name}: the model switches or has events, so that no one set of equations holds at all "
+                "times, as steady states and jets need"
+            )
+        return self._tape
 
     def drive(self, times: np.ndarray) -> steps.Drive:
         """The sampled inputs, with their values at times."""
@@ -234,9 +245,7 @@ class _Problem:
     @property
     def tape(self) -> Tape:
         """The tape of the mode that the solution is in."""
-        found = self.flow.tape if self.passage is None else self.passage.tape
-        assert found is not None
-        return found
+        return self.flow.tape if self.passage is None else self.passage.tape
 
     def solve(self, start: float, times: np.ndarray, tolerance: float, max_steps: int, stiff_steps: int) -> Trajectory:
         """Along times that lead away from the start in one direction."""
@@ -281,6 +290,7 @@ class _Problem:
             status, order, step = self.explicit(leg, times[leg.done :], tolerance, many, patience)
             if self.passage is not None and status in (steps.SWITCHED, steps.PAUSED):
                 self.passage.go_on(leg, status == steps.SWITCHED)
+                leg.explicit_steps -= _SWITCHED
                 continue
             outcome = self.outcome(status, leg)
             if outcome is not Outcome.STIFF_FAILURE or leg.implicit_steps <= 0:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,6 +18,9 @@ from odejet.model.tape import Tape
 
 if TYPE_CHECKING:
     from odejet.model import Model
+
+
+_KNOWN = 1000  # groups of expressions that are found again by identity
 
 
 class Trouble(Exception):
@@ -102,12 +106,31 @@ class Program:
         self.switching = bool(self.conditions) or any(self.branching.values()) or any(map(switches, setting))
         self._modes: dict[Any, Ready] = {}
         self._maps: dict[Any, Maps] = {}
+        self._known: dict[Any, tuple[Any, Maps]] = {}  # with the expressions, whose identities are the keys
+
+    @cached_property
+    def times(self) -> tuple[Expression, ...]:
+        """Of all events at known times, the times and then the periods."""
+        first = [time for event in self.timed for time in event.at]
+        return (*first, *(event.every for event in self.timed if event.every is not None))
+
+    @cached_property
+    def only(self) -> Ready:
+        """The mode of a model that has no other."""
+        return self.ready(Mode(self.equations, {}, ()))
 
     def maps(self, groups: Sequence[Sequence[Expression]]) -> Maps:
-        key = tuple(map(tuple, groups))
-        if key not in self._maps:
-            self._maps[key] = Maps(self.equations, groups)
-        return self._maps[key]
+        """The maps of groups of expressions, made once."""
+        # Looked up by identity first: to hash long expressions for every solution takes longer than the solution.
+        identity = tuple(id(one) for group in groups for one in (*group, None))
+        if identity not in self._known:
+            key = tuple(map(tuple, groups))
+            if key not in self._maps:
+                self._maps[key] = Maps(self.equations, groups)
+            if len(self._known) >= _KNOWN:
+                return self._maps[key]
+            self._known[identity] = groups, self._maps[key]
+        return self._known[identity][1]
 
     def ready(self, found: Mode) -> Ready:
         """A mode with its tape, made once."""

@@ -96,7 +96,6 @@ class Rest:
         """The equations at a point, each switch with the branch that it takes there."""
         program, model = self.flow.program, self.flow.model
         if program is None:
-            assert self.flow.tape is not None
             return self.flow.tape
         values = {name: float(value) for name, value in model.fixed.items()}
         values |= dict(zip((*model.states, *model.parameters), [*x.tolist(), *p.tolist()], strict=True))
@@ -114,7 +113,7 @@ class Rest:
         """The rates at points, one per row, and their derivatives by parameters."""
         n = x.shape[1]
         with np.errstate(all="ignore"):
-            if self.flow.tape is not None:
+            if self.flow.program is None:
                 found = jets(self.flow.tape, x, p, order=1, tangents=True).states[:, :, 1]
             else:
                 each = [

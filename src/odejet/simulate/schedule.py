@@ -27,28 +27,27 @@ _BESIDE = 1e-9  # of a period: repetitions this near to the start or the end are
 class Schedule:
     """Events in the order in which a solution meets them, with rows of their times."""
 
-    events: list[Event]
+    events: Sequence[Event]
+    which: np.ndarray  # of the events each is
     rows: np.ndarray
-    barrier: float | None  # where a solution that goes backward meets an event that cannot be undone
+    barrier: float | None = None  # where a solution that goes backward meets an event that cannot be undone
 
     def jumps(self, program: Program, parameters: np.ndarray) -> Jumps:
         """The events for the steps of a solution: with their maps, or as places to stop where the model switches."""
-        moved = self.rows.reshape(len(self.events), parameters.shape[1]).copy()
+        moved = self.rows.copy()
         times = moved[:, 0].copy()
         moved[:, 0] = 0
         jumps = no_jumps()._replace(times=times, moved=moved, pauses=int(program.switching))
-        return jumps if program.switching or not self.events else self.mapped(jumps, program, parameters)
+        return jumps if program.switching or not len(times) else self.mapped(jumps, program, parameters)
 
     def mapped(self, jumps: Jumps, program: Program, parameters: np.ndarray) -> Jumps:
-        order = {name: i for i, name in enumerate(program.equations.states)}
-        distinct = list(dict.fromkeys(tuple(event.set.items()) for event in self.events))
-        index = {group: i for i, group in enumerate(distinct)}
-        maps = program.maps([[value for _, value in group] for group in distinct])
+        maps = program.maps([tuple(event.set.values()) for event in self.events])
         registers = maps.registers(parameters)
         layout = registers.layout
-        targets = [order[name] for group in distinct for name, _ in group]
+        order = {name: i for i, name in enumerate(program.equations.states)}
+        targets = [order[name] for event in self.events for name in event.set]
         return jumps._replace(
-            maps=np.array([index[tuple(event.set.items())] for event in self.events], dtype=np.int64),
+            maps=self.which,
             code=np.ascontiguousarray(layout.code[np.concatenate(maps.positions)]),
             terms=layout.terms,
             bounds=np.cumsum([0, *map(len, maps.positions)]),
@@ -61,24 +60,25 @@ class Schedule:
         )
 
 
-def occurrences(timed: Sequence[Event], rows: np.ndarray, start: float, end: float) -> list[tuple[np.ndarray, Event]]:
-    """Every event at each of its times; `rows` are those of all first times and then of all periods."""
-    found: list[tuple[np.ndarray, Event]] = []
-    position, repeated = 0, sum(len(event.at) for event in timed)
+def scheduled(timed: Sequence[Event], rows: np.ndarray, start: float, end: float) -> Schedule:
+    """The events on the way from one time to another; `rows` are those of all first times and then of all periods."""
+    found, position, repeated = [], 0, sum(len(event.at) for event in timed)
     for event in timed:
-        for row in rows[position : position + len(event.at)]:
-            if event.every is None:
-                found.append((row, event))
-            else:
-                period = rows[repeated]
-                found += [(row + i * period, event) for i in _repeats(event, row[0], period[0], start, end)]
+        first = rows[position : position + len(event.at)]
+        if event.every is not None:
+            times = np.arange(*_repeats(event, first[0, 0], rows[repeated, 0], start, end))
+            first = first[0] + times[:, None] * rows[repeated]
+            repeated += 1
+        found.append(first)
         position += len(event.at)
-        repeated += event.every is not None
-    return found
+    every, which = np.concatenate(found), np.repeat(np.arange(len(timed)), [len(part) for part in found])
+    if np.isnan(every[:, 0]).any():
+        raise Undecided
+    return _forward(timed, which, every, start, end) if end >= start else _backward(timed, which, every, start, end)
 
 
-def _repeats(event: Event, first: float, every: float, start: float, end: float) -> range:
-    """Which repetitions of an event may lie on the way."""
+def _repeats(event: Event, first: float, every: float, start: float, end: float) -> tuple[int, int]:
+    """Which repetitions of an event may lie on the way: the first, and the one after the last."""
     if not (every > 0 and math.isfinite(first)):
         raise Endless
     last = math.floor((max(start, end) - first) / every + _BESIDE)
@@ -86,27 +86,29 @@ def _repeats(event: Event, first: float, every: float, start: float, end: float)
     count = last + 1 if event.count is None else min(event.count, last + 1)
     if count - begin > MAX_JUMPS:
         raise Endless
-    return range(begin, count)
+    return begin, max(begin, count)
 
 
-def arranged(found: list[tuple[np.ndarray, Event]], start: float, end: float) -> Schedule:
-    """The events on the way, sorted; on the way back their inverses, up to one that has none."""
-    if any(math.isnan(row[0]) for row, _ in found):
-        raise Undecided
-    barrier = None
-    if end >= start:
-        kept = sorted((one for one in found if start <= one[0][0] <= end), key=lambda one: one[0][0])
-    else:
-        kept = []
-        for row, event in sorted((one for one in found[::-1] if end <= one[0][0] < start), key=lambda one: -one[0][0]):
-            undone = inverse(event)
-            if undone is None:
-                barrier = float(row[0])
-                break
-            kept.append((row, undone))
+def _forward(timed: Sequence[Event], which: np.ndarray, rows: np.ndarray, start: float, end: float) -> Schedule:
+    kept = np.flatnonzero((start <= rows[:, 0]) & (rows[:, 0] <= end))
+    kept = kept[np.argsort(rows[kept, 0], kind="stable")]
     if len(kept) > MAX_JUMPS:
         raise Endless
-    return Schedule([event for _, event in kept], np.array([row for row, _ in kept]), barrier)
+    return Schedule(timed, which[kept], rows[kept])
+
+
+def _backward(timed: Sequence[Event], which: np.ndarray, rows: np.ndarray, start: float, end: float) -> Schedule:
+    """Inverses in the opposite order, up to an event that has none."""
+    forward = _forward(timed, which, rows, end, np.nextafter(start, -np.inf))
+    undone = [inverse(event) for event in timed]
+    which, rows, barrier = forward.which[::-1], forward.rows[::-1], None
+    lost = np.flatnonzero([undone[k] is None for k in which])
+    if len(lost):
+        which, rows, barrier = which[: lost[0]], rows[: lost[0]], float(rows[lost[0], 0])
+    possible = [k for k, event in enumerate(undone) if event is not None]
+    places = {k: i for i, k in enumerate(possible)}
+    events = [event for event in undone if event is not None]
+    return Schedule(events, np.array([places[k] for k in which], dtype=np.int64), np.ascontiguousarray(rows), barrier)
 
 
 def inverse(event: Event) -> Event | None:

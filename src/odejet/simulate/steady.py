@@ -17,6 +17,7 @@ from odejet.errors import ModelError
 from odejet.jets.inputs import Sampled
 from odejet.model import Model
 from odejet.model.expressions import TIME, Expression, Piecewise, Symbol, children, evaluate, names, number, substituted
+from odejet.model.modes import decided
 from odejet.simulate.flow import Flow, Outcome, Trajectory
 from odejet.simulate.rest import Rest
 
@@ -179,7 +180,7 @@ def held(
     for name, expression in model.inputs.items():
         known[name] = number(float(samples[name](time))) if expression is None else substituted(expression, moment)
     known |= {name: value for name, value in before.items() if name not in model.states}
-    states = {name: substituted(rate, known) for name, rate in model.states.items()}
+    states = {name: decided(substituted(rate, known)) for name, rate in model.states.items()}
     initial = {name: before[name] for name in model.states if name in before}
     used = {name for table in (states, initial) for value in table.values() for name in names(value)}
     return Model(

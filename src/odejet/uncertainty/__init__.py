@@ -5,6 +5,10 @@ names         numbers by the labels of the unknowns
 derived       what one may ask about: an unknown, or an expression in the unknowns
 likelihood    the likelihood around the optimum of a fit, with some quantity held if wanted
 profile       the likelihood along a quantity, everything else adapted: intervals that need no curvature
+parabola      whether the likelihood is what curvature takes it for
+doubts        intervals by curvature that are not to be trusted
+predicted     outputs and states at any time, as functions of the unknowns
+bands         how far they may be from their predictions
 practical     what the data determine, and which compounds where single unknowns are not determined
 forms         products of powers and sums that the data may determine, by curvature
 valley        the same from farther away: what hardly changes along the profiles
@@ -25,7 +29,7 @@ from odejet.uncertainty.fisher import (
     noise_inflation,
     quantile,
 )
-from odejet.uncertainty.names import ByName, Matrix, find
+from odejet.uncertainty.names import ByName, Matrix
 
 __all__ = [
     "ByName",
@@ -33,7 +37,6 @@ __all__ = [
     "Matrix",
     "Uncertainty",
     "covariance",
-    "find",
     "fisher",
     "held_labels",
     "information",

@@ -49,8 +49,9 @@ class Likelihood:
     def of(cls, problem: Problem, values: np.ndarray) -> Likelihood:
         """That of a problem around values of its unknowns."""
         # Of a quantity that vanishes, the search needs to know the size all the same.
-        misfit, frame = problem.misfit, problem.frame(values)
-        optimum = evaluated(misfit, values, frame)
+        with np.errstate(over="ignore"):  # values may be as large as numbers get
+            misfit, frame = problem.misfit, problem.frame(values)
+            optimum = evaluated(misfit, values, frame)
         if not math.isfinite(optimum.cost):
             raise ModelError("the model cannot be simulated with the values of the fit; fit again")
         return cls(misfit, frame, optimum)
@@ -84,7 +85,7 @@ class Likelihood:
         part = Held.of(self.misfit, self.frame, held, value, start)
         if part is None:
             return None
-        with np.errstate(over="ignore", invalid="ignore"):  # far from the optimum numbers may be too large
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # far away numbers may be too large
             return refine(
                 part,
                 np.delete(self.frame.inside(start), part.pivot),

@@ -6,30 +6,17 @@ plain name of its state as well where only one unknown has that name.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from odejet.errors import nearest
-from odejet.problem import Unknown
+from odejet.problem import Unknown, find
 
 if TYPE_CHECKING:
     import pandas
-
-
-def find(unknowns: Sequence[Unknown], name: str) -> int:
-    """The position of the unknown with this label, or else of the only one with this name."""
-    labels = [unknown.label for unknown in unknowns]
-    if name in labels:
-        return labels.index(name)
-    own = [i for i, unknown in enumerate(unknowns) if unknown.name == name]
-    if len(own) == 1:
-        return own[0]
-    if own:
-        raise KeyError(f"several unknowns are called '{name}'; ask for one of {', '.join(labels[i] for i in own[:5])}")
-    raise KeyError(f"no unknown is called '{name}'{nearest(name, labels)}")
 
 
 class ByName(dict[str, Any]):
@@ -53,6 +40,17 @@ class Matrix:
     @property
     def labels(self) -> tuple[str, ...]:
         return tuple(unknown.label for unknown in self.unknowns)
+
+    @property
+    def correlation(self) -> Matrix:
+        """Of a covariance, the correlations; NaN where a variance is not finite."""
+        variances = np.diag(self.values)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            values = self.values / np.sqrt(np.outer(variances, variances))
+        determined = np.isfinite(variances)
+        values = np.where(np.outer(determined, determined), np.clip(values, -1, 1), math.nan)
+        np.fill_diagonal(values, 1.0)
+        return Matrix(self.unknowns, values)
 
     def __getitem__(self, key: str | tuple[str, str]) -> Any:
         if isinstance(key, tuple):

@@ -17,11 +17,12 @@ def solve(network: Network, rules: list[Expression], unknown: set[str]) -> None:
     left = {i + 1: network.now(rule) for i, rule in enumerate(rules)}
     solved: dict[str, Expression] = {}
     while left:
-        place, name, value = _next(left, unknown - solved.keys(), network.where)
+        place, name, value = _next(left, unknown - solved.keys(), network)
         del left[place]
         new = {name: value}
         left = {i: substituted(rule, new) for i, rule in left.items()}
         solved = {other: substituted(told, new) for other, told in solved.items()} | new
+    _check_rest(network, unknown, solved)
     for name, value in solved.items():
         network.parameters.pop(name, None)
         network.assigned.pop(name, None)
@@ -29,9 +30,21 @@ def solve(network: Network, rules: list[Expression], unknown: set[str]) -> None:
     network.forget()
 
 
-def _next(left: dict[int, Expression], unknown: set[str], where: str) -> tuple[int, str, Expression]:
-    """A rule, a variable in it and what that is: rules with the fewest variables first."""
-    inside = {i: sorted(unknown & set(names(rule))) for i, rule in left.items()}
+def _check_rest(network: Network, unknown: set[str], solved: dict[str, Expression]) -> None:
+    """What could move but is left over stays as it begins, if it alone of the candidates begins with something."""
+    rest = sorted(unknown - solved.keys())
+    told = [name for name in solved if network.parameters.get(name) is not None or name in network.assigned]
+    if rest and (told or any(network.parameters.get(name) is None for name in rest)):
+        reason = f"they do not tell which of '{(told or list(solved))[0]}' and '{rest[0]}' they determine"
+        raise ModelError(f"{network.where}: the algebraic rules are not supported: {reason}")
+
+
+def _next(left: dict[int, Expression], unknown: set[str], network: Network) -> tuple[int, str, Expression]:
+    """A rule, a variable in it and what that is: rules with the fewest variables first, and variables that begin with
+    nothing."""
+    where = network.where
+    by_need = sorted(unknown, key=lambda name: (network.parameters.get(name) is not None, name))
+    inside = {i: [name for name in by_need if name in set(names(rule))] for i, rule in left.items()}
     for place in sorted(left, key=lambda i: len(inside[i])):
         if not inside[place]:
             reason = "it determines no variable, since rules or reactions determine all that it speaks of"

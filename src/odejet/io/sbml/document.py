@@ -17,6 +17,7 @@ from xml.parsers import expat
 
 from odejet.errors import ModelError, clipped
 from odejet.io.files import read_bytes
+from odejet.io.sbml.conversion import EXPAND, FLATTEN, converted
 
 MAX_BYTES = 20_000_000
 MAX_NESTING = 200
@@ -52,10 +53,30 @@ def understood(data: bytes, where: str, path: Path | None = None) -> Any:
     if document.getModel() is None:
         raise ModelError(f"{where}: there is no model in this document")
     _check_packages(document, where)
-    document = _flat(document, where, path)
+    if document.getPlugin("comp") is not None:
+        _check_externals(document.getPlugin("comp"), where, path, seen=set())
+        data = converted(data, FLATTEN, where, path)
+        document = _reread(data, where)
     _check_features(document.getModel(), where)
-    _expand(document, where)
+    _check_functions(document.getModel(), where)
+    return document if _is_plain(document) else _reread(converted(data, EXPAND, where, path), where)
+
+
+def _reread(data: bytes, where: str) -> Any:
+    document = lib().readSBMLFromString(data.decode("utf-8", errors="replace"))
+    _check_errors(document, where)
+    if document.getModel() is None:
+        raise ModelError(f"{where}: there is no model in this document once it is converted")
     return document
+
+
+def _is_plain(document: Any) -> bool:
+    """Whether nothing is to be written out."""
+    model = document.getModel()
+    laws = (reaction.getKineticLaw() for reaction in model.getListOfReactions() if reaction.isSetKineticLaw())
+    local = any(law.getNumLocalParameters() or law.getNumParameters() for law in laws)
+    version = document.getLevel(), document.getVersion()
+    return version == (3, 2) and not model.getNumFunctionDefinitions() and not local
 
 
 # --- before parsing ---------------------------------------------------------------------------------------------------
@@ -140,19 +161,6 @@ def _check_features(model: Any, where: str) -> None:
 # --- submodels --------------------------------------------------------------------------------------------------------
 
 
-def _flat(document: Any, where: str, path: Path | None) -> Any:
-    plugin = document.getPlugin("comp")
-    if plugin is None:
-        return document
-    _check_externals(plugin, where, path, seen=set())
-    if path is not None:
-        document.setLocationURI(path.resolve().as_uri())
-    _convert(document, where, "flatten comp", performValidation=False, leavePorts=False)
-    if document.getPlugin("comp") is not None and document.getModel().getPlugin("comp").getNumSubmodels():
-        raise ModelError(f"{where}: the submodels (package 'comp') cannot be flattened")
-    return document
-
-
 def _check_externals(plugin: Any, where: str, path: Path | None, seen: set[Path]) -> None:
     """Models in other files must stand beside this one, and are scanned like it before libsbml opens them."""
     for name, source in _externals(plugin):
@@ -184,26 +192,16 @@ def _externals(plugin: Any) -> Iterator[tuple[str, str]]:
 # --- functions, local parameters, level -------------------------------------------------------------------------------
 
 
-def _expand(document: Any, where: str) -> None:
-    _check_functions(document.getModel(), where)
-    _convert(document, where, "expandFunctionDefinitions")
-    _convert(document, where, "promoteLocalParameters")
-    if (document.getLevel(), document.getVersion()) != (3, 2) and not document.setLevelAndVersion(3, 2, False):
-        raise ModelError(f"{where}: the model cannot be upgraded to SBML Level 3 Version 2")
-
-
-def _convert(document: Any, where: str, option: str, **settings: bool) -> None:
-    properties = lib().ConversionProperties()
-    properties.addOption(option, True)
-    for name, value in settings.items():
-        properties.addOption(name, value)
-    if document.convert(properties) != lib().LIBSBML_OPERATION_SUCCESS:
-        raise ModelError(f"{where}: libsbml cannot convert this document ({option})")
-
-
 def _check_functions(model: Any, where: str) -> None:
     """Functions may call each other, but not in a circle, and what they come to must stay of a size to work with."""
     bodies = {function.getId(): function.getBody() for function in model.getListOfFunctionDefinitions()}
+    if not bodies:
+        return
+    counts = {function.getId(): function.getNumArguments() for function in model.getListOfFunctionDefinitions()}
+    for function in model.getListOfFunctionDefinitions():
+        arguments = [function.getArgument(i) for i in range(function.getNumArguments())]
+        if any(one is None or not one.getName() for one in arguments):
+            raise ModelError(f"{where}: function '{function.getId()}' has an argument without a name")
     sizes: dict[str, int] = {}
     open_: list[str] = []
 
@@ -223,6 +221,10 @@ def _check_functions(model: Any, where: str) -> None:
         inner = sum(expanded(node.getChild(i)) for i in range(node.getNumChildren()))
         total = 1 + inner
         if node.getType() == lib().AST_FUNCTION and node.getName() in bodies:
+            # libsbml trusts the number of arguments, and would end the process.
+            if node.getNumChildren() != counts[node.getName()]:
+                given = f"called with {node.getNumChildren()} arguments"
+                raise ModelError(f"{where}: function '{node.getName()}' is {given}, but has {counts[node.getName()]}")
             total = 1 + size(node.getName()) * max(inner, 1)
         if total > MAX_FORMULA:
             raise ModelError(f"{where}: a formula has more than {MAX_FORMULA} terms once functions are written out")
@@ -238,7 +240,16 @@ def _check_functions(model: Any, where: str) -> None:
 
 
 def formulas(model: Any) -> Iterator[Any]:
-    """Every formula of a model, besides its functions."""
-    for element in model.getListOfAllElements():
-        if hasattr(element, "getMath") and element.getElementName() != "functionDefinition":
-            yield element.getMath()
+    """Every formula of a model that may call functions."""
+    for element in (*model.getListOfRules(), *model.getListOfInitialAssignments(), *model.getListOfConstraints()):
+        yield element.getMath()
+    for reaction in model.getListOfReactions():
+        if reaction.isSetKineticLaw():
+            yield reaction.getKineticLaw().getMath()
+        for reference in (*reaction.getListOfReactants(), *reaction.getListOfProducts()):
+            if reference.isSetStoichiometryMath():
+                yield reference.getStoichiometryMath().getMath()
+    for event in model.getListOfEvents():
+        for part in (event.getTrigger(), event.getDelay(), event.getPriority(), *event.getListOfEventAssignments()):
+            if part is not None:
+                yield part.getMath()

@@ -222,14 +222,36 @@ class Formula:
         if kind == sbml.AST_FUNCTION_DELAY:
             raise self.refusal("delay is not supported; delay differential equations are no ordinary ones")
         if kind == sbml.AST_FUNCTION_RATE_OF:
+            if node.getNumChildren() != 1 or node.getChild(0).getType() != sbml.AST_NAME:
+                raise self.refusal("rateOf takes exactly one name")
             return Symbol(f"{RATE_OF}{self.named(node.getChild(0).getName(), self.where)}")
         if node.isNumber() or kind in (sbml.AST_CONSTANT_PI, sbml.AST_CONSTANT_E, sbml.AST_NAME_AVOGADRO):
             return self.number(node)
         if kind == sbml.AST_FUNCTION_PIECEWISE:
             return self.piecewise(node)
-        if node.isBoolean() or node.isLogical() or node.isRelational():
+        if _is_truth(node):
             return choose(ONE, self.condition(node), ZERO)
+        self.check_arguments(node)
         return self.applied(node, [self.expression(node.getChild(i)) for i in range(node.getNumChildren())])
+
+    def check_arguments(self, node: Any) -> None:
+        """Refuse an operator or a function with too few arguments or too many."""
+        sbml, kind, count = lib(), node.getType(), node.getNumChildren()
+        many = (sbml.AST_PLUS, sbml.AST_TIMES, sbml.AST_LOGICAL_AND, sbml.AST_LOGICAL_OR, sbml.AST_LOGICAL_XOR)
+        powers = (sbml.AST_POWER, sbml.AST_FUNCTION_POWER)
+        two = (*powers, sbml.AST_DIVIDE, sbml.AST_FUNCTION_QUOTIENT, sbml.AST_FUNCTION_REM, sbml.AST_LOGICAL_IMPLIES)
+        if kind in many:
+            return
+        if kind in two:
+            right = count == 2
+        elif kind in (sbml.AST_MINUS, sbml.AST_FUNCTION_LOG, sbml.AST_FUNCTION_ROOT):
+            right = count in (1, 2)
+        elif kind in (sbml.AST_FUNCTION_MIN, sbml.AST_FUNCTION_MAX) or node.isRelational():
+            right = count >= 1
+        else:
+            right = count == 1 or kind == sbml.AST_FUNCTION
+        if not right:
+            raise self.refusal(f"'{node.getName() or node.getOperatorName()}' has {count} arguments")
 
     def number(self, node: Any) -> Expression:
         sbml = lib()
@@ -240,7 +262,8 @@ class Formula:
         elif node.getType() == sbml.AST_INTEGER:
             exact = Fraction(node.getInteger())
         else:
-            value = node.getValue() if node.getType() != sbml.AST_CONSTANT_PI else math.pi
+            # libsbml has these two with some ten digits.
+            value = {sbml.AST_CONSTANT_PI: math.pi, sbml.AST_CONSTANT_E: math.e}.get(node.getType(), node.getValue())
             if not math.isfinite(value):
                 raise self.refusal(f"{'notanumber' if math.isnan(value) else 'infinity'} is not supported")
             exact = Fraction(repr(value))
@@ -360,6 +383,8 @@ class Formula:
         }
         if kind in (sbml.AST_CONSTANT_TRUE, sbml.AST_CONSTANT_FALSE):
             return bool(kind == sbml.AST_CONSTANT_TRUE)
+        if _is_truth(node):
+            self.check_arguments(node)
         if kind in relations:
             return self.comparison(relations[kind], inner)
         if kind == sbml.AST_LOGICAL_AND:

@@ -14,18 +14,19 @@ its own that are 0 or 1:
     when happens, and none before it    set what it sets, happens = 0
 
 An event that is triggered again while it waits has further places to wait in.  When these are full the solution ends,
-by a division by zero, rather than forget one.
+by a state whose rate is then a division by zero, rather than forget one.
 """
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
 from odejet.errors import ModelError
-from odejet.io.sbml.formulas import ONE, ZERO, Truth, both, choose, either, opposite, over, plus
+from odejet.io.sbml.formulas import ONE, ZERO, Truth, both, choose, either, minus, opposite, over, plus, times
 from odejet.io.sbml.network import START, Happening, Network, fresh
 from odejet.model.events import Event
 from odejet.model.expressions import (
@@ -59,12 +60,13 @@ def moving(network: Network) -> Moving:
     """The states and events of a network."""
     found = [_plain(network, one) for one in network.happenings if one.assignments]
     found = [one for one in found if one.trigger is not False and not (one.trigger is True and one.initial_value)]
+    _check_chance(network, found)
     if all(_is_free(one, found, network) for one in found):
         told = [event for one in sorted(found, key=_rank) for event in _direct(network, one)]
         return Moving(network.states, network.initial, tuple(told))
     queue = _Queue(network, found)
     return Moving(
-        {**network.states, **dict.fromkeys(queue.initial, ZERO)},
+        {**network.states, **dict.fromkeys(queue.initial, ZERO), queue.full: queue.ending},
         {**network.initial, **queue.initial},
         tuple(queue.events()),
     )
@@ -76,6 +78,7 @@ def _plain(network: Network, event: Happening) -> Happening:
         event,
         trigger=event.trigger if isinstance(event.trigger, bool) else _lasting(network, event),
         assignments={name: network.now(value) for name, value in event.assignments.items()},
+        sizes={name: network.now(value) for name, value in event.sizes.items()},
         delay=None if event.delay is None or constant(event.delay) == 0 else network.now(event.delay),
         priority=None if event.priority is None else network.now(event.priority),
     )
@@ -104,6 +107,35 @@ def _lasting(network: Network, event: Happening) -> Truth:
         return truth
 
     return rewritten(network.now(event.trigger))
+
+
+def _check_chance(network: Network, events: list[Happening]) -> None:
+    """Refuse events between which chance decides: of one priority, or of none and one trigger, where order matters."""
+    for one, other in itertools.combinations(events, 2):
+        if one.priority is None and other.priority is None:
+            alike = one.trigger == other.trigger and one.delay == other.delay
+        elif one.priority is None or other.priority is None:
+            alike = False
+        else:
+            alike = one.priority == other.priority and not _are_apart(one, other, network)
+        if alike and (_is_disturbed(one, other) or _is_disturbed(other, one) or _is_overwritten(one, other)):
+            reason = "which of them happens first is left to chance"
+            raise ModelError(f"{network.where}: events '{one.id}' and '{other.id}' are not supported: {reason}")
+
+
+def _is_overwritten(one: Happening, other: Happening) -> bool:
+    """Whether two events set something to different values."""
+    return any(other.assignments.get(name, value) != value for name, value in one.assignments.items())
+
+
+def _is_disturbed(event: Happening, other: Happening) -> bool:
+    """Whether an event comes to something else after another at the same time."""
+    read: set[str] = set()
+    if not event.from_trigger:
+        read |= {name for value in event.assignments.values() for name in names(value)}
+    if not event.persistent and not isinstance(event.trigger, bool):
+        read |= set(names(event.trigger))
+    return bool(read & other.assignments.keys())
 
 
 # --- events that stand alone ------------------------------------------------------------------------------------------
@@ -156,12 +188,18 @@ def _direct(network: Network, event: Happening) -> Iterator[Event]:
     if not isinstance(event.trigger, bool):
         time = _time(event.trigger, network)
         if time is not None:
-            yield Event(at=time, set=event.assignments)
+            yield Event(at=time, set=_sized(event, event.assignments))
             return
-        yield Event(when=event.trigger, set=event.assignments)
+        yield Event(when=event.trigger, set=_sized(event, event.assignments))
     if not event.initial_value:
-        told = {name: choose(value, event.trigger, Symbol(name)) for name, value in event.assignments.items()}
+        told = _sized(event, event.assignments)
+        told = {name: choose(value, event.trigger, Symbol(name)) for name, value in told.items()}
         yield Event(at=START, set=told)
+
+
+def _sized(event: Happening, values: Mapping[str, Expression]) -> dict[str, Expression]:
+    """What states become by what is assigned: concentrations times sizes where they are amounts."""
+    return {name: times(value, event.sizes.get(name, ONE)) for name, value in values.items()}
 
 
 # --- events in each other's way ---------------------------------------------------------------------------------------
@@ -194,6 +232,11 @@ class _Queue:
         self.initial: dict[str, Expression] = {}
         self.places = [[self.place(event, k + 1) for k in range(PLACES if event.delay else 1)] for event in events]
         self.full = self.flag("queue_full")
+
+    @property
+    def ending(self) -> Expression:
+        """The rate of what tells that the queue is full: zero until then."""
+        return over(Symbol(self.full), minus(ONE, Symbol(self.full)))
 
     def flag(self, name: str, start: Expression = ZERO) -> str:
         name = fresh(name, self.taken)
@@ -246,7 +289,7 @@ class _Queue:
             new |= {kept: event.assignments[name] for name, kept in place.values.items()}
             told |= {name: choose(value, here, Symbol(name)) for name, value in new.items()}
             before.append(place.taken)
-        told[self.full] = choose(over(ONE, Symbol(self.full)), both(before), Symbol(self.full))
+        told[self.full] = choose(ONE, both(before), Symbol(self.full))
         return told
 
     def executions(self, pairs: list[tuple[Happening, list[_Place]]]) -> Iterator[Event]:
@@ -261,10 +304,8 @@ class _Queue:
                 if j != i
             ]
             ready = both([_on(place.happens), *(opposite(one) for one in ahead)])
-            told: dict[str, Expression] = {
-                name: Symbol(place.values[name]) if event.from_trigger else value
-                for name, value in event.assignments.items()
-            }
+            kept = {name: Symbol(place.values[name]) for name in event.assignments} if event.from_trigger else None
+            told = _sized(event, event.assignments if kept is None else kept)
             told[place.happens] = ZERO
             # A trigger of the same moment may have called it off, or brought another before it.
             yield Event(when=ready, set={name: choose(value, ready, Symbol(name)) for name, value in told.items()})

@@ -16,7 +16,7 @@ of its own, since the amount is what a change of size leaves alone.
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
@@ -34,11 +34,12 @@ START = 0
 
 @dataclass
 class Happening:
-    """An event as SBML has it; what it sets are states, by what they are in formulas of the model's states."""
+    """An event as SBML has it; it sets states to what it assigns, times a size where these are amounts."""
 
     id: str
     trigger: Truth
     assignments: dict[str, Expression]
+    sizes: dict[str, Expression] = field(default_factory=dict)
     delay: Expression | None = None
     priority: Expression | None = None
     initial_value: bool = True  # of the trigger before the start: if it is false the event may happen at the start
@@ -179,9 +180,8 @@ class Network:
 _OPEN: Any = Symbol("in the making")
 
 
-def fresh(name: str, taken: Iterable[str]) -> str:
+def fresh(name: str, taken: Container[str]) -> str:
     """The name, with underscores until nobody else has it."""
-    taken = set(taken)
     while name in taken:
         name += "_"
     return name

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import keyword
 import math
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from fractions import Fraction
 from typing import Any
 
@@ -13,6 +14,7 @@ from odejet.io.sbml.algebraic import solve
 from odejet.io.sbml.document import lib
 from odejet.io.sbml.formulas import ONE, ZERO, Formula, negative, over, plus, times
 from odejet.io.sbml.network import Happening, Network, fresh
+from odejet.model.entries import MAX_ENTRIES
 from odejet.model.expressions import MAX_NAME, RESERVED, Expression, Number, Symbol, number
 
 
@@ -21,7 +23,7 @@ def network(document: Any, where: str, title: str) -> Network:
     return _Reader(document.getModel(), where, title).read()
 
 
-def plain_names(ids: Iterator[str]) -> dict[str, str]:
+def plain_names(ids: Iterable[str]) -> dict[str, str]:
     """A name that the language accepts for every id: almost always the id itself."""
     taken: set[str] = set()
     found: dict[str, str] = {}
@@ -63,8 +65,18 @@ class _Reader:
             for reference in self.references
             if not (self.species(reference).getBoundaryCondition() or self.species(reference).getConstant())
         }
+        self.check_ids()
         self.network = Network(where, title, plain_names(self.ids()))
         self.implicit = self.undetermined() if self.constraints else set()
+
+    def check_ids(self) -> None:
+        """Refuse at once what would be refused after long work, and ids with two meanings."""
+        count = len({*self.rates, *self.reacting, *self.eventful})
+        if count > MAX_ENTRIES:
+            raise ModelError(f"{self.where}: the model has {count} states, and {MAX_ENTRIES} is the limit")
+        id_, times_ = next(iter(Counter(self.ids()).most_common(1)), ("", 0))
+        if times_ > 1:
+            raise ModelError(f"{self.where}: the id '{id_}' is given twice; rename one of them")
 
     def ids(self) -> Iterator[str]:
         sbml = self.sbml
@@ -209,7 +221,7 @@ class _Reader:
             return
         start = self.initial(species, counted, space)
         if id_ in self.implicit:
-            found.parameters[name] = None
+            found.parameters[name] = start.value if isinstance(start, Number) else None
             return
         size = compartment.getId()
         by_amount = not counted and self.varies(size) and (id_ not in self.rates or size in self.eventful)
@@ -268,10 +280,12 @@ class _Reader:
             reader.expression(part.getMath()) if _has_math(part) else None
             for part in (event.getDelay(), event.getPriority())
         )
+        told, sizes = self.sizes(assignments)
         return Happening(
             id_,
             reader.condition(trigger.getMath()),
-            self.set_states(assignments),
+            told,
+            sizes,
             delay,
             priority,
             initial_value=trigger.getInitialValue() if trigger.isSetInitialValue() else True,
@@ -279,18 +293,18 @@ class _Reader:
             from_trigger=event.getUseValuesFromTriggerTime() if event.isSetUseValuesFromTriggerTime() else True,
         )
 
-    def set_states(self, assignments: dict[str, Expression]) -> dict[str, Expression]:
-        """What an event sets, as states: an amount is the concentration times the size, which it may set too."""
-        found = {}
+    def sizes(self, assignments: dict[str, Expression]) -> tuple[dict[str, Expression], dict[str, Expression]]:
+        """What an event sets, as states; and by which size, as it is then, a concentration becomes the amount."""
+        found: dict[str, Expression] = {}
+        sizes: dict[str, Expression] = {}
         for id_, value in assignments.items():
             self.symbol(id_, self.where)
             name = self.name(id_)
             if name in self.network.within:
                 name, space = self.network.within[name]
-                sizes = [new for other, new in assignments.items() if self.name(other) == space]
-                value = times(value, sizes[0] if sizes else Symbol(space))
+                sizes[name] = Symbol(space)
             found[name] = value
-        return found
+        return found, sizes
 
     # --- what algebraic rules determine
 

@@ -85,6 +85,8 @@ class _Writer:
 
     def __init__(self, model: Model) -> None:
         self.model = model
+        if model.steady:
+            raise ModelError("the model starts in its steady state, which SBML cannot say; give initial values")
         self.inputs: dict[str, Expression] = {}
         for name, value in model.inputs.items():
             if value is None:

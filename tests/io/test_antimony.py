@@ -1,0 +1,79 @@
+"""Antimony: networks written by hand, and models by the suffix of their files."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+pytest.importorskip("antimony", reason="the reader of Antimony is not installed")
+pytest.importorskip("libsbml", reason="the reader of SBML is not installed")
+
+import odejet as oj
+from odejet.cli import main
+
+CHAIN = """
+model chain
+  S -> P; k*S
+  k = 0.5; S = 2; P = 0
+  y := 3*P
+end
+"""
+
+
+def test_a_chain(tmp_path):
+    (tmp_path / "chain.ant").write_text(CHAIN)
+    model = oj.read_antimony(tmp_path / "chain.ant", free=["k"])
+    assert model.unknowns == ("k",) and list(model.outputs) == ["y"]
+    times = np.linspace(0, 3, 7)
+    assert np.allclose(oj.simulate(model, {"k": 0.5}, {}, times)["y"], 6 * (1 - np.exp(-0.5 * times)), rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("S -> ; k*", "this is not Antimony"),
+        ('import "/etc/passwd"\n' + CHAIN, "import reads other files"),
+        ("x = " + "(" * 5000 + "1" + ")" * 5000, "nested more than"),
+        ("x = 1\0", "NUL"),
+    ],
+)
+def test_one_sentence(text, reason, tmp_path):
+    path = tmp_path / "model.ant"
+    path.write_text(text)
+    with pytest.raises(oj.ModelError, match=reason) as refusal:
+        oj.read_antimony(path)
+    assert str(refusal.value).startswith(str(path)) and "\n" not in str(refusal.value)
+
+
+def test_converted_all_the_way_round(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "chain.ant").write_text(CHAIN)
+    for one, other in (("chain.ant", "a.xml"), ("a.xml", "b.toml"), ("b.toml", "c.ant"), ("c.ant", "d.sbml")):
+        assert main(["convert", one, other, "-q"]) == 0
+    times = np.linspace(0, 3, 4)
+    for model in (oj.Model.from_toml("b.toml"), oj.read_sbml("d.sbml")):
+        assert np.allclose(oj.simulate(model, {}, {}, times)["y"], 6 * (1 - np.exp(-0.5 * times)), rtol=1e-12)
+
+
+def test_conversions_that_cannot_be(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "chain.ant").write_text(CHAIN)
+    for out, reason in (("chain.ant", "this is the model file"), ("chain.m", "must end in one of .toml, .xml")):
+        assert main(["convert", "chain.ant", out]) == 2
+        assert reason in capsys.readouterr().err
+    assert [path.name for path in tmp_path.iterdir()] == ["chain.ant"]
+
+
+def test_a_fit_of_a_network(tmp_path, monkeypatch, capsys):
+    """A column named like a species is data of it; what is to be found is named."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "chain.ant").write_text(CHAIN)
+    times = np.linspace(1, 6, 21)
+    noise = 1e-3 * np.random.default_rng(0).standard_normal((2, 21))
+    rows = zip(times, 2 * np.exp(-0.5 * times) + noise[0], 6 * (1 - np.exp(-0.5 * times)) + noise[1], strict=True)
+    (tmp_path / "data.csv").write_text("time,S,y\n" + "".join(f"{t},{s},{y}\n" for t, s, y in rows))
+    assert main(["fit", "chain.ant", "data.csv"]) == 2
+    assert "say what to find, as in --free k" in capsys.readouterr().err
+    assert main(["fit", "chain.ant", "data.csv", "--free", "k", "--json", "fit.json", "-q"]) == 0
+    fit = oj.Fit.load("fit.json")
+    assert abs(fit.values["k"] - 0.5) < 5e-3 and "S_measured" in fit.model.outputs

@@ -1,0 +1,57 @@
+"""Stretches: where outputs are smooth, between what happens at known times and what the data show."""
+
+import numpy as np
+
+import odejet as oj
+from odejet.problem import Problem
+from odejet.problem.stretches import stretch, stretches
+
+TIMES = np.arange(0.0, 30.0)
+RATES = {"x": "-k*x"}
+
+
+def condition(events=(), values=None, **known):
+    model = oj.Model(RATES, {"y": "x"}, events=list(events), **known)
+    return Problem(model, oj.Data(TIMES, {"y": np.cos(TIMES) if values is None else values})).conditions[0]
+
+
+def span(part):
+    return (part["y"].times[0], part["y"].times[-1]) if part else None
+
+
+def test_without_events_all_of_it():
+    assert span(stretch(condition())) == (0, 29)
+
+
+def test_the_longest_between_known_times_with_what_was_measured_then_after_it():
+    doses = [oj.Event(at=[5, 20], set={"x": "x + 1"})]
+    assert span(stretch(condition(doses))) == (5, 19)
+    assert [span(part) for part in stretches(condition(doses))] == [(0, 4), (5, 19), (20, 29)]
+    repeated = [oj.Event(at=2, every=4, count=2, set={"x": "x + 1"})]
+    assert span(stretch(condition(repeated))) == (6, 29)
+
+
+def test_what_cannot_be_undone_ends_it():
+    reset = [oj.Event(at=12, set={"x": 1})]
+    assert span(stretch(condition(reset))) == (0, 11)
+    unknown = [oj.Event(at=12, set={"x": "x + F"})]  # nothing but the event tells F
+    assert span(stretch(condition(unknown))) == (0, 11)
+    changed = [oj.Event(at=8, set={"k": "2*k"})]
+    assert span(stretch(condition(changed))) == (0, 7)
+
+
+def test_times_that_nobody_knows():
+    assert not stretch(condition([oj.Event(at="lag", set={"x": "x + 1"})]))
+
+
+def test_switches_on_the_time_are_known():
+    model = oj.Model({"x": "piecewise(1, t < 10, 0) - k*x"}, {"y": "x"})
+    problem = Problem(model, oj.Data(TIMES, {"y": np.cos(TIMES)}))
+    assert span(stretch(problem.conditions[0])) == (10, 29)
+
+
+def test_jumps_that_the_data_show():
+    values = np.where(TIMES < 12, 0.1 * TIMES, 50 + 0.1 * TIMES)
+    shown = condition([oj.Event(when="x > 3", set={"x": 0})], values)
+    assert span(stretch(shown)) == (0, 11)
+    assert [span(part) for part in stretches(shown)] == [(0, 11), (12, 29)]

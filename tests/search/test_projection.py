@@ -1,0 +1,130 @@
+"""Scales and offsets: which are recognised, and that a search without them finds the same optimum."""
+
+import numpy as np
+import pytest
+
+import odejet as oj
+from odejet.problem import Problem
+from odejet.search import refine as refinement
+from odejet.search.projection import projected
+from odejet.search.refine import refine
+
+LOGISTIC = {"x": "r*x*(1 - x)"}
+TIMES = np.linspace(0, 10, 25)
+
+
+def logistic_data(expression, noise=0.02, seed=3, name="e1", **values):
+    model = oj.Model(LOGISTIC, {"y": expression})
+    clean = oj.simulate(model, {"r": 0.9, **values}, {"x": 0.05}, TIMES)["y"]
+    return oj.Data(TIMES, {"y": clean * np.exp(noise * np.random.default_rng(seed).normal(size=25))}, name=name)
+
+
+def eliminated(outputs, states=None, **options):
+    """The labels of what is left out of a search."""
+    states = states or LOGISTIC
+    data = oj.Data(TIMES, dict.fromkeys(outputs, 1 + TIMES))
+    problem = Problem(oj.Model(states, outputs), data, **options)
+    found = projected(problem.misfit, problem.frame())
+    return [] if found is None else [problem.unknowns[i] for i in found.gone]
+
+
+@pytest.mark.parametrize(
+    ("outputs", "expected"),
+    [
+        ({"y": "a*x + b"}, ["a", "b"]),
+        ({"y": "x*a/3 - b"}, ["a", "b"]),
+        ({"y": "a*(x + x**2)"}, ["a"]),
+        ({"y": "x + b"}, ["b"]),
+        ({"y": "x"}, []),
+        ({"y": "a*(x + b)"}, ["a"]),
+        ({"y": "x/a"}, []),
+        ({"y": "a**2*x"}, []),
+        ({"y": "a*x + a"}, []),
+        ({"y": "a*x", "w": "a*x**2"}, []),  # in two outputs
+        ({"y": "r*x + b"}, ["b"]),  # r moves the state too
+        ({"y": "a*x + c*x**2"}, []),  # two scales of different parts
+    ],
+)
+def test_what_is_recognised(outputs, expected):
+    assert eliminated(outputs) == expected
+
+
+def test_bounds_priors_and_other_noise_keep_them():
+    outputs = {"y": "a*x + b"}
+    assert eliminated(outputs, bounds={"a": (1e-3, 1e3)}) == ["b"]
+    assert eliminated(outputs, positive=True) == []
+    assert eliminated(outputs, priors={"b": "normal(0, 1)"}) == ["a"]
+    assert eliminated(outputs, noise="student(s, 4)") == []
+    assert eliminated(outputs, noise={"y": "normal(a*0.1)"}) == []
+    assert eliminated(outputs, noise="lognormal") == []  # a logarithm of a sum is not linear
+    assert eliminated({"y": "a*x"}, noise="lognormal", positive=True) == ["a"]
+
+
+@pytest.mark.parametrize("noise", [None, 0.1, "relative", "lognormal"])
+def test_the_gradient_is_that_of_the_best_scales(noise):
+    expression = "a*x" if noise == "lognormal" else "a*x + b"
+    values = {"a": 30.0} if noise == "lognormal" else {"a": 30.0, "b": 2.0}
+    data = logistic_data(expression, **values)
+    problem = Problem(oj.Model(LOGISTIC, {"y": expression}), data, noise=noise)
+    part = projected(problem.misfit, problem.frame())
+    assert part is not None
+    z = np.array([0.08, 0.7])
+    found = part.evaluate(z)
+    plain = part.evaluate(z, jacobian=False)
+    np.testing.assert_allclose(plain.residuals, found.residuals, atol=1e-10)
+    full = part.filled(z, found.eliminated.values)
+    whole = problem.misfit.evaluate(full)
+    np.testing.assert_allclose(whole.residuals, found.residuals, atol=1e-9)
+    np.testing.assert_allclose(whole.dense, found.eliminated.jacobian, rtol=1e-9, atol=1e-10)
+    np.testing.assert_allclose(whole.residuals @ whole.dense[:, part.gone], 0, atol=1e-7)  # the best there are
+    gradient = found.residuals @ found.dense
+    for i, axis in enumerate(np.eye(2)):
+        squares = [0.5 * np.sum(part.evaluate(z + s * 1e-6 * axis, False).residuals ** 2) for s in (1, -1)]
+        assert gradient[i] == pytest.approx((squares[0] - squares[1]) / 2e-6, rel=1e-5)
+
+
+def test_the_same_optimum_from_far_away_with_intervals_for_all(monkeypatch):
+    parts = [logistic_data("a*x + b", seed=i, name=f"e{i}", a=20.0 * i, b=3.0) for i in (1, 2)]
+    problem = Problem(oj.Model(LOGISTIC, {"y": "a*x + b"}), oj.Data.join(parts), local=["a"])
+    truth = {"x": 0.05, "r": 0.9, "b": 3.0, "a in e1": 20.0, "a in e2": 40.0}
+    z = np.array([truth.get(one.label, truth.get(one.name)) for one in problem.layout])
+    start = np.where([one.name in ("a", "b") for one in problem.layout], 1e-3, z * 1.3)
+    ours = refine(problem.misfit, start, frame=problem.frame(z))
+    monkeypatch.setattr(refinement, "projected", lambda *_: None)
+    theirs = refine(problem.misfit, z, frame=problem.frame(z))
+    assert ours.cost == pytest.approx(theirs.cost, abs=1e-6)
+    np.testing.assert_allclose(ours.z, theirs.z, rtol=1e-3)
+    fits = [oj.Fit.of(problem, one) for one in (ours, theirs)]
+    for label in problem.unknowns:
+        assert fits[0].stderr[label] == pytest.approx(fits[1].stderr[label], rel=1e-2)
+
+
+def test_a_fit_reports_scales_and_offsets_as_all_others():
+    fit = oj.fit(oj.Model(LOGISTIC, {"y": "a*x + b"}), logistic_data("a*x + b", a=3000.0, b=40.0))
+    assert fit.values["a"] == pytest.approx(3000, rel=0.05)
+    low, high = fit.interval("a")
+    assert low < 3000 < high
+    low, high = fit.profile("a").interval()
+    assert low < fit.values["a"] < high
+
+
+def test_with_noise_of_another_output_that_is_tuned():
+    model = oj.Model({"x": "r*x*(1 - x)", "w": "-k*w"}, {"y": "a*x + b", "v": "w"})
+    clean = oj.simulate(model, {"r": 0.9, "k": 0.3, "a": 30.0, "b": 2.0}, {"x": 0.05, "w": 4.0}, TIMES)
+    rng = np.random.default_rng(1)
+    series = {"y": clean["y"] + 0.3 * rng.normal(size=25), "v": clean["v"] * np.exp(0.1 * rng.normal(size=25))}
+    problem = Problem(model, oj.Data(TIMES, series), noise={"v": "lognormal(s)"})
+    assert projected(problem.misfit, problem.frame()) is not None
+    truth = {"x": 0.05, "w": 4.0, "r": 0.9, "k": 0.3, "a": 1.0, "b": 0.0, "s": 0.5}
+    z = np.array([truth[one.name] for one in problem.layout])
+    found = refine(problem.misfit, z, frame=problem.frame(z))
+    assert found.ending.settled and found.z[problem.unknowns.index("a")] == pytest.approx(30, rel=0.1)
+    assert found.cost == pytest.approx(problem.misfit.score(found.z), rel=1e-9)
+    assert np.abs(found.gradient * found.z).max() < 0.1
+
+
+def test_what_an_event_changes_is_neither_scale_nor_offset():
+    model = oj.Model(LOGISTIC, {"y": "a*x + b"}, events=[oj.Event(at=5.0, set={"a": "2*a"})])
+    problem = Problem(model, oj.Data(TIMES, {"y": 1 + TIMES}))
+    found = projected(problem.misfit, problem.frame())
+    assert found is not None and [problem.unknowns[i] for i in found.gone] == ["b"]
