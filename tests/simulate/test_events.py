@@ -393,3 +393,11 @@ def test_switches_count_as_several_steps():
     assert oj.simulate(model, {}, {}, times, max_steps=4000).success
     cut = oj.simulate(model, {}, {}, times, max_steps=600)
     assert not cut.success and "more than" in cut.message
+
+
+def test_many_switches_of_the_clock_at_once():
+    """However many functions of time alone vanish together, it is known how each goes on."""
+    terms = [f"piecewise(1, t >= c{i}, 0)" for i in range(8)]
+    model = oj.Model({"x": " + ".join(terms)}, initial={"x": 0}, fixed={f"c{i}": 0 if i < 7 else 1 for i in range(8)})
+    found = oj.simulate(model, {}, {}, [0, 1, 2], start=0.0)
+    assert found.success and found.states["x"] == pytest.approx([0, 7, 15], rel=1e-12)

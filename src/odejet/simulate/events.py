@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -28,7 +28,7 @@ from odejet.jets.lanes import padded
 from odejet.jets.registers import Registers
 from odejet.jets.roots import Switches, no_switches
 from odejet.model.events import Event
-from odejet.model.expressions import TIME, Expression, Symbol, evaluate, names, switches
+from odejet.model.expressions import TIME, Expression, Sum, Symbol, evaluate, names, switches
 from odejet.model.modes import Branches, Mode, mode, slid
 from odejet.model.tape import Tape
 from odejet.simulate.program import Endless, Irreversible, Program, Ready, Undecided
@@ -51,6 +51,14 @@ class _Open(Exception):
 
     def __init__(self, g: Expression) -> None:
         self.g = g
+
+
+def _clock(g: Expression, moving: Collection[str]) -> int:
+    """Whether a function is the time plus or minus what stays as it is: the sign of its slope, else zero."""
+    terms = g.terms if isinstance(g, Sum) else ((1, g),)
+    slopes = [sign for sign, term in terms if term == Symbol(TIME)]
+    rest = [name for _, term in terms if term != Symbol(TIME) for name in names(term)]
+    return slopes[0] if len(slopes) == 1 and not any(name == TIME or name in moving for name in rest) else 0
 
 
 # --- one solution ---
@@ -242,9 +250,11 @@ class Passage:
                         return
                 raise Undecided
             except _Open as more:
-                if len(opened) >= _OPEN:
+                equations = self.program.equations
+                clock = _clock(more.g, (*equations.states, *equations.inputs))
+                if not clock and sum(len(signs) > 1 for signs in opened.values()) >= _OPEN:
                     raise Undecided from None
-                opened[more.g] = (1, -1, 0, SLIDE)
+                opened[more.g] = (clock * self.direction,) if clock else (1, -1, 0, SLIDE)
 
     def consistent(
         self, place: Place, assumed: Mapping[Expression, int]
