@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from decimal import Decimal, localcontext
 from fractions import Fraction
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, TypeVar, dataclass_transform
 
 from odejet.errors import ModelError, clipped
 
@@ -31,11 +31,33 @@ MAX_DIGITS = 60
 MAX_DECIMAL_EXPONENT = 300
 MAX_NAME = 100
 
+Kind = TypeVar("Kind")
+
 _LARGEST = 10**MAX_DECIMAL_EXPONENT
 RANGE = f"its decimal exponent may be at most {MAX_DECIMAL_EXPONENT} in size"
 
 
-@dataclass(frozen=True)
+@dataclass_transform(frozen_default=True)
+def _node(kind: type[Kind]) -> type[Kind]:
+    """A frozen dataclass that remembers its hash: trees are large, shared, and looked up often."""
+    made = dataclass(frozen=True)(kind)
+    fresh_hash = made.__hash__
+
+    def remembered(self: Any) -> int:
+        known = self.__dict__
+        if "_hash" not in known:
+            known["_hash"] = fresh_hash(self)
+        return int(known["_hash"])
+
+    def plain(self: Any) -> dict[str, Any]:  # texts have another hash in another process
+        return {key: value for key, value in self.__dict__.items() if not key.startswith("_")}
+
+    made.__hash__ = remembered  # type: ignore[method-assign]
+    made.__getstate__ = plain  # type: ignore[method-assign]
+    return made
+
+
+@_node
 class Number:
     """A non-negative decimal number, kept exactly."""
 
@@ -45,7 +67,7 @@ class Number:
         return _decimal(self.value)
 
 
-@dataclass(frozen=True)
+@_node
 class Symbol:
     """A name: a state, a parameter, an input or the time `t`."""
 
@@ -55,7 +77,7 @@ class Symbol:
         return self.name
 
 
-@dataclass(frozen=True)
+@_node
 class Sum:
     """`+- a +- b ...`: terms with their signs, in the order written."""
 
@@ -70,7 +92,7 @@ class Sum:
         return "".join(parts)
 
 
-@dataclass(frozen=True)
+@_node
 class Product:
     """`a */ b */ c ...`: factors with exponent +1 or -1, in the order written; the first is always +1."""
 
@@ -84,7 +106,7 @@ class Product:
         return "".join(parts)
 
 
-@dataclass(frozen=True)
+@_node
 class Power:
     """`base ** exponent`."""
 
@@ -97,7 +119,7 @@ class Power:
         return f"{base}**{self.exponent}" if simple else f"{base}**({self.exponent})"
 
 
-@dataclass(frozen=True)
+@_node
 class Function:
     """One of `FUNCTIONS` applied to an argument."""
 
@@ -108,7 +130,7 @@ class Function:
         return f"{self.name}({self.argument})"
 
 
-@dataclass(frozen=True)
+@_node
 class Choice:
     """One of `CHOICES` applied to its arguments."""
 
@@ -119,7 +141,7 @@ class Choice:
         return f"{self.name}({', '.join(map(str, self.arguments))})"
 
 
-@dataclass(frozen=True)
+@_node
 class Comparison:
     """`left < right`, or another of `RELATIONS`."""
 
@@ -131,7 +153,7 @@ class Comparison:
         return f"{self.left} {self.relation} {self.right}"
 
 
-@dataclass(frozen=True)
+@_node
 class Logic:
     """`a and b ...`, `a or b ...`, `not a`."""
 
@@ -143,7 +165,7 @@ class Logic:
         return f"not {parts[0]}" if self.word == "not" else f" {self.word} ".join(parts)
 
 
-@dataclass(frozen=True)
+@_node
 class Piecewise:
     """`piecewise(a, condition, b, condition, ..., otherwise)`: the value whose condition holds first."""
 
@@ -227,10 +249,11 @@ def children(expression: Expression | Condition) -> tuple[Expression | Condition
 
 def names(expression: Expression | Condition) -> Iterator[str]:
     """Every name in the expression, in order of appearance, with repetitions."""
-    if isinstance(expression, Symbol):
-        yield expression.name
-    for child in children(expression):
-        yield from names(child)
+    found = expression.__dict__.get("_names")
+    if found is None:
+        own = (expression.name,) if isinstance(expression, Symbol) else ()
+        found = expression.__dict__["_names"] = (*own, *(name for part in children(expression) for name in names(part)))
+    return iter(found)
 
 
 def switches(expression: Expression | Condition) -> bool:
