@@ -27,9 +27,6 @@ INTERRUPTED = "the fit was interrupted"
 OUT_OF_TIME = "the time limit was reached"
 UNSEARCHED = "no search led to these values, only a single start"
 
-LAST_RESORT = 0.5
-"""Seconds for a single start, where the time is over before anything was found."""
-
 
 @dataclass(frozen=True, eq=False)
 class Candidates:
@@ -68,7 +65,7 @@ def answer(state: State, interrupted: bool = False) -> Answer:
     certificate = _certificate(state, len(rivals), interrupted)
     if best is None:
         start = state.frame.inside(task.problem.sizes)
-        end = refine(task.misfit, start, levels=state.levels, frame=state.frame, time_limit=max(task.left, LAST_RESORT))
+        end = refine(task.misfit, start, levels=state.levels, frame=state.frame, time_limit=task.left)
         best = Optimum(task.misfit, end, NO_SEARCH)
         certificate = replace(certificate, reasons=(UNSEARCHED, *certificate.reasons))
     return Answer(
