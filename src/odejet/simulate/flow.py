@@ -39,6 +39,7 @@ MAX_STEPS = 20_000
 STIFF_STEPS = 5000
 """Steps of collocation, of a millisecond or more each: a solution that needs more is not smooth."""
 
+_NO_JUMPS, _NO_SWITCHES = no_jumps(), no_switches()  # made once: most models have none
 _SWITCHED = 4  # steps that a switch counts for: its mode is chosen in Python, which takes as long as dozens
 _GROWTH = 1e3  # a step that collapses after such growth of the states is taken for a pole
 _FIRST_STEPS = 5  # a step that collapses right away is taken for a stiff initial layer
@@ -328,11 +329,12 @@ class _Problem:
             tape.work,
             TABLES,
             arrays,
-            no_jumps() if passage is None else passage.jumps,
-            no_switches() if passage is None else passage.switches,
+            _NO_JUMPS if passage is None else passage.jumps,
+            _NO_SWITCHES if passage is None else passage.switches,
         )
         leg.add(arrays.trajectory[:done], arrays.outputs[:done], time)
-        leg.sizes = np.maximum(np.abs(leg.states[:, 0]), arrays.scales)
+        if passage is not None:
+            leg.sizes = np.maximum(np.abs(leg.states[:, 0]), arrays.scales)
         leg.steps, leg.explicit_steps = leg.steps + count, leg.explicit_steps - count
         return status, order, step
 
