@@ -166,14 +166,14 @@ def _number_or_text(text: str) -> float | str:
         return text
 
 
-def read_texts(pairs: Sequence[str], option: str, example: str) -> dict[str, str]:
-    """NAME=TEXT pairs."""
+def read_texts(pairs: Sequence[str], option: str, expected: str) -> dict[str, str]:
+    """NAME=TEXT pairs; what is none of these is told what was expected."""
     found: dict[str, str] = {}
     for pair in pairs:
         name, equals, text = pair.partition("=")
         name = unicodedata.normalize("NFKC", name.strip())
         if not name or not equals or not text.strip():
-            raise ModelError(f"{option} {clipped(pair)}: expected NAME=TEXT, such as {example}")
+            raise ModelError(f"{option} {clipped(pair)}: expected {expected}")
         if name in found:
             raise ModelError(f"{option} {clipped(pair)}: {name} is already given; give it once")
         found[name] = text
@@ -182,16 +182,8 @@ def read_texts(pairs: Sequence[str], option: str, example: str) -> dict[str, str
 
 def read_known(pairs: Sequence[str], option: str) -> dict[str, float | str]:
     """NAME=VALUE pairs, the values numbers or expressions in parameters."""
-    known: dict[str, float | str] = {}
-    for pair in pairs:
-        name, equals, text = pair.partition("=")
-        name = unicodedata.normalize("NFKC", name.strip())
-        if not name or not equals or not text.strip():
-            raise ModelError(f"{option} {clipped(pair)}: expected NAME=VALUE, such as k1=0.3 or k3=k1")
-        if name in known:
-            raise ModelError(f"{option} {clipped(pair)}: {name} is already given; give it once")
-        known[name] = _number_or_text(text)
-    return known
+    told = read_texts(pairs, option, "NAME=VALUE, such as k1=0.3 or k3=k1")
+    return {name: _number_or_text(text) for name, text in told.items()}
 
 
 def read_values_by_experiment(pairs: Sequence[str]) -> dict[str, dict[str, float | str]]:

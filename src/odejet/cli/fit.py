@@ -172,7 +172,7 @@ def _posed(arguments: argparse.Namespace) -> Problem:
     from odejet.uncertainty.derived import derived
 
     fixed, local = read_known(arguments.fix, "--fix"), arguments.local
-    priors = read_texts(arguments.prior, "--prior", "k1=normal(1, 0.2)")
+    priors = read_texts(arguments.prior, "--prior", "NAME=TEXT, such as k1=normal(1, 0.2)")
     if arguments.start is not None:
         data = data.starting(read_number(arguments.start, "--start"))
     data = data.knowing(read_values_by_experiment(arguments.values), model.states)

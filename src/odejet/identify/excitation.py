@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from odejet.model import Event, Model
-from odejet.model.expressions import Expression, Product, Sum, Symbol, constant, names, number, switches
+from odejet.model.expressions import Expression, Product, Sum, Symbol, constant, fresh, names, number, switches
 from odejet.model.modes import decided
 
 SWITCHES = "the equations switch, and identifiability is decided for analytic ones alone"
@@ -55,9 +55,7 @@ def _driven(
     inputs = {**tables["inputs"], **dict.fromkeys(known)}
     taken = {*states, *model.parameters, *model.fixed, *inputs, *model.outputs}
     for i, (term, name) in enumerate(added):
-        pulse = f"pulse_{i}"
-        while pulse in taken:
-            pulse += "_"
+        pulse = fresh(f"pulse_{i}", taken)
         inputs[pulse] = None
         if term is not None:
             states[name].append((1, Product(((1, term), (1, Symbol(pulse))))))

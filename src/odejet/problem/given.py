@@ -15,7 +15,7 @@ from odejet.data import Experiment
 from odejet.data.doses import Dose
 from odejet.errors import DataError, nearest
 from odejet.model import Event, Model, entries
-from odejet.model.expressions import Expression, Sum, Symbol, constant, names
+from odejet.model.expressions import Expression, Sum, Symbol, constant, fresh, names
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,10 +50,8 @@ def _state(dose: Dose, states: list[str]) -> str:
 
 def _rate(state: str, model: Model) -> str:
     """A name for the rate of infusion into a state."""
-    name = f"infusion_{state}"
-    while name in (*model.states, *model.inputs, *model.outputs, *model.parameters, *model.fixed):
-        name += "_"
-    return name
+    taken = {*model.states, *model.inputs, *model.outputs, *model.parameters, *model.fixed}
+    return fresh(f"infusion_{state}", taken)
 
 
 def names_given(experiment: Experiment) -> list[str]:

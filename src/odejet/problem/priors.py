@@ -59,46 +59,9 @@ class Prior(Protocol):
 
 
 @dataclass(frozen=True)
-class Normal:
-    mean: float
-    sd: float
-    limits = (-math.inf, math.inf)
+class _Centred:
+    """What densities on all numbers around a centre have in common."""
 
-    @property
-    def typical(self) -> float:
-        return self.mean or self.sd
-
-    def at(self, x: float) -> Term:
-        r = (x - self.mean) / self.sd
-        weight = self.sd**-2
-        return Term(0.5 * r * r + math.log(self.sd * math.sqrt(2 * math.pi)), r / self.sd, weight, weight)
-
-    def below(self, x: float) -> float:
-        return 0.5 * math.erfc((self.mean - x) / (self.sd * math.sqrt(2)))
-
-
-@dataclass(frozen=True)
-class Laplace:
-    mean: float
-    scale: float
-    limits = (-math.inf, math.inf)
-
-    @property
-    def typical(self) -> float:
-        return self.mean or self.scale
-
-    def at(self, x: float) -> Term:
-        r, b = (x - self.mean) / self.scale, self.scale
-        weight = 1 / (max(abs(r), _KINK) * b * b)
-        return Term(abs(r) + math.log(2 * b), r * weight * b, weight, 0.5 / b**2)
-
-    def below(self, x: float) -> float:
-        r = (x - self.mean) / self.scale
-        return 0.5 * math.exp(r) if r < 0 else 1 - 0.5 * math.exp(-r)
-
-
-@dataclass(frozen=True)
-class Cauchy:
     centre: float
     scale: float
     limits = (-math.inf, math.inf)
@@ -107,14 +70,40 @@ class Cauchy:
     def typical(self) -> float:
         return self.centre or self.scale
 
+    def standard(self, x: float) -> float:
+        """How many scales a number lies above the centre."""
+        return (x - self.centre) / self.scale
+
+
+class Normal(_Centred):
     def at(self, x: float) -> Term:
-        r, s = (x - self.centre) / self.scale, self.scale
+        r, weight = self.standard(x), self.scale**-2
+        return Term(0.5 * r * r + math.log(self.scale * math.sqrt(2 * math.pi)), r / self.scale, weight, weight)
+
+    def below(self, x: float) -> float:
+        return 0.5 * math.erfc(-self.standard(x) / math.sqrt(2))
+
+
+class Laplace(_Centred):
+    def at(self, x: float) -> Term:
+        r, b = self.standard(x), self.scale
+        weight = 1 / (max(abs(r), _KINK) * b * b)
+        return Term(abs(r) + math.log(2 * b), r * weight * b, weight, 0.5 / b**2)
+
+    def below(self, x: float) -> float:
+        r = self.standard(x)
+        return 0.5 * math.exp(r) if r < 0 else 1 - 0.5 * math.exp(-r)
+
+
+class Cauchy(_Centred):
+    def at(self, x: float) -> Term:
+        r, s = self.standard(x), self.scale
         weight = 2 / (s * s * (1 + r * r))
         curvature = weight * (1 - r * r) / (1 + r * r)
         return Term(math.log1p(r * r) + math.log(math.pi * s), r * weight * s, weight, max(curvature, 0.0))
 
     def below(self, x: float) -> float:
-        return 0.5 + math.atan((x - self.centre) / self.scale) / math.pi
+        return 0.5 + math.atan(self.standard(x)) / math.pi
 
 
 @dataclass(frozen=True)
@@ -126,7 +115,7 @@ class Logarithmic:
 
     @property
     def typical(self) -> float:
-        return math.exp(min(max(self.of.mean, -600.0), 600.0))
+        return math.exp(min(max(self.of.centre, -600.0), 600.0))
 
     def at(self, x: float) -> Term:
         if x <= 0:

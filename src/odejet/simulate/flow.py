@@ -197,6 +197,7 @@ class _Leg(Place):
     explicit_steps: int
     implicit_steps: int
     steps: int = 0  # Taylor steps so far
+    method: str = "taylor"
     done: int = 0
     parts: list[tuple[np.ndarray, np.ndarray]] = field(default_factory=list)
 
@@ -252,10 +253,10 @@ class _Problem:
         """Along times that lead away from the start in one direction."""
         rows = self.states.copy()
         leg = _Leg(start, rows, np.abs(rows[:, 0]), max_steps + len(self.flow.pieces.knots), stiff_steps)
-        asked, method = times, ["taylor"]
+        asked = times
         try:
             times = self.set_out(leg, times)
-            outcome = self.follow(leg, times, tolerance, max_steps, stiff_steps, method)
+            outcome = self.follow(leg, times, tolerance, max_steps, stiff_steps)
             if outcome is Outcome.COMPLETED and len(times) < len(asked):
                 raise Irreversible
         except Trouble as trouble:
@@ -266,7 +267,7 @@ class _Problem:
         states, outputs = (np.concatenate(rows) for rows in zip(nothing, *leg.parts, strict=True))
         states, outputs = states[:, : self.own, : self.used], outputs[:, :, : self.used]
         return _finite_part(
-            Trajectory(np.arange(leg.done), states, outputs, outcome, leg.time, leg.steps, method[0]), asked
+            Trajectory(np.arange(leg.done), states, outputs, outcome, leg.time, leg.steps, leg.method), asked
         )
 
     def set_out(self, leg: _Leg, times: np.ndarray) -> np.ndarray:
@@ -281,9 +282,7 @@ class _Problem:
         leg.explicit_steps += len(self.passage.jumps.times)
         return times if self.passage.barrier is None else times[times >= self.passage.barrier]
 
-    def follow(
-        self, leg: _Leg, times: np.ndarray, tolerance: float, max_steps: int, stiff_steps: int, method: list[str]
-    ) -> Outcome:
+    def follow(self, leg: _Leg, times: np.ndarray, tolerance: float, max_steps: int, stiff_steps: int) -> Outcome:
         """The solution to the last of the times, from stretch to stretch and by the method that each asks for."""
         patience = steps.PATIENCE if stiff_steps > 0 and not self.flow.driven else _NEVER
         many = _MANY if stiff_steps > 0 else max_steps
@@ -296,8 +295,8 @@ class _Problem:
             outcome = self.outcome(status, leg)
             if outcome is not Outcome.STIFF_FAILURE or leg.implicit_steps <= 0:
                 return outcome
-            if method == ["taylor"]:
-                method[0] = f"taylor, collocation from t = {leg.time:.6g}"
+            if leg.method == "taylor":
+                leg.method = f"taylor, collocation from t = {leg.time:.6g}"
             least = self.least_step(step, order, tolerance) if status == steps.SLOW else 0.0
             if self.implicit(leg, times[leg.done :], tolerance, least):
                 return Outcome.COMPLETED

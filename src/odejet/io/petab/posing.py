@@ -25,10 +25,10 @@ from odejet.io.petab.tables import Measurement, Observable, Tables
 from odejet.io.sbml import read_network
 from odejet.io.sbml.building import model_of
 from odejet.io.sbml.formulas import known_value
-from odejet.io.sbml.network import Network, fresh
+from odejet.io.sbml.network import Network
 from odejet.io.sbml.semantics import plain_names
 from odejet.model import Model
-from odejet.model.expressions import TIME, Expression, Symbol, names, number, substituted
+from odejet.model.expressions import TIME, Expression, Symbol, fresh, names, number, substituted
 from odejet.problem import Problem
 
 

@@ -22,12 +22,11 @@ from odejet.data import Experiment, Series
 from odejet.errors import ModelError
 from odejet.io.files import write_all
 from odejet.io.petab.formulas import written
-from odejet.io.sbml.network import fresh
 from odejet.io.sbml.writing import written as sbml
 from odejet.model import Event, Model
 from odejet.model.calls import parse_call
 from odejet.model.dual import differentiated
-from odejet.model.expressions import Expression, Product, Symbol, constant, names, number, substituted
+from odejet.model.expressions import Expression, Product, Symbol, constant, fresh, names, number, substituted
 from odejet.problem import Problem
 from odejet.problem.noise import Noise
 from odejet.problem.unknowns import Unknown
@@ -102,9 +101,7 @@ class _Writer:
     def own(self, name: str) -> str:
         """An id that nobody else has."""
         plain = re.sub(r"[^A-Za-z0-9_]", "_", name)
-        found = fresh(plain if re.match(r"[A-Za-z_]", plain) else f"_{plain}", self.taken)
-        self.taken.add(found)
-        return found
+        return fresh(plain if re.match(r"[A-Za-z_]", plain) else f"_{plain}", self.taken)
 
     def _plain(self) -> Model:
         """The model as SBML has it: no outputs, and no numbers that only these need."""

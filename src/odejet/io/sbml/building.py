@@ -7,9 +7,9 @@ from typing import Any
 
 from odejet.errors import ModelError
 from odejet.io.sbml.happenings import moving
-from odejet.io.sbml.network import START, Network, fresh
+from odejet.io.sbml.network import START, Network
 from odejet.model import Model
-from odejet.model.expressions import Expression, Symbol, names, number
+from odejet.model.expressions import Expression, Symbol, fresh, names, number
 
 CLOCK = "clock"
 """The state of a model that has none, in which everything is a function of time: it counts it."""

@@ -27,7 +27,7 @@ from typing import Any
 
 from odejet.errors import ModelError
 from odejet.io.sbml.formulas import ONE, ZERO, Truth, both, choose, either, minus, opposite, over, plus, times
-from odejet.io.sbml.network import START, Happening, Network, fresh
+from odejet.io.sbml.network import START, Happening, Network
 from odejet.model.events import Event
 from odejet.model.expressions import (
     TIME,
@@ -37,6 +37,7 @@ from odejet.model.expressions import (
     Number,
     Symbol,
     constant,
+    fresh,
     names,
     number,
 )
@@ -240,7 +241,6 @@ class _Queue:
 
     def flag(self, name: str, start: Expression = ZERO) -> str:
         name = fresh(name, self.taken)
-        self.taken.add(name)
         self.initial[name] = start
         return name
 

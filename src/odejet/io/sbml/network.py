@@ -16,7 +16,7 @@ of its own, since the amount is what a change of size leaves alone.
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Container, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
@@ -178,13 +178,6 @@ class Network:
 
 
 _OPEN: Any = Symbol("in the making")
-
-
-def fresh(name: str, taken: Container[str]) -> str:
-    """The name, with underscores until nobody else has it."""
-    while name in taken:
-        name += "_"
-    return name
 
 
 def size(expression: Any, memory: dict[int, int] | None = None) -> int:

@@ -13,9 +13,9 @@ from odejet.errors import ModelError, nearest
 from odejet.io.sbml.algebraic import solve
 from odejet.io.sbml.document import lib
 from odejet.io.sbml.formulas import ONE, ZERO, Formula, negative, over, plus, times
-from odejet.io.sbml.network import Happening, Network, fresh
+from odejet.io.sbml.network import Happening, Network
 from odejet.model.entries import MAX_ENTRIES
-from odejet.model.expressions import MAX_NAME, RESERVED, Expression, Number, Symbol, number
+from odejet.model.expressions import MAX_NAME, RESERVED, Expression, Number, Symbol, fresh, number
 
 
 def network(document: Any, where: str, title: str) -> Network:
@@ -29,9 +29,7 @@ def plain_names(ids: Iterable[str]) -> dict[str, str]:
     found: dict[str, str] = {}
     for id_ in ids:
         reserved = id_ in RESERVED or keyword.iskeyword(id_) or id_ == "pi"
-        name = fresh(f"{id_}_" if reserved else id_[: MAX_NAME - 20], taken)
-        taken.add(name)
-        found[id_] = name
+        found[id_] = fresh(f"{id_}_" if reserved else id_[: MAX_NAME - 20], taken)
     return found
 
 
@@ -242,7 +240,7 @@ class _Reader:
         """A species whose compartment changes: its amount is a state of its own."""
         id_, found = species.getId(), self.network
         name, space = self.name(id_), self.name(species.getCompartment())
-        amount = fresh(f"{name}_amount", found.name_of.values())
+        amount = fresh(f"{name}_amount", set(found.name_of.values()))
         found.name_of[f"amount of {id_}"] = amount
         found.within[name] = amount, space
         found.meanings[name] = over(Symbol(amount), Symbol(space))

@@ -17,7 +17,7 @@ from xml.sax.saxutils import escape, quoteattr
 from odejet.attach import attach
 from odejet.errors import ModelError
 from odejet.io.files import write_all
-from odejet.io.sbml.network import START, fresh
+from odejet.io.sbml.network import START
 from odejet.model import Model
 from odejet.model.events import Event
 from odejet.model.expressions import (
@@ -35,6 +35,7 @@ from odejet.model.expressions import (
     Sum,
     Symbol,
     constant,
+    fresh,
     names,
     number,
     substituted,
@@ -101,7 +102,7 @@ class _Writer:
     def own(self, name: str) -> str:
         """An id for a name: SBML has no letters beyond those of ASCII."""
         plain = re.sub(r"[^A-Za-z0-9_]", lambda letter: f"_u{ord(letter.group()):04x}", name)
-        self.ids[name] = fresh(plain, self.ids.values())
+        self.ids[name] = fresh(plain, set(self.ids.values()))
         return self.ids[name]
 
     def document(self) -> str:
