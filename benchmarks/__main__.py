@@ -33,6 +33,7 @@ SECTIONS = (
     "stiff",
     "sbml",
     "collection",
+    "searches",
 )
 
 

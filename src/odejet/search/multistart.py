@@ -18,7 +18,7 @@ import numpy as np
 from odejet.jets.compilation import now
 from odejet.problem import coordinates
 from odejet.problem.coordinates import Bounds, Coordinates
-from odejet.problem.misfit import GLANCE, ROUGH, Misfit
+from odejet.problem.misfit import ROUGH, Misfit
 from odejet.search.projection import Projected, projected
 from odejet.search.refine import MAX_EVALUATIONS, Ending, Refined, refine
 
@@ -111,8 +111,7 @@ class _Search:
         self.misfit, self.frame, self.levels, self.deadline = misfit, frame, levels, deadline
         self.before, self.plausible = before, plausible
         self.parts = [misfit.window(horizon, POINTS, misfit.scales, ROUGH) for horizon, _ in PARTS]
-        early = self.parts[1].window(1.0, effort=GLANCE)
-        self.early = projected(early, frame) or early
+        self.early = projected(self.parts[1], frame) or self.parts[1]
         self.found: list[Refined] = []
         self.least = math.inf  # rms of the best coarse fit, in units of the outputs' spread
 
