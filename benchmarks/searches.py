@@ -56,10 +56,10 @@ def watched(misfit: Misfit) -> Iterator[list[tuple[int, float, float]]]:
                 best = cost
                 seen.append((count, round(time.process_time() - began, 4), round(best, 3)))
 
-    def counted(self: Misfit, z: np.ndarray, jacobian: bool = True) -> Evaluation:
+    def counted(self: Misfit, z: np.ndarray, jacobian: bool = True, deadline: float = math.inf) -> Evaluation:
         nonlocal count
         count += 1
-        return evaluate(self, z, jacobian)
+        return evaluate(self, z, jacobian, deadline)
 
     _Descent.stand, Misfit.evaluate = stand, counted  # type: ignore[method-assign]
     try:
