@@ -34,6 +34,7 @@ SECTIONS = (
     "sbml",
     "collection",
     "searches",
+    "race",
 )
 
 
