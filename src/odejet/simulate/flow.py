@@ -84,6 +84,7 @@ class Trajectory:
     time: float  # the last time reached
     steps: int
     method: str
+    held: Mapping[str, np.ndarray] = field(default_factory=dict)  # rows of parameters that events set, at the end
 
     @property
     def message(self) -> str:
@@ -135,6 +136,7 @@ class Flow:
         sensitivities: bool = True,
         free_states: bool = False,
         tangents: np.ndarray | None = None,
+        held: Mapping[str, np.ndarray] | None = None,
         tolerance: float = TOLERANCE,
         max_steps: int = MAX_STEPS,
         stiff_steps: int = STIFF_STEPS,
@@ -142,7 +144,8 @@ class Flow:
         """Integrate from `states` at `start` (by default the first time) to all `times`, forward and backward.
 
         Initial states that the model knows replace those given, unless `free_states` says that `start` is any time, or
-        `tangents` tell the derivatives of the states there by the unknowns.
+        `tangents` tell the derivatives of the states there by the unknowns.  `held` are rows of parameters that events
+        have set before.
         """
         times = np.asarray(times, dtype=float)
         start = float(times.min()) if start is None else float(start)
@@ -157,7 +160,7 @@ class Flow:
         branches = [branch for branch in (order[split:], order[:split][::-1]) if len(branch)]
         parts = []
         for branch in branches:
-            problem = _Problem(self, parameters, states, unknowns, free_states, tangents)
+            problem = _Problem(self, parameters, states, unknowns, free_states, tangents, held or {})
             parts.append(problem.solve(start, times[branch], tolerance, max_steps, stiff_steps))
         return _joined(branches, parts)
 
@@ -217,7 +220,14 @@ class _Problem:
     """One initial-value problem: rows of value and tangents for all parameters and states."""
 
     def __init__(
-        self, flow: Flow, parameters, states, unknowns: tuple[str, ...], free_states: bool, tangents: np.ndarray | None
+        self,
+        flow: Flow,
+        parameters,
+        states,
+        unknowns: tuple[str, ...],
+        free_states: bool,
+        tangents: np.ndarray | None,
+        held: Mapping[str, np.ndarray],
     ) -> None:
         model = flow.model
         self.flow, self.free_states, self.own = flow, free_states or tangents is not None, len(model.states)
@@ -230,14 +240,16 @@ class _Problem:
             self.states[:, 1 : self.used] = tangents
         self.passage: Passage | None = None
         if flow.program is not None:
-            self.hold(flow.program)
+            self.hold(flow.program, held)
 
-    def hold(self, program: Program) -> None:
-        """Parameters that events set are states at rest."""
+    def hold(self, program: Program, known: Mapping[str, np.ndarray]) -> None:
+        """Parameters that events set are states at rest; rows of some are known."""
         model, free = self.flow.model, list(self.flow.model.parameters)
         held = np.zeros((len(program.held), self.lanes))
         for row, name in zip(held, program.held, strict=True):
-            if name in free:
+            if name in known:
+                row[: self.used] = known[name]
+            elif name in free:
                 row[:] = self.parameters[free.index(name)]
             else:
                 row[0] = float(model.fixed[name])
@@ -266,8 +278,10 @@ class _Problem:
         nothing = np.zeros((0, len(rows), self.lanes)), np.zeros((0, len(self.flow.model.outputs), self.lanes))
         states, outputs = (np.concatenate(rows) for rows in zip(nothing, *leg.parts, strict=True))
         states, outputs = states[:, : self.own, : self.used], outputs[:, :, : self.used]
+        names = () if self.flow.program is None else self.flow.program.held
+        held = dict(zip(names, leg.states[self.own :, : self.used], strict=True))
         return _finite_part(
-            Trajectory(np.arange(leg.done), states, outputs, outcome, leg.time, leg.steps, leg.method), asked
+            Trajectory(np.arange(leg.done), states, outputs, outcome, leg.time, leg.steps, leg.method, held), asked
         )
 
     def set_out(self, leg: _Leg, times: np.ndarray) -> np.ndarray:
@@ -331,9 +345,10 @@ class _Problem:
             _NO_JUMPS if passage is None else passage.jumps,
             _NO_SWITCHES if passage is None else passage.switches,
         )
-        leg.add(arrays.trajectory[:done], arrays.outputs[:done], time)
         if passage is not None:
             leg.sizes = np.maximum(np.abs(leg.states[:, 0]), arrays.scales)
+            passage.leave(leg.time, time)
+        leg.add(arrays.trajectory[:done], arrays.outputs[:done], time)
         leg.steps, leg.explicit_steps = leg.steps + count, leg.explicit_steps - count
         return status, order, step
 
@@ -395,6 +410,8 @@ class _Problem:
         )
         leg.implicit_steps -= count
         arrived = crossed or len(trajectory) == len(grid)
+        if self.passage is not None:
+            self.passage.leave(leg.time, time)
         leg.add(trajectory[:inside], outputs[:inside], time)
         leg.sizes = np.abs(leg.states[:, 0])
         return arrived, crossed
