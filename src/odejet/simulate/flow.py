@@ -9,6 +9,7 @@ never an exception or a NaN.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
@@ -155,14 +156,17 @@ class Flow:
                 f"the inputs are sampled from t = {first:g} to {last:g}, but the simulation goes beyond; sample longer"
             )
         unknowns = self.unknowns(free_states) if sensitivities else ()
+
+        def solved(times: np.ndarray) -> Trajectory:
+            problem = _Problem(self, parameters, states, unknowns, free_states, tangents, held or {})
+            return problem.solve(start, times, tolerance, max_steps, stiff_steps)
+
+        if start <= times[0] and (times[:-1] <= times[1:]).all():
+            return solved(times)
         order = np.argsort(times, kind="stable")
         split = int(np.searchsorted(times[order], start, side="left"))
         branches = [branch for branch in (order[split:], order[:split][::-1]) if len(branch)]
-        parts = []
-        for branch in branches:
-            problem = _Problem(self, parameters, states, unknowns, free_states, tangents, held or {})
-            parts.append(problem.solve(start, times[branch], tolerance, max_steps, stiff_steps))
-        return _joined(branches, parts)
+        return _joined(branches, [solved(times[branch]) for branch in branches])
 
 
 def _pieces(model: Model, inputs: Mapping[str, Sampled]) -> Pieces:
@@ -180,8 +184,6 @@ def _pieces(model: Model, inputs: Mapping[str, Sampled]) -> Pieces:
 def _joined(branches: list[np.ndarray], parts: list[Trajectory]) -> Trajectory:
     """Branches put together in the order in which their times were requested."""
     positions = np.concatenate([branch[: len(part.states)] for branch, part in zip(branches, parts, strict=True)])
-    if len(parts) == 1 and np.all(np.diff(positions) > 0):
-        return replace(parts[0], reached=positions)
     arranged = np.argsort(positions, kind="stable")
     last = next((part for part in parts if part.outcome is not Outcome.COMPLETED), parts[0])
     return replace(
@@ -275,14 +277,24 @@ class _Problem:
             outcome = _TROUBLES[type(trouble)]
             if self.passage is not None and self.passage.barrier is not None:
                 leg.time = self.passage.barrier
-        nothing = np.zeros((0, len(rows), self.lanes)), np.zeros((0, len(self.flow.model.outputs), self.lanes))
-        states, outputs = (np.concatenate(rows) for rows in zip(nothing, *leg.parts, strict=True))
-        states, outputs = states[:, : self.own, : self.used], outputs[:, :, : self.used]
-        names = () if self.flow.program is None else self.flow.program.held
-        held = dict(zip(names, leg.states[self.own :, : self.used], strict=True))
-        return _finite_part(
-            Trajectory(np.arange(leg.done), states, outputs, outcome, leg.time, leg.steps, leg.method, held), asked
+        if not leg.parts:
+            leg.add(np.zeros((0, *rows.shape)), np.zeros((0, len(self.flow.model.outputs), self.lanes)), leg.time)
+        states, outputs = leg.parts[0] if len(leg.parts) == 1 else map(np.concatenate, zip(*leg.parts, strict=True))
+        set_ = () if self.flow.program is None else self.flow.program.held
+        found = Trajectory(
+            np.arange(leg.done),
+            states[:, : self.own, : self.used],
+            outputs[:, :, : self.used],
+            outcome,
+            leg.time,
+            leg.steps,
+            leg.method,
+            {name: leg.states[self.own + i, : self.used] for i, name in enumerate(set_)},
         )
+        # A sum tells in one pass that all is finite, unless it overflows.
+        with np.errstate(all="ignore"):
+            finite = math.isfinite(states.sum()) and math.isfinite(outputs.sum())
+        return found if finite else _finite_part(found, asked)
 
     def set_out(self, leg: _Leg, times: np.ndarray) -> np.ndarray:
         """The first mode and the events ahead, if there are any; the times that can be reached."""
