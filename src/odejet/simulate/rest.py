@@ -7,6 +7,10 @@ solution conserves make J singular; there the equations w x = w x_start replace 
 Which state is meant where there are several is for the solution itself to say: where it is told from which states the
 rest was approached, the equations are integrated from there for longer and longer, until Newton's method ends nearby.
 A state that solutions leave again is none to start from.
+
+Where the model switches, or events wait for conditions, the solution is followed through them until the mode that it
+is in has a stable steady state nearby and no switching function can change its sign on the way there.  What is
+conserved is what that mode conserves; totals come from the solution itself, for events may have changed them.
 """
 
 from __future__ import annotations
@@ -30,6 +34,7 @@ from odejet.model.expressions import Expression, evaluate
 from odejet.model.modes import Branches, mode
 from odejet.model.tape import Tape
 from odejet.simulate.flow import Flow, Outcome
+from odejet.simulate.program import Ready
 
 ROUNDING = 1e-12
 """Steps of Newton's method below this part of the states are rounding."""
@@ -57,6 +62,9 @@ NEUTRAL = 1e-13
 BRIEF: dict[str, Any] = {"tolerance": 1e-8, "max_steps": 3000, "stiff_steps": 300}
 """What each of these integrations may cost."""
 
+MARGIN = 10.0
+"""How much further from a steady state than it is now a solution may get on its way there."""
+
 DEPENDENT = 1e-9
 """Singular values as small beside the largest belong to conserved sums: rates at random points leave a wide gap."""
 
@@ -81,8 +89,9 @@ class Rest:
         self.own = np.array([parameters.index(name) for name in model.parameters], dtype=int)
         self.others = len(parameters)
         self.approached = approached or not model.free_states
-        self.laws, self.are_numbers = self.conserved()
-        lost = [name for i, name in enumerate(model.states) if np.any(np.abs(self.laws[:, i]) > DEPENDENT)]
+        laws, are_numbers = self.conserved()
+        self._laws: dict[int | None, tuple[np.ndarray, bool]] = {None: (laws, are_numbers)}  # by tape
+        lost = [name for i, name in enumerate(model.states) if np.any(np.abs(laws[:, i]) > DEPENDENT)]
         missing = [name for name in lost if name in model.free_states]
         if missing and not approached:
             raise ModelError(
@@ -92,29 +101,37 @@ class Rest:
 
     # --- equations ---
 
-    def tape(self, x: np.ndarray, p: np.ndarray) -> Tape:
-        """The equations at a point, each switch with the branch that it takes there."""
-        program, model = self.flow.program, self.flow.model
-        if program is None:
-            return self.flow.tape
+    def value(self, g: Expression, x: np.ndarray, p: np.ndarray) -> float:
+        """A switching function at a point."""
+        model = self.flow.model
         values = {name: float(value) for name, value in model.fixed.items()}
         values |= dict(zip((*model.states, *model.parameters), [*x.tolist(), *p.tolist()], strict=True))
+        try:
+            return float(evaluate(g, values, math))
+        except (ArithmeticError, ValueError, TypeError):
+            return 0.0
 
-        def value(g: Expression) -> float:
-            try:
-                return float(evaluate(g, values, math))
-            except (ArithmeticError, ValueError, TypeError):
-                return 0.0
+    def ready(self, x: np.ndarray, p: np.ndarray) -> Ready:
+        """The mode of a model with switches at a point: each with the branch that it takes there."""
+        program = self.flow.program
+        assert program is not None
+        branches = Branches(
+            lambda g: int(np.sign(self.value(g, x, p))), lambda argument: math.floor(self.value(argument, x, p))
+        )
+        return program.ready(mode(program.equations, program.branching, program.conditions, branches))
 
-        branches = Branches(lambda g: int(np.sign(value(g))), lambda g: math.floor(value(g)))
-        return program.ready(mode(program.equations, program.branching, (), branches)).tape
+    def tape(self, x: np.ndarray, p: np.ndarray) -> Tape:
+        """The equations at a point."""
+        return self.flow.tape if self.flow.program is None else self.ready(x, p).tape
 
-    def rates(self, x: np.ndarray, p: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The rates at points, one per row, and their derivatives by parameters."""
+    def rates(self, x: np.ndarray, p: np.ndarray, tape: Tape | None = None) -> tuple[np.ndarray, np.ndarray]:
+        """The rates at points, one per row, and their derivatives by parameters; of one mode if its tape is given."""
         n = x.shape[1]
+        if tape is None and self.flow.program is None:
+            tape = self.flow.tape
         with np.errstate(all="ignore"):
-            if self.flow.program is None:
-                found = jets(self.flow.tape, x, p, order=1, tangents=True).states[:, :, 1]
+            if tape is not None:
+                found = jets(tape, x, p, order=1, tangents=True).states[:, :, 1]
             else:
                 each = [
                     jets(self.tape(a, b), a[None], b[None], order=1, tangents=True) for a, b in zip(x, p, strict=True)
@@ -122,26 +139,31 @@ class Rest:
                 found = np.concatenate([one.states[:, :, 1] for one in each])
         return found[..., 0], found[..., 1 + n :]
 
-    def conserved(self) -> tuple[np.ndarray, bool]:
-        """Sums of states that never change, one per row, at random parameters; and whether the parameters matter."""
+    def conserved(self, tape: Tape | None = None) -> tuple[np.ndarray, bool]:
+        """Sums of states that never change, or not in one mode, one per row, at random parameters; and whether the
+        parameters matter."""
         rng = np.random.default_rng(0)
         n, m = len(self.flow.model.states), len(self.flow.model.parameters)
         points, ones = np.exp(rng.normal(size=(2 * n + 4, n))), np.ones((2 * n + 4, 1))
         each = np.exp(rng.normal(size=(len(points), m)))
-        for_all, for_one = (_dependent(self.rates(points, p)[0]) for p in (each, ones * each[:1]))
+        for_all, for_one = (_dependent(self.rates(points, p, tape)[0]) for p in (each, ones * each[:1]))
         return (for_all, True) if len(for_all) == len(for_one) else (for_one, False)
 
-    def laws_at(self, p: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def laws_at(self, p: np.ndarray, tape: Tape | None = None) -> tuple[np.ndarray, np.ndarray]:
         """The sums that never change with these parameters, and their derivatives by parameters.
 
         With rates F at many points w F = 0, hence dw F = -w dF; what dw adds along other laws does not matter.
         """
-        if self.are_numbers or not len(self.laws):
-            return self.laws, np.zeros((*self.laws.shape, len(p)))
-        n = self.laws.shape[1]
+        key = None if tape is None else id(tape)
+        if key not in self._laws:
+            self._laws[key] = self.conserved(tape)
+        laws, are_numbers = self._laws[key]
+        if are_numbers or not len(laws):
+            return laws, np.zeros((*laws.shape, len(p)))
+        n = laws.shape[1]
         points = np.exp(np.random.default_rng(1).normal(size=(2 * n + 4, n)))
-        rates, slopes = self.rates(points, np.tile(p, (len(points), 1)))
-        laws = _dependent(rates, len(self.laws))
+        rates, slopes = self.rates(points, np.tile(p, (len(points), 1)), tape)
+        laws = _dependent(rates, len(laws))
         moved = -np.einsum("ki,xip->kxp", laws, slopes)
         return laws, np.einsum("kxp,xi->kip", moved, np.linalg.pinv(rates).T, optimize=True)
 
@@ -153,20 +175,68 @@ class Rest:
         lanes = used - self.others + self.own if used > 1 else self.own[:0]
         if start is None:
             start = self.started(p, lanes, used)
+        if self.approached and self.flow.program is not None:
+            return self.followed(p, lanes, start)
         laws, slopes = self.laws_at(p)
         point = _Point(self, p, laws, laws @ start[:, 0])
-        found, outcome = point.found(start[:, 0], self.approached)
-        if found is None:
-            return Rested(start, outcome)
-        x, jacobian, by_parameters = found
-        rows = np.zeros((len(x), used))
-        rows[:, 0] = x
+        zero, outcome = point.found(start[:, 0], self.approached)
+        return Rested(start if zero is None else point.derived(zero, start, lanes, slopes), outcome)
+
+    def followed(self, p: np.ndarray, lanes: np.ndarray, start: np.ndarray) -> Rested:
+        """The steady state of a model with switches that the solution from the start reaches, through all events."""
+        unstable, sizes = False, np.abs(start[:, 0])
+        for time, x in _Point(self, p, np.zeros((0, len(start))), np.zeros(0)).integrated(start[:, 0]):
+            sizes = np.maximum(sizes, np.abs(x))
+            mode = self.ready(x, p)
+            laws, slopes = self.laws_at(p, mode.tape)
+            rows = start
+            for exactly in (False, True):
+                point = _Point(self, p, laws, laws @ x, mode.tape)
+                zero = point.newton(x, NEARBY)
+                stable = zero is not None and point.is_stable(zero[1])
+                unstable = unstable or (zero is not None and not stable)
+                if zero is None or not stable or not self.is_settled(mode, x, zero[0], sizes, p):
+                    break
+                if exactly or not len(laws):
+                    return Rested(point.derived(zero, rows, lanes, slopes), Outcome.COMPLETED)
+                # What the mode conserves is what the solution has brought there.
+                found = self.carried(p, lanes, start, time)
+                if found is None or self.ready(found[:, 0], p) is not mode:
+                    break
+                rows, x = found, found[:, 0]
+        return Rested(start, Outcome.UNSTABLE if unstable else Outcome.RESTLESS)
+
+    def carried(self, p: np.ndarray, lanes: np.ndarray, start: np.ndarray, time: float) -> np.ndarray | None:
+        """Rows of the solution from rows at the start, after some time."""
+        n, used = start.shape
+        run = self.flow.run(p, start[:, 0], [time], start=0.0, sensitivities=used > 1, free_states=True)
+        if run.outcome is not Outcome.COMPLETED:
+            return None
+        rows, found = np.zeros((n, used)), run.states[0]
+        rows[:, 0] = found[:, 0]
         if used > 1:
-            right, totals = np.zeros((len(x), used - 1)), laws @ start[:, 1:]
-            right[:, lanes - 1] = -by_parameters
-            totals[:, lanes - 1] += np.einsum("kip,i->kp", slopes, start[:, 0] - x)
-            rows[:, 1:] = point.solve(jacobian, right, totals)
-        return Rested(rows, outcome)
+            rows[:, 1:] = found[:, 1 : 1 + n] @ start[:, 1:]
+            rows[:, lanes] += found[:, 1 + n :]
+        return rows
+
+    def is_settled(self, mode: Ready, x: np.ndarray, rest: np.ndarray, sizes: np.ndarray, p: np.ndarray) -> bool:
+        """Whether no switching function changes its sign on the way from x to a steady state.
+
+        On the way states stay within a multiple of the distance, relative to the size that each has had; a function
+        that vanishes at rest to rounding is not reached in finite time.
+        """
+        scales = np.where(sizes > 0, sizes, 1.0)
+        distance = float((np.abs(x - rest) / scales).max(initial=0.0))
+        for g in mode.watched:
+            there = self.value(g, rest, p)
+            slack, rounding = (
+                sum(abs(self.value(g, rest + shift * row, p) - there) for row in np.diag(sizes))
+                for shift in (MARGIN * distance, ROUNDING)
+            )
+            held = abs(there) > slack and there * self.value(g, x, p) > 0
+            if not held and not (abs(there) <= rounding and distance <= CLOSE):
+                return False
+        return True
 
     def started(self, p: np.ndarray, lanes: np.ndarray, used: int) -> np.ndarray:
         """Where the model itself says that rest is approached from; one where it does not."""
@@ -207,6 +277,7 @@ class _Point:
     p: np.ndarray
     laws: np.ndarray
     totals: np.ndarray
+    mode: Tape | None = None  # in which it is searched; else in the one of each point
 
     @cached_property
     def _memories(self) -> dict[int, Registers]:
@@ -224,7 +295,7 @@ class _Point:
 
     def rates(self, x: np.ndarray) -> Zero:
         """The rates at a state, and their derivatives by states and by parameters."""
-        registers, n = self.registers(self.rest.tape(x, self.p)), len(x)
+        registers, n = self.registers(self.mode or self.rest.tape(x, self.p)), len(x)
         layout = registers.layout
         registers.write(layout.states, seeded(x, 1, n, layout.lanes, 1, float))
         with np.errstate(all="ignore"):
@@ -260,10 +331,22 @@ class _Point:
         except np.linalg.LinAlgError:
             return np.full_like(right, np.nan)
 
+    def derived(self, zero: Zero, start: np.ndarray, lanes: np.ndarray, slopes: np.ndarray) -> np.ndarray:
+        """Rows of a steady state, from rows with the same totals; `slopes` are those of the laws by parameters."""
+        x, jacobian, by_parameters = zero
+        rows = np.zeros_like(start)
+        rows[:, 0] = x
+        if start.shape[1] > 1:
+            right, totals = np.zeros((len(x), start.shape[1] - 1)), self.laws @ start[:, 1:]
+            right[:, lanes - 1] = -by_parameters
+            totals[:, lanes - 1] += np.einsum("kip,i->kp", slopes, start[:, 0] - x)
+            rows[:, 1:] = self.solve(jacobian, right, totals)
+        return rows
+
     def found(self, start: np.ndarray, approached: bool) -> tuple[Zero | None, Outcome]:
         """The steady state that solutions from the start reach; any stable one near it if nothing says more."""
         unstable = False
-        for way in itertools.chain([] if approached else self.guesses(start), self.integrated(start)):
+        for way in itertools.chain([] if approached else self.guesses(start), (x for _, x in self.integrated(start))):
             zero = self.newton(way, NEARBY if approached else np.inf)
             if zero is not None and self.is_stable(zero[1]):
                 return zero, Outcome.COMPLETED
@@ -313,9 +396,10 @@ class _Point:
             length *= min(max(before / max(now, 1e-300), 0.5), 10.0)
         return x
 
-    def integrated(self, x: np.ndarray) -> Iterator[np.ndarray]:
+    def integrated(self, x: np.ndarray) -> Iterator[tuple[float, np.ndarray]]:
         """The solution from x at later and later times."""
-        yield x
+        time = 0.0
+        yield time, x
         _, jacobian, _ = self.rates(x)
         fastest = np.abs(jacobian).max() if np.isfinite(jacobian).all() else 1.0
         span = 1.0 / fastest if fastest > 0 else 1.0
@@ -323,8 +407,8 @@ class _Point:
             run = self.rest.flow.run(self.p, x, [span], start=0.0, sensitivities=False, free_states=True, **BRIEF)
             if run.outcome is not Outcome.COMPLETED:
                 return
-            x = run.states[0, :, 0]
-            yield x
+            time, x = time + span, run.states[0, :, 0]
+            yield time, x
             span *= LONGER
 
     def is_stable(self, jacobian: np.ndarray) -> bool:
