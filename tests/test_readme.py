@@ -22,7 +22,6 @@ PAGES = {
     "sbml": ROOT / "docs" / "sbml.md",
 }
 NOISE = ROOT / "docs" / "noise.md"
-FIT = ROOT / "docs" / "fit.md"
 
 
 def blocks(page: str, language: str) -> list[str]:
@@ -126,12 +125,6 @@ def test_example_data_come_from_their_script(elsewhere):
 def test_more_examples_fit(name, elsewhere, capsys):
     assert main(["fit", f"examples/{name}.toml", f"examples/{name}.csv", "--positive"]) == 0
     assert ("known in combination" in capsys.readouterr().out) == (name == "decay")
-
-
-def test_links_lead_somewhere():
-    for page in (*PAGES.values(), FIT):
-        for link in re.findall(r"\]\(([^)#:]+)\)", page.read_text(encoding="utf-8")):
-            assert (page.parent / link).exists(), link
 
 
 def test_the_page_on_noise_runs(capsys):

@@ -72,6 +72,7 @@ class Outcome(Enum):
     IRREVERSIBLE = "the event at t = {t:.6g} cannot be undone, so that times before it are not reached from after it"
     RESTLESS = "no steady state is reached at t = {t:.6g}: the solution oscillates, drifts or grows"
     UNSTABLE = "the steady state at t = {t:.6g} is unstable, so that nothing comes to rest there"
+    OUT_OF_TIME = "the time was over before every experiment was simulated"
 
 
 @dataclass(frozen=True)
