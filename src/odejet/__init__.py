@@ -65,6 +65,7 @@ provided(
     Problem=("odejet.io.petab.writing",),
     Prediction=("odejet.report.plots",),
     Profile=("odejet.report.plots",),
+    Verdict=("odejet.algebra.likely",),
     Fit=("odejet.report.text", "odejet.report.plots", "odejet.report.html", "odejet.io.fits", "odejet.io.pages"),
 )
 

@@ -329,7 +329,9 @@ class _Problem:
                 leg.explicit_steps -= _SWITCHED
                 continue
             outcome = self.outcome(status, leg)
-            if outcome is not Outcome.STIFF_FAILURE or leg.implicit_steps <= 0:
+            # Steps of collocation that did not pay are better than none.
+            slow = outcome is Outcome.EXHAUSTED and leg.method != "taylor"
+            if not (slow or outcome is Outcome.STIFF_FAILURE) or leg.implicit_steps <= 0:
                 return outcome
             if leg.method == "taylor":
                 leg.method = f"taylor, collocation from t = {leg.time:.6g}"
