@@ -1,8 +1,8 @@
 """Pages: what the documentation shows, as a program that can be run and held to its word.
 
 The Python blocks of a page are one program, in their order. A block of text right after one of them is what it prints.
-A comment `<!-- check: expression -->` holds what the words around it claim, and pictures that the page shows from its
-own folder are files that its program writes.
+A comment `<!-- check: expression -->` holds what the words around it claim, and pictures whose names stand in the program
+are files that it writes.
 
     python -m tests.pages docs/tutorials/doses.md ...
 
@@ -72,8 +72,9 @@ class Page:
         return [piece.text for piece in self.pieces() if piece.kind == language]
 
     def pictures(self) -> list[str]:
-        """Those that the program of the page has to write."""
-        return PICTURE.findall(self.markdown)
+        """Those that the program of the page writes."""
+        program = "".join(self.blocks("python"))
+        return [name for name in PICTURE.findall(self.markdown) if f'"{name}"' in program]
 
     def links(self) -> set[str]:
         """Where the page leads to, code apart."""
