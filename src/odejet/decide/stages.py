@@ -91,11 +91,16 @@ def shoot(state: State, rung: Rung) -> Steps:
         asked = state.libraries, state.smoothed, task.options.estimators, task.options.seed
         proposer = Proposer(task.problem, *asked, record.census, budget)
         found = [proposer.propose(number, rung) for number in range(len(task.problem.experiments))]
-    with task.stage("rank"):
-        everything = combined(task.problem, found, state.levels)
+    with task.stage("rank") as budget:
+        everything = combined(task.problem, found, state.levels, budget.deadline)
         inside, outside = candidates.within(everything, state.frame, record.census)
         ranked = partial(
-            candidates.ranked, misfit=task.misfit, frame=state.frame, levels=state.levels, census=record.census
+            candidates.ranked,
+            misfit=task.misfit,
+            frame=state.frame,
+            levels=state.levels,
+            census=record.census,
+            deadline=budget.deadline,
         )
         cloud = ranked([*state.cloud, *inside])
         if len(cloud) < rung.refinements:

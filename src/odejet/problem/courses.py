@@ -21,6 +21,7 @@ from odejet.problem.conditions import Condition
 from odejet.problem.measurements import Measurements
 from odejet.problem.unknowns import Unknowns
 from odejet.simulate.flow import TOLERANCE, Flow, Outcome, Trajectory
+from odejet.simulate.rest import Rest
 from odejet.simulate.steady import RestingFlow
 
 
@@ -125,11 +126,12 @@ def completed(run: Trajectory) -> bool:
 def flows(conditions: Sequence[Condition]) -> tuple[Flow, ...]:
     """The solution map of every experiment; experiments with the same model and samples share one."""
     made: dict[tuple[int, tuple[int, ...]], Flow] = {}
+    rests: dict[tuple[Any, ...], Rest] = {}
 
     def made_once(model: Model, samples: dict[str, Sampled]) -> Flow:
         key = (id(model), tuple(id(one) for one in samples.values()))
         if key not in made:
-            made[key] = RestingFlow(model, samples)
+            made[key] = RestingFlow(model, samples, rests)
         return made[key]
 
     return tuple(made_once(one.model, one.experiment.sampled) for one in conditions)

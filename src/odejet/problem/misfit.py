@@ -13,6 +13,7 @@ says how far it got.
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
@@ -21,6 +22,7 @@ from typing import Any
 
 import numpy as np
 
+from odejet.jets.compilation import now
 from odejet.model import Model
 from odejet.problem.affine import Affine, affine
 from odejet.problem.conditions import Condition
@@ -241,8 +243,11 @@ class Misfit:
         """Whether Jacobians are kept in blocks."""
         return self.scoring is None and len(self.courses) >= MANY_EXPERIMENTS and len(self.unknowns) >= MANY_UNKNOWNS
 
-    def evaluate(self, z: np.ndarray, jacobian: bool = True) -> Evaluation:
-        """Residuals at z and, unless it is not wanted, their derivative."""
+    def evaluate(self, z: np.ndarray, jacobian: bool = True, deadline: float = math.inf) -> Evaluation:
+        """Residuals at z and, unless it is not wanted, their derivative.
+
+        The clock is looked at between experiments: where there are hundreds, one evaluation can take seconds.
+        """
         residuals, parts, total = np.empty(self.rows), [], 1
         whole = np.zeros((self.rows, len(z))) if jacobian and not self.in_blocks else None
         measured = [course for course in self.courses if course.series]
@@ -250,6 +255,9 @@ class Misfit:
             total += work(run)
             if not completed(run):
                 return Evaluation(None, None, run.outcome, run.message, course.reached(run), total)
+            if course is not measured[-1] and now() > deadline:
+                late = Outcome.OUT_OF_TIME
+                return Evaluation(None, None, late, late.value, 0.0, total)
             for rows, output, positions in course.series:
                 residuals[rows] = run.outputs[positions, output, 0]
                 if whole is not None:
@@ -376,14 +384,16 @@ class Misfit:
         rows = np.repeat(levels, self.counts)
         return rows if self.rows == self.points else np.concatenate([rows, np.ones(self.rows - self.points)])
 
-    def score(self, z: np.ndarray, levels: np.ndarray | None = None) -> float:
-        """The cost of a candidate, without derivatives; infinite where it cannot be simulated."""
-        evaluation = self.evaluate(z, jacobian=False)
+    def score(self, z: np.ndarray, levels: np.ndarray | None = None, deadline: float = math.inf) -> float:
+        """The cost of a candidate, without derivatives; infinite where it cannot be simulated in time."""
+        evaluation = self.evaluate(z, jacobian=False, deadline=deadline)
         if evaluation.residuals is None or not np.all(np.isfinite(evaluation.residuals)):
             return math.inf
         return self.cost(evaluation.residuals, levels, evaluation.rest)
 
-    def screen(self, candidates: Sequence[np.ndarray], levels: np.ndarray | None = None) -> np.ndarray:
+    def screen(
+        self, candidates: Sequence[np.ndarray], levels: np.ndarray | None = None, deadline: float = math.inf
+    ) -> np.ndarray:
         """The costs of many candidates on a few of the times, simulated roughly: for ranking, at 0.1 ms each.
 
         A stiff one may need a second look, which finds out that it is stiff.
@@ -392,9 +402,10 @@ class Misfit:
         known = None if self.measurements.usual else self.scales
         levels = levels if known is None else known
         glance, rough = (self.window(1.0, ROUGH_POINTS, known, effort) for effort in (GLANCE, ROUGH))
-        costs = np.array([glance.score(z, levels) for z in candidates])
-        for i in np.flatnonzero(~np.isfinite(costs)).tolist():
-            costs[i] = rough.score(candidates[i], levels)
+        costs = np.full(len(candidates), math.inf)
+        for misfit, (i, z) in itertools.product((glance, rough), enumerate(candidates)):
+            if math.isinf(costs[i]) and now() <= deadline:
+                costs[i] = misfit.score(z, levels, deadline)
         return costs
 
     # --- parts ---

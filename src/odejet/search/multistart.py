@@ -148,7 +148,7 @@ class _Search:
         if now() > self.deadline:
             return math.inf
         own = z[self.early.kept] if isinstance(self.early, Projected) else z
-        found = self.early.evaluate(own, jacobian=False)
+        found = self.early.evaluate(own, jacobian=False, deadline=self.deadline)
         if found.residuals is None:
             return math.inf
         with np.errstate(over="ignore"):

@@ -377,7 +377,7 @@ class _Descent:
     # --- the point ---
 
     def evaluate(self, theta: np.ndarray) -> Evaluation:
-        found = self.misfit.evaluate(self.frame.back(theta))
+        found = self.misfit.evaluate(self.frame.back(theta), deadline=self.deadline)
         self.evaluations, self.work = self.evaluations + 1, self.work + found.work
         if found.residuals is not None and not _usable(found):
             return Evaluation(None, None, found.outcome, "a residual is too large for a number", 0.0)
