@@ -251,7 +251,7 @@ class Misfit:
         residuals, parts, total = np.empty(self.rows), [], 1
         whole = np.zeros((self.rows, len(z))) if jacobian and not self.in_blocks else None
         measured = [course for course in self.courses if course.series]
-        for course, run in runs(measured, z, self.effort, jacobian, self.jobs):
+        for course, run in runs(measured, z, self.effort, jacobian, self.jobs, deadline):
             total += work(run)
             if not completed(run):
                 return Evaluation(None, None, run.outcome, run.message, course.reached(run), total)
