@@ -66,7 +66,14 @@ provided(
     Prediction=("odejet.report.plots",),
     Profile=("odejet.report.plots",),
     Verdict=("odejet.algebra.likely",),
-    Fit=("odejet.report.text", "odejet.report.plots", "odejet.report.html", "odejet.io.fits", "odejet.io.pages"),
+    Fit=(
+        "odejet.report.text",
+        "odejet.report.plots",
+        "odejet.report.html",
+        "odejet.io.fits",
+        "odejet.io.pages",
+        "odejet.io.pypesto",
+    ),
 )
 
 _LATER = {
