@@ -35,6 +35,9 @@ PARTS = ((0.1, 15), (0.3, 20), (1.0, 50))
 """Parts of every experiment that are fitted one after the other, and evaluations for each: a short piece of an
 oscillation has no wrong number of periods."""
 
+AT_ONCE = 10
+"""Evaluations to fit the whole at once, where scales are free: most starts that can do it need fewer."""
+
 POINTS, PRECISION = 30, 1e-3
 """Measurements per series while a start is followed, and how well these are fitted: enough to tell good from poor."""
 
@@ -155,9 +158,20 @@ class _Search:
             return float(np.log1p((found.residuals / self.early.row_levels(self.misfit.scales)) ** 2).sum())
 
     def follow(self, z: np.ndarray) -> _Followed | None:
-        """A start led to the whole of the coarse data, part by part."""
+        """A start led to the whole of the coarse data: part by part, unless scales are free and it gets there at once.
+
+        A scale that is free fits a short piece of nearly anything, so that there is less to learn from parts.
+        """
+        if isinstance(self.early, Projected):
+            end = self.led(z, [(self.parts[-1], AT_ONCE)])
+            if end is not None and end.rms <= CLOSE:
+                return end
+        return self.led(z, [(part, evaluations) for part, (_, evaluations) in zip(self.parts, PARTS, strict=True)])
+
+    def led(self, z: np.ndarray, parts: Sequence[tuple[Misfit, int]]) -> _Followed | None:
+        """The optimum of one part after the other, each with so many evaluations."""
         rms = math.inf
-        for part, (_, evaluations) in zip(self.parts, PARTS, strict=True):
+        for part, evaluations in parts:
             left = self.deadline - now()
             if left <= 0:
                 break
