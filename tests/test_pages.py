@@ -14,7 +14,7 @@ from tests.pages import DOCS, ROOT, Page, same, slug, with_examples
 PAGES = [Page(ROOT / "README.md"), *(Page(path) for path in sorted(DOCS.rglob("*.md")))]
 TROUBLE = Page(DOCS / "trouble.md")
 TUTORIALS = [Page(path) for path in sorted((DOCS / "tutorials").glob("*.md"))]
-RUN = [Page(DOCS / name) for name in ("start.md", "theory.md", "api.md")] + TUTORIALS
+RUN = [Page(DOCS / name) for name in ("start.md", "theory.md", "api.md", "uncertainty.md")] + TUTORIALS
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
