@@ -18,8 +18,9 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from odejet.app import drafts, examples, mistakes, results, scripts, studies, takes, views
+from odejet.app import mistakes, posing, results, scripts, studies, takes, views
 from odejet.app.drafts import Draft
+from odejet.app.examples import EXAMPLES
 from odejet.errors import DataError, ModelError
 from odejet.fitting import fit
 from odejet.result import Fit
@@ -46,8 +47,8 @@ def look(asked: Mapping[str, Any], _tell: Tell) -> dict[str, Any]:
     try:
         if draft.data:
             found["file"] = views.file_of(draft, folder)
-            model = drafts.model_of(draft, asked["name"])
-            found["titles"] = drafts.titles_of(draft, drafts.glance_of(folder / draft.data), model)
+            model = posing.model_of(draft, asked["name"])
+            found["titles"] = posing.titles_of(draft, posing.glance_of(folder / draft.data), model)
         posed = _posed(draft, folder, asked["name"])
         found |= {
             "unknowns": views.unknowns(posed, draft),
@@ -58,7 +59,7 @@ def look(asked: Mapping[str, Any], _tell: Tell) -> dict[str, Any]:
             posed.problem.check_points()
             found["ready"] = True
     except (ModelError, DataError, OSError) as error:
-        found["trouble"] = mistakes.told(error)
+        found["trouble"] = mistakes.told(error, str(folder))
     return found
 
 
@@ -90,7 +91,7 @@ def translate(asked: Mapping[str, Any], _tell: Tell) -> dict[str, Any]:
 
 def example(asked: Mapping[str, Any], _tell: Tell) -> dict[str, Any]:
     """The draft of an example."""
-    return {"draft": examples.draft(examples.EXAMPLES[asked["key"]]).to_dict()}
+    return {"draft": takes.example(EXAMPLES[asked["key"]]).to_dict()}
 
 
 def compare(asked: Mapping[str, Any], _tell: Tell) -> dict[str, Any]:
@@ -101,7 +102,7 @@ def compare(asked: Mapping[str, Any], _tell: Tell) -> dict[str, Any]:
 def run(asked: Mapping[str, Any], tell: Tell) -> dict[str, Any]:
     """A fit, with all its files in a folder of its own: first the result, then the report, which takes longer."""
     draft, folder, into = Draft.read(asked["draft"]), Path(asked["folder"]), Path(asked["into"])
-    problem = drafts.problem_of(draft, folder, asked["name"])
+    problem = posing.problem_of(draft, folder, asked["name"])
     _write(into, scripts.files_of(draft, folder, problem))
     _write(into, {SCRIPT: scripts.script(draft, folder, problem).encode()})
     found = fit(problem, effort=draft.effort, time_limit=draft.limit, progress=lambda stage: tell({"stage": stage}))
@@ -162,7 +163,7 @@ def answer(asked: Mapping[str, Any], tell: Tell) -> dict[str, Any]:
     try:
         return {"answer": ANSWERS[asked["do"]](asked, tell)}
     except (ModelError, DataError, OSError) as error:
-        return {"refused": mistakes.told(error)}
+        return {"refused": mistakes.told(error, asked.get("folder", ""))}
     except MemoryError:
         return {"refused": "This needs more memory than a fit may take; make the model or the data smaller."}
 

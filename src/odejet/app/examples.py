@@ -6,13 +6,9 @@ Their files are those of the folder `examples` of the project; a wheel has a cop
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
-
-from odejet.app import takes
-from odejet.app.drafts import Draft
-from odejet.model import Model
 
 
 @dataclass(frozen=True)
@@ -97,14 +93,3 @@ def folder() -> Path:
     """Where the files of the examples are: beside this module, or in the project that it belongs to."""
     beside = Path(__file__).with_name("examples")
     return beside if beside.is_dir() else Path(__file__).parents[3] / "examples"
-
-
-def draft(example: Example) -> Draft:
-    """The draft that an example begins with."""
-    here = folder()
-    begun = takes.plainly(Draft(), Model.from_toml(here / example.model))
-    for name in example.files:
-        begun, _ = takes.take(begun, here, [name])
-    known = dict(example.known)
-    bounds = {**begun.bounds, **known.pop("bounds", {})}
-    return replace(begun, bounds=bounds, **known)

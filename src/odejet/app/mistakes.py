@@ -14,17 +14,20 @@ _ROW = re.compile(r"\bline (\d+)(?:, column (\d+))?")
 _WORD = re.compile(r"\w+|\S")
 
 
-def told(error: ModelError | DataError | OSError) -> str:
-    """An error as one sentence, in the words of the page."""
+def told(error: ModelError | DataError | OSError, folder: str = "") -> str:
+    """An error as one sentence, in the words of the page; files of the folder are called by their names alone."""
     if isinstance(error, ExpressionError):
         return _spoken(error.reason.partition("; an expression may hold")[0])
     if isinstance(error, OSError):
         return f"A file cannot be read or written ({(error.strerror or 'unknown reason').lower()})."
-    return _spoken(re.sub(r"^model:? (?=\[)|^model: ", "", str(error).splitlines()[0]))
+    first = str(error).splitlines()[0].replace(f"{folder}/", "") if folder else str(error).splitlines()[0]
+    return _spoken(re.sub(r"^model:? (?=\[)|^model: ", "", first))
 
 
 def _spoken(text: str) -> str:
-    return text[:1].upper() + text[1:] + ("" if text.endswith((".", "?", "!")) else ".")
+    """Words as a sentence; one that begins with the name of a file leaves that as it is."""
+    begin = text[:1].upper() if text.partition(" ")[0].isalpha() else text[:1]
+    return begin + text[1:] + ("" if text.endswith((".", "?", "!")) else ".")
 
 
 def located(error: ModelError | DataError, draft: Draft) -> dict[str, Any]:

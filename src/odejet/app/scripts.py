@@ -6,7 +6,7 @@ from pathlib import Path
 from pprint import pformat
 from typing import Any
 
-from odejet.app import drafts
+from odejet.app import posing
 from odejet.app.drafts import Draft
 from odejet.problem import Problem
 
@@ -17,7 +17,7 @@ def files_of(draft: Draft, folder: Path, problem: Problem) -> dict[str, bytes]:
     """The model and the measurements, as the script reads them; a PEtab problem has its own files."""
     found = {MODEL: problem.model.to_toml().encode()}
     if draft.language != "petab":
-        found[DATA] = drafts.table(draft, folder, problem.model)
+        found[DATA] = posing.table(draft, folder, problem.model)
     return found
 
 
@@ -39,18 +39,18 @@ def script(draft: Draft, folder: Path, problem: Problem) -> str:
 def _more(draft: Draft, folder: Path, problem: Problem) -> list[str]:
     """Doses and the start, which the table does not have."""
     lines = []
-    rows = drafts.doses(draft)
+    rows = posing.doses(draft)
     if rows:
         lines.append(f"data = data.dosed({pformat(rows, width=100, sort_dicts=False)})")
-    data = drafts.measured(draft, folder, problem.model)
-    start = drafts.start_of(draft, data)
+    data = posing.measured(draft, folder, problem.model)
+    start = posing.start_of(draft, data)
     return [*lines, *([f"data = data.starting({start!r})"] if start is not None else [])]
 
 
 def _posed(draft: Draft, problem: Problem) -> dict[str, Any]:
-    bounds = drafts.bounds_of(draft, problem)
-    noise = drafts.noise_of(draft, problem.model)
-    given = {"positive": draft.positive, "noise": noise, **drafts.options(draft, problem.model), "bounds": bounds}
+    bounds = posing.bounds_of(draft, problem)
+    noise = posing.noise_of(draft, problem.model)
+    given = {"positive": draft.positive, "noise": noise, **posing.options(draft, problem.model), "bounds": bounds}
     return {name: value for name, value in given.items() if value}
 
 

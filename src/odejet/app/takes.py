@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from odejet.app import drafts
+from odejet.app import posing
 from odejet.app.drafts import Draft
+from odejet.app.examples import Example, folder
 from odejet.errors import DataError, ModelError
 from odejet.io import columns, equations
 from odejet.io.antimony import write_antimony
@@ -22,16 +23,26 @@ TABLES = (".csv", ".tsv", ".txt", ".dat", ".tab")
 PROBLEMS = (".yaml", ".yml")
 
 
-def take(draft: Draft, folder: Path, names: Sequence[str]) -> tuple[Draft, list[str]]:
+def take(draft: Draft, where: Path, names: Sequence[str]) -> tuple[Draft, list[str]]:
     """The draft with these files of a folder, and what was made of each."""
     problems = [name for name in names if _suffix(name) in PROBLEMS]
     if problems:
-        return _problem(draft, folder, problems)
+        return _problem(draft, where, problems)
     notes = []
     for name in names:
-        draft, note = _one(draft, folder, name)
+        draft, note = _one(draft, where, name)
         notes.append(note)
     return draft, notes
+
+
+def example(one: Example) -> Draft:
+    """The draft that an example begins with."""
+    here = folder()
+    begun = plainly(Draft(), Model.from_toml(here / one.model))
+    begun, _ = take(begun, here, one.files)
+    known = dict(one.known)
+    bounds = {**begun.bounds, **known.pop("bounds", {})}
+    return replace(begun, bounds=bounds, **known)
 
 
 def _suffix(name: str) -> str:
@@ -79,7 +90,7 @@ def plainly(draft: Draft, model: Model) -> Draft:
 
 def translated(draft: Draft, language: str, name: str) -> str:
     """The model of a draft in another language."""
-    model = drafts.plain_model(draft, name)
+    model = posing.plain_model(draft, name)
     if language == "antimony":
         return write_antimony(model)
     lines = equations.write(model) if language == "equations" else None
@@ -104,7 +115,7 @@ def _table(draft: Draft, path: Path) -> tuple[Draft, str]:
     content = path.read_bytes()
     glance = columns.glance(content, path.name)
     if glance.kind == "doses":
-        rows = drafts.dose_rows(content, path.name)
+        rows = posing.dose_rows(content, path.name)
         return replace(draft, doses=tuple(rows)), f"{path.name}: {len(rows)} doses"
     if not glance.rows:
         raise DataError(f"{path.name}: there are no measurements below the first line")

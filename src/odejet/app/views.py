@@ -14,7 +14,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from odejet.app import drafts
+from odejet.app import posing
 from odejet.app.drafts import Draft
 from odejet.data import Experiment
 from odejet.errors import ModelError
@@ -157,15 +157,15 @@ def _plain(values: np.ndarray) -> list[float]:
 def pose(draft: Draft, folder: Path, name: str) -> Posed:
     """What the draft poses: a problem if it has data, or else the model alone."""
     if draft.data or draft.language == "petab":
-        return Measured(drafts.problem_of(draft, folder, name))
-    model = drafts.model_of(draft, name, folder)
+        return Measured(posing.problem_of(draft, folder, name))
+    model = posing.model_of(draft, name, folder)
     sampled = [one for one, value in model.inputs.items() if value is None]
     if sampled:
         raise ModelError(f"the input {sampled[0]} is sampled; drop a table with its samples to see curves")
     fixed = {
         key: value
         for key, told in draft.fixed.items()
-        if key in (*model.parameters, *model.states) and isinstance(value := drafts.number_or_text(told), float)
+        if key in (*model.parameters, *model.states) and isinstance(value := posing.number_or_text(told), float)
     }
     changes = {
         "fixed": {**model.fixed, **{key: value for key, value in fixed.items() if key in model.parameters}},
@@ -237,9 +237,9 @@ def _unknown(name: str, label: str, bounds: tuple[float, float], size: float, dr
 def look(draft: Draft, folder: Path, name: str) -> dict[str, Any]:
     """The model of a draft: its parts, and what in it has a number."""
     if draft.language == "petab":
-        problem = drafts.problem_of(draft, folder, name)
+        problem = posing.problem_of(draft, folder, name)
         return _parts(problem.model) | {"shown": problem.model.to_toml(), "known": {}}
-    whole = drafts.plain_model(draft, name)
+    whole = posing.plain_model(draft, name)
     numbers: dict[str, tuple[str, Fraction | None]] = {name: (name, exact) for name, exact in whole.fixed.items()}
     numbers |= {f"{name}(0)": (name, constant(value)) for name, value in whole.initial.items()}
     known = {
@@ -247,7 +247,7 @@ def look(draft: Draft, folder: Path, name: str) -> dict[str, Any]:
         for label, (name, exact) in numbers.items()
         if exact is not None
     }
-    return _parts(drafts.freed_of(draft, whole)) | {"known": known}
+    return _parts(posing.freed_of(draft, whole)) | {"known": known}
 
 
 def _parts(model: Model) -> dict[str, Any]:
@@ -296,7 +296,7 @@ def experiments(posed: Posed) -> list[dict[str, Any]]:
 
 def file_of(draft: Draft, folder: Path) -> dict[str, Any]:
     """A glance at the file of the measurements."""
-    glance = drafts.glance_of(folder / draft.data)
+    glance = posing.glance_of(folder / draft.data)
     rows = [list(row) for row in glance.first]
     return {"kind": glance.kind, "names": list(glance.names), "rows": glance.rows, "first": rows}
 

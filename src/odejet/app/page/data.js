@@ -109,8 +109,8 @@ export class DataCard {
   }
 
   addDose() {
-    const state = this.draft.doses.at(-1)?.state || this.doses.dataset.state || "";
-    this.changed({ doses: [...this.draft.doses, { time: "0", state: state || this.firstState || "", amount: "1" }] });
+    const state = this.draft.doses.at(-1)?.state || this.firstState;
+    this.changed({ doses: [...this.draft.doses, { time: "0", state, amount: "1" }] });
     this.dosing.open = true;
   }
 
