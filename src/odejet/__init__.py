@@ -65,7 +65,15 @@ provided(
     Problem=("odejet.io.petab.writing",),
     Prediction=("odejet.report.plots",),
     Profile=("odejet.report.plots",),
-    Fit=("odejet.report.text", "odejet.report.plots", "odejet.report.html", "odejet.io.fits", "odejet.io.pages"),
+    Verdict=("odejet.algebra.likely",),
+    Fit=(
+        "odejet.report.text",
+        "odejet.report.plots",
+        "odejet.report.html",
+        "odejet.io.fits",
+        "odejet.io.pages",
+        "odejet.io.pypesto",
+    ),
 )
 
 _LATER = {

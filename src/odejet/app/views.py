@@ -317,7 +317,7 @@ def verdict(posed: Posed) -> dict[str, Any]:
     return {
         "message": found.message,
         "quantities": {
-            label: {"kind": one.kind, "sentence": one.sentence, "reason": one.reason}
+            label: {"kind": one.kind, "sentence": one.sentence, "reason": one.reason, "tested": one.tested}
             for label, one in quantities.items()
         },
         "combinations": list(found.combinations),

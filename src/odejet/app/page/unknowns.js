@@ -3,7 +3,7 @@
 import { h, show } from "./dom.js";
 
 const STEPS = 1000;
-const KINDS = { global: "one value", local: "one of several", none: "cannot be known", undecided: "perhaps several" };
+const KINDS = { global: "one value", local: "one of several", none: "cannot be known", undecided: "perhaps several", "likely global": "likely one value", "likely local": "one of several" };
 
 function place(row, value) {
   const [low, high] = row.range;
@@ -108,7 +108,7 @@ export class Unknowns {
       const found = this.result?.rows.find((one) => one.label === row.label);
       const known = this.verdict?.quantities[row.label];
       const words = [];
-      if (known) words.push(h("i", { class: `dot ${known.kind}` }), ` ${KINDS[known.kind]}`);
+      if (known) words.push(h("i", { class: `dot ${known.kind}` }), ` ${known.tested ? KINDS[known.kind] : "not decided"}`);
       if (found) words.push(words.length ? h("br") : "", `fit ${found.value}${found.error === "unknown" ? "" : ` ± ${found.error}`}`);
       parts.verdict.replaceChildren(...words);
     }
