@@ -66,7 +66,15 @@ provided(
     Simulation=("odejet.io.figures",),
     Prediction=("odejet.io.figures",),
     Profile=("odejet.io.figures",),
-    Fit=("odejet.report.text", "odejet.report.html", "odejet.io.fits", "odejet.io.pages", "odejet.io.figures"),
+    Verdict=("odejet.algebra.likely",),
+    Fit=(
+        "odejet.report.text",
+        "odejet.report.html",
+        "odejet.io.fits",
+        "odejet.io.pages",
+        "odejet.io.figures",
+        "odejet.io.pypesto",
+    ),
 )
 
 _LATER = {

@@ -97,6 +97,7 @@ def _fit(answer: Answer) -> Fit:
         answer.best,
         others=answer.others,
         rivals=answer.rivals,
+        attempts=answer.attempts,
         verdict=answer.verdict,
         success=answer.certificate.granted,
         message=answer.message,

@@ -71,10 +71,32 @@ class Optimum:
     def is_settled(self) -> bool:
         return self.sharp or self.refined.ending.settled
 
+    @property
+    def attempt(self) -> Attempt:
+        """What is told of it in the end."""
+        one = self.refined
+        start = one.start if len(one.start) else one.z
+        told = one.z, one.cost, self.is_settled, one.message, one.evaluations, one.seconds
+        return Attempt(self.provenance.rung, start, *told)
+
     @cached_property
     def check(self) -> FitCheck:
         """What its residuals say, found once."""
         return check(self.misfit, self.refined)
+
+
+@dataclass(frozen=True, eq=False)
+class Attempt:
+    """A start and where it has led."""
+
+    rung: str
+    start: np.ndarray
+    end: np.ndarray
+    cost: float
+    settled: bool
+    message: str
+    evaluations: int
+    seconds: float
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import random
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from odejet.budget import Budget
@@ -84,7 +84,7 @@ def count(ranks: Local, decide: Decide, budget: Budget) -> Count | None:
     known = _shared(problem.model, blocks, shared, decide, budget)
     if known != shared:
         return None
-    total = Count(1, dict.fromkeys(known, 1), True)
+    total = Count(1, dict.fromkeys(known, 1), True, 1)
     solved: dict[str, Count | None] = {}
     for i, block in enumerate(blocks):
         if budget.over:
@@ -93,7 +93,8 @@ def count(ranks: Local, decide: Decide, budget: Budget) -> Count | None:
         found = _alike(_part(problem.model, [block], known), asked, decide, solved)
         if found is None:
             return None
-        total = Count(total.solutions * found.solutions, {**total.values, **found.values}, total.exact and found.exact)
+        values, exact = {**total.values, **found.values}, total.exact and found.exact
+        total = Count(total.solutions * found.solutions, values, exact, total.fibre * found.fibre)
     return total
 
 
@@ -146,7 +147,7 @@ def _part(model: Model, blocks: Sequence[Block], known: Iterable[str]) -> Model:
 def _alike(part: Model, asked: Sequence[str], decide: Decide, solved: dict[str, Count | None]) -> Count | None:
     """The count of a part, looked up among parts that differ in names only."""
     if not part.unknowns:
-        return Count(1, {}, True)
+        return Count(1, {}, True, 1)
     everything = [*part.states, *part.outputs, *part.parameters, *part.fixed]
     anonymous = {name: f"n{i}_" for i, name in enumerate(everything)}
 
@@ -162,4 +163,4 @@ def _alike(part: Model, asked: Sequence[str], decide: Decide, solved: dict[str, 
     if found is None:
         return None
     back = {**{new: old for old, new in anonymous.items()}, **questions}
-    return Count(found.solutions, {back[name]: values for name, values in found.values.items()}, found.exact)
+    return replace(found, values={back[name]: values for name, values in found.values.items()})

@@ -14,7 +14,7 @@ import os
 import re
 import unicodedata
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 
@@ -288,13 +288,22 @@ def _not_finite(numbers: np.ndarray, name: str) -> np.ndarray:
 
 
 @attach(Data.to_csv)
-def write_data(data: Data, path: str | os.PathLike[str]) -> None:
-    write(path, data.columns())
+def write_data(data: Data, path: str | os.PathLike[str], doses: str | os.PathLike[str] | None = None) -> None:
+    tables = {path: data.columns(dosed=doses is not None)}
+    if doses is not None:
+        if not any(one.doses for one in data.experiments):
+            raise DataError(f"there are no doses to write to {doses}; leave it out")
+        tables[doses] = data.dose_columns()
+    files.write_all({os.fspath(p): _writer(columns) for p, columns in tables.items()})
 
 
 def write(path: str | os.PathLike[str], columns: Mapping[str, Any]) -> None:
     """Columns as a table of comma-separated values; numbers read back are the same numbers, NaN is an empty cell."""
-    files.write_all({os.fspath(path): lambda file: file.writelines(lines(columns))})
+    files.write_all({os.fspath(path): _writer(columns)})
+
+
+def _writer(columns: Mapping[str, Any]) -> Callable[[Any], None]:
+    return lambda file: file.writelines(lines(columns))
 
 
 def lines(columns: Mapping[str, Any]) -> Iterator[bytes]:

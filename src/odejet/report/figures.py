@@ -141,6 +141,8 @@ def _layer(axes: Axes, layer: Layer, order: int) -> None:
     match layer:
         case Line():
             style: Any = dashes if layer.dashed else "-"
+            if layer.rimmed:
+                axes.plot(layer.x, layer.y, color=COLOURS["paper"], linewidth=3.5, zorder=order)
             axes.plot(layer.x, layer.y, color=COLOURS[layer.colour], linewidth=1.5, linestyle=style, zorder=order)
         case Area():
             colour = COLOURS[layer.colour]

@@ -26,6 +26,7 @@ class Line:
     y: np.ndarray
     colour: str = "blue"
     dashed: bool = False
+    rimmed: bool = False  # with a rim of the ground, to be seen among very many dots
 
 
 @dataclass(frozen=True, eq=False)

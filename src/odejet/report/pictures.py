@@ -17,6 +17,7 @@ from odejet.jets.inputs import input_jets
 from odejet.jets.numeric import jets
 from odejet.model.tape import build
 from odejet.report.panels import (
+    MANY,
     Area,
     Dots,
     Layer,
@@ -115,7 +116,7 @@ def fitted_panel(pair: Comparison, curve: Curve) -> Panel:
     low, high = whole if whole[1] - whole[0] <= _FLAT * (seen[1] - seen[0]) else seen
     dots = Dots(pair.times, pair.values, size=size_of(len(pair.times)))
     # A few dots lie on the line, many below it.
-    layers += [Line(*line), dots] if len(dots.x) <= FEW_DOTS else [dots, Line(*line)]
+    layers += [Line(*line), dots] if len(dots.x) <= FEW_DOTS else [dots, Line(*line, rimmed=len(dots.x) > MANY)]
     layers += _marks(pair, pair.values, low, high, [short(value) for value in pair.values.tolist()])
     return Panel(tuple(layers), _times(pair.times, line[0]), linear(low, high))
 

@@ -58,7 +58,7 @@ svg text {{ font-family:system-ui, -apple-system, "Segoe UI", Roboto, Arial, san
 .tick {{ fill:var(--soft) }} .tick.rust {{ fill:var(--rust) }} .tick.onto {{ fill:var(--paper) }}
 .grid {{ stroke:var(--grid); stroke-width:1px }} .axis {{ stroke:var(--soft); stroke-width:1px }}
 .line {{ fill:none; stroke-width:1.8px; stroke-linejoin:round; vector-effect:non-scaling-stroke }}
-.line.thin {{ stroke-width:1px }}
+.line.thin {{ stroke-width:1px }} .line.rim {{ stroke:var(--paper); stroke-width:5px }}
 .dots {{ fill:none; stroke-linecap:round; vector-effect:non-scaling-stroke }}
 .line.ink, .dots.ink {{ stroke:var(--ink) }} .line.blue, .dots.blue {{ stroke:var(--blue) }}
 .line.rust, .dots.rust {{ stroke:var(--rust) }} .line.grey, .dots.grey {{ stroke:var(--grey) }}

@@ -22,7 +22,7 @@ UNIT = 4000
 CELLS = 260, 70
 """Into how many columns and rows a cloud of very many points is counted."""
 
-SHADES = (0.16, 0.34, 0.58, 0.85)
+SHADES = (0.14, 0.24, 0.36, 0.48)
 """Opacities of cells with few to many points."""
 
 MOST_LABELS = 4
@@ -86,8 +86,10 @@ def _panel(panel: Panel, last: bool, margin: float) -> Iterator[str]:
 def _layer(layer: Line | Area | Dots | Rings | Rule | Stripe, x: Axis, y: Axis) -> Iterator[str]:
     match layer:
         case Line():
-            dash = ' stroke-dasharray="5 4"' if layer.dashed else ""
-            yield f'<path class="line {layer.colour}"{dash} d="{_path(_across(x, layer.x), _down(y, layer.y))}"/>'
+            dash, path = _dash(layer.dashed), _path(_across(x, layer.x), _down(y, layer.y))
+            if layer.rimmed:
+                yield f'<path class="line rim" d="{path}"/>'
+            yield f'<path class="line {layer.colour}"{dash} d="{path}"/>'
         case Area():
             outline = _outline(_across(x, layer.x), _down(y, layer.low), _down(y, layer.high))
             yield f'<path class="fill {layer.colour}" fill-opacity="{layer.opacity:g}" d="{outline}"/>'
@@ -103,7 +105,7 @@ def _layer(layer: Line | Area | Dots | Rings | Rule | Stripe, x: Axis, y: Axis) 
                 yield f'<path class="dots {colour}" stroke-width="{size}" d="{spots}"/>'
         case Rule():
             at = int(_across(x, np.array([layer.at]))[0] if layer.vertical else _down(y, np.array([layer.at]))[0])
-            dash = ' stroke-dasharray="5 4"' if layer.dashed else ""
+            dash = _dash(layer.dashed)
             way = f"M{at} 0v{UNIT}" if layer.vertical else f"M0 {at}h{UNIT}"
             yield f'<path class="line thin {layer.colour}"{dash} d="{way}"/>'
         case Stripe():
@@ -141,6 +143,10 @@ def _cloud(dots: Dots, x: Axis, y: Axis) -> Iterator[str]:
                 boxes.append(f"M{left} {round((rows - row - 1) * high)}h{width}v{math.ceil(high)}h{-width}z")
         if boxes:
             yield f'<path class="fill {dots.colour}" fill-opacity="{shade}" d="{"".join(boxes)}"/>'
+
+
+def _dash(wanted: bool) -> str:
+    return ' stroke-dasharray="5 4"' if wanted else ""
 
 
 # --- coordinates ---

@@ -17,7 +17,7 @@ import numpy as np
 
 from odejet.attach import attached
 from odejet.data import Data, Experiment
-from odejet.decide import Candidates, Certificate, Identifiability, Provenance
+from odejet.decide import Attempt, Candidates, Certificate, Identifiability, Provenance
 from odejet.decide.statistics import FitCheck, check
 from odejet.errors import ModelError
 from odejet.model import Model
@@ -78,6 +78,7 @@ class Fit:
     seed: int = 0
     effort: str = "auto"
     smoothed: Mapping[tuple[str, str], Smoothed] = field(default_factory=dict)  # (experiment, output); never saved
+    attempts: tuple[Attempt, ...] = ()  # every start, and where it has led; never saved
 
     @classmethod
     def of(
@@ -99,8 +100,8 @@ class Fit:
 
         `checks` tells how the residuals were judged, `others` are equally good solutions and `rivals` nearly as good
         ones; `told` are further fields of a fit that stay as they are: certificate, provenance, census, candidates,
-        seed, effort, smoothed.  Without a certificate the fit is not certified, but its residuals are judged all the
-        same.
+        seed, effort, smoothed, attempts.  Without a certificate the fit is not certified, but its residuals are judged
+        all the same.
         """
         misfit, bounds, experiments = problem.misfit, problem.bounds, problem.experiments
         simulated = len(refined.residuals) > 0
@@ -489,6 +490,11 @@ class Fit:
     @attached
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write everything to a JSON file, whole or not at all."""
+        raise NotImplementedError
+
+    @attached
+    def to_pypesto(self, path: str | os.PathLike[str]) -> None:
+        """Write every start and where it has led to an HDF5 file that pyPESTO reads; needs `odejet[pypesto]`."""
         raise NotImplementedError
 
     @classmethod
