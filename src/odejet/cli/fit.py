@@ -18,7 +18,7 @@ from odejet.cli.arguments import (
     read_values_by_experiment,
 )
 from odejet.cli.console import Status, complain, put
-from odejet.cli.networks import check_unknowns, is_network, is_problem, measured
+from odejet.cli.networks import check_unknowns, is_network, is_problem
 from odejet.errors import DataError, ModelError
 
 if TYPE_CHECKING:
@@ -109,12 +109,16 @@ def describe(commands: Any) -> None:
     )
     add("--json", metavar="FILE", help="write the whole fit into a file; - is stdout, and words then go to stderr")
     add("--report", metavar="FILE", help="write a page with all plots (HTML); - is stdout")
+    add("--pypesto", metavar="FILE", help="write every start and where it has led for pyPESTO (HDF5)")
     add("-q", "--quiet", action="store_true", help="no table on stdout")
 
 
 def run(arguments: argparse.Namespace) -> int:
     from odejet.fitting import fit
+    from odejet.io.pypesto import hdf5
 
+    if arguments.pypesto:
+        hdf5()  # before the fit, not after it
     problem = _read(arguments) if is_problem(arguments.model) else _posed(arguments)
     found = fit(
         problem,
@@ -154,6 +158,7 @@ def _posed(arguments: argparse.Namespace) -> Problem:
     from odejet.data import Data
     from odejet.io import csv
     from odejet.io.formats import read_model
+    from odejet.io.networks import measured
 
     if arguments.data is None:
         raise DataError(f"{arguments.model}: a fit of a model needs data; name a CSV file after it")
@@ -188,11 +193,14 @@ def _posed(arguments: argparse.Namespace) -> Problem:
 def _delivered(found: Fit, arguments: argparse.Namespace) -> int:
     """The file, the table and the page; what cannot be written costs nothing of the rest."""
     from odejet.io.fits import dumps
+    from odejet.io.pypesto import dumped
     from odejet.report.html import page
 
     complaints = []
     if arguments.json:
-        complaints += _written(arguments.json, lambda: dumps(found), arguments.quiet)
+        complaints += _written(arguments.json, lambda: dumps(found).encode(), arguments.quiet)
+    if arguments.pypesto:
+        complaints += _written(arguments.pypesto, lambda: dumped(found), arguments.quiet)
     if not arguments.quiet:
         asked = [*(found.labels if arguments.intervals == "profile" else ()), *arguments.profile]
         told = [f"  {found.profile(name).sentence}" for name in dict.fromkeys(asked)]
@@ -202,7 +210,7 @@ def _delivered(found: Fit, arguments: argparse.Namespace) -> int:
         else:
             put(f"{words}\n".encode())
     if arguments.report:
-        complaints += _written(arguments.report, lambda: page(found), arguments.quiet)
+        complaints += _written(arguments.report, lambda: page(found).encode(), arguments.quiet)
     for complaint in complaints:
         complain(complaint, Status.BAD_INPUT)
     if complaints:
@@ -210,15 +218,15 @@ def _delivered(found: Fit, arguments: argparse.Namespace) -> int:
     return Status.DONE if found.certified else Status.UNCERTIFIED
 
 
-def _written(path: str, text: Callable[[], str], quiet: bool) -> list[str]:
-    """Write a text to a file, or to stdout if that is called -; what went wrong, if anything."""
+def _written(path: str, content: Callable[[], bytes], quiet: bool) -> list[str]:
+    """Write something to a file, or to stdout if that is called -; what went wrong, if anything."""
     from odejet.io.files import write_all
 
     if path == "-":
-        put(text().encode())
+        put(content())
         return []
     try:
-        write_all({path: lambda file: file.write(text().encode())})
+        write_all({path: lambda file: file.write(content())})
     except ModelError as error:
         return [str(error)]
     if not quiet:

@@ -38,7 +38,7 @@ class Effort:
 THOROUGH = Effort(TOLERANCE, 5000, 500)
 """To rounding; no smooth trajectory of a plausible model needs more steps, and no single one takes seconds."""
 
-ROUGH = Effort(1e-8, 3000, 100)
+ROUGH = Effort(1e-8, 3000, 500)
 """For a first look."""
 
 GLANCE = Effort(1e-6, 1000, 25)

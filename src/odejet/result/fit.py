@@ -17,13 +17,14 @@ import numpy as np
 
 from odejet.attach import attached
 from odejet.data import Data, Experiment
-from odejet.decide import Candidates, Certificate, Identifiability, Provenance
+from odejet.decide import Attempt, Candidates, Certificate, Identifiability, Provenance
 from odejet.decide.statistics import FitCheck, check
 from odejet.errors import ModelError
 from odejet.model import Model
 from odejet.problem import Problem, Unknowns, find
 from odejet.result.comparison import Comparison, compared
 from odejet.result.estimate import Estimate, named, of_one
+from odejet.result.frame import frame
 from odejet.result.noise import sds_of, stated
 from odejet.result.prediction import Prediction, prediction
 from odejet.search.refine import Refined
@@ -38,6 +39,7 @@ from odejet.uncertainty.doubts import doubts
 from odejet.uncertainty.error_budget import ErrorBudget, error_budget
 from odejet.uncertainty.likelihood import Likelihood
 from odejet.uncertainty.practical import QUICK, Practical, practical
+from odejet.uncertainty.profile import SECONDS as PROFILE_SECONDS
 from odejet.uncertainty.profile import Profile, profile
 from odejet.uncertainty.samples import to_inference_data
 
@@ -77,6 +79,7 @@ class Fit:
     seed: int = 0
     effort: str = "auto"
     smoothed: Mapping[tuple[str, str], Smoothed] = field(default_factory=dict)  # (experiment, output); never saved
+    attempts: tuple[Attempt, ...] = ()  # every start, and where it has led; never saved
 
     @classmethod
     def of(
@@ -98,8 +101,8 @@ class Fit:
 
         `checks` tells how the residuals were judged, `others` are equally good solutions and `rivals` nearly as good
         ones; `told` are further fields of a fit that stay as they are: certificate, provenance, census, candidates,
-        seed, effort, smoothed.  Without a certificate the fit is not certified, but its residuals are judged all the
-        same.
+        seed, effort, smoothed, attempts.  Without a certificate the fit is not certified, but its residuals are judged
+        all the same.
         """
         misfit, bounds, experiments = problem.misfit, problem.bounds, problem.experiments
         simulated = len(refined.residuals) > 0
@@ -266,14 +269,17 @@ class Fit:
             return {name: self.interval(name, level) for name in asked}
         return {name: self.profile(name, level).interval() for name in asked}
 
-    def profile(self, name: str, level: float = LEVEL) -> Profile:
+    def profile(self, name: str, level: float = LEVEL, seconds: float = PROFILE_SECONDS) -> Profile:
         """The likelihood along an unknown or an expression such as "k1*k2", all other unknowns at their best.
 
         Its interval needs no curvature and says when it has no end: `fit.profile("k1").interval()`.
         """
         key = (derived(name, self.model, self.unknowns).label, level)
         if key not in self._profiles:
-            self._profiles[key] = profile(self.likelihood, name, level)
+            found = profile(self.likelihood, name, level, seconds)
+            if found.stopped:  # with more time it would tell more
+                return found
+            self._profiles[key] = found
         return self._profiles[key]
 
     @cached_property
@@ -445,23 +451,11 @@ class Fit:
 
     def to_dataframe(self, level: float = LEVEL) -> pandas.DataFrame:
         """One row per unknown: value, stderr, interval, verdict."""
-        import pandas
-
-        ends = [self.interval(label, level) for label in self.labels]
-        columns = {
-            "value": self.estimates,
-            "stderr": list(self.stderr.values()),
-            "low": [end[0] for end in ends],
-            "high": [end[1] for end in ends],
-            "verdict": [self.kind(label) for label in self.labels],
-            "name": [unknown.name for unknown in self.unknowns],
-            "experiment": [unknown.experiment for unknown in self.unknowns],
-        }
-        return pandas.DataFrame(columns, index=pandas.Index(self.labels, name="quantity"))
+        return frame(self, level)
 
     @attached
-    def plot(self) -> matplotlib.figure.Figure:
-        """Data, fit and residuals for every output of every experiment."""
+    def plot(self, path: str | os.PathLike[str] | None = None) -> matplotlib.figure.Figure:
+        """Data, fit and residuals for every output of every experiment; `path` is a file to write (PNG, PDF or SVG)."""
         raise NotImplementedError
 
     @attached
@@ -485,6 +479,11 @@ class Fit:
     @attached
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write everything to a JSON file, whole or not at all."""
+        raise NotImplementedError
+
+    @attached
+    def to_pypesto(self, path: str | os.PathLike[str]) -> None:
+        """Write every start and where it has led to an HDF5 file that pyPESTO reads; needs `odejet[pypesto]`."""
         raise NotImplementedError
 
     @classmethod
