@@ -38,6 +38,7 @@ from odejet.uncertainty.doubts import doubts
 from odejet.uncertainty.error_budget import ErrorBudget, error_budget
 from odejet.uncertainty.likelihood import Likelihood
 from odejet.uncertainty.practical import QUICK, Practical, practical
+from odejet.uncertainty.profile import SECONDS as PROFILE_SECONDS
 from odejet.uncertainty.profile import Profile, profile
 from odejet.uncertainty.samples import to_inference_data
 
@@ -267,14 +268,17 @@ class Fit:
             return {name: self.interval(name, level) for name in asked}
         return {name: self.profile(name, level).interval() for name in asked}
 
-    def profile(self, name: str, level: float = LEVEL) -> Profile:
+    def profile(self, name: str, level: float = LEVEL, seconds: float = PROFILE_SECONDS) -> Profile:
         """The likelihood along an unknown or an expression such as "k1*k2", all other unknowns at their best.
 
         Its interval needs no curvature and says when it has no end: `fit.profile("k1").interval()`.
         """
         key = (derived(name, self.model, self.unknowns).label, level)
         if key not in self._profiles:
-            self._profiles[key] = profile(self.likelihood, name, level)
+            found = profile(self.likelihood, name, level, seconds)
+            if found.stopped:  # with more time it would tell more
+                return found
+            self._profiles[key] = found
         return self._profiles[key]
 
     @cached_property
@@ -461,8 +465,8 @@ class Fit:
         return pandas.DataFrame(columns, index=pandas.Index(self.labels, name="quantity"))
 
     @attached
-    def plot(self) -> matplotlib.figure.Figure:
-        """Data, fit and residuals for every output of every experiment."""
+    def plot(self, path: str | os.PathLike[str] | None = None) -> matplotlib.figure.Figure:
+        """Data, fit and residuals for every output of every experiment; `path` is a file to write (PNG, PDF or SVG)."""
         raise NotImplementedError
 
     @attached
