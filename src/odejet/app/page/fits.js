@@ -8,7 +8,7 @@ const STAGES = {
   stretches: "fitting stretches", alternatives: "other solutions", multistart: "searching the box", report: "writing the report",
 };
 const STATES = { waiting: "waiting", running: "running", done: "done", failed: "no fit", cancelled: "cancelled", interrupted: "interrupted" };
-const KINDS = { global: ["good", "one value"], local: ["fair", "one of several values"], none: ["bad", "cannot be known"], undecided: ["soft", "one or several values"],
+const KINDS = { global: ["good", "one value"], local: ["fair", "one of several values"], none: ["bad", "cannot be known"], undecided: ["soft", "not decided"],
   "likely global": ["good", "likely one value"], "likely local": ["fair", "one of several values"],
 };
 
