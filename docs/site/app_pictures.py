@@ -49,7 +49,9 @@ def draw(page: Any, address: str) -> None:
     page.click("#new")
     page.fill("#equations", "gut' = -ka*gut\nblood' = ka*gut - ke*blod\n\nconc = blood/V\n\ngut(0) = 100\nblood(0) = 0")
     page.wait_for_selector(".chips li")
-    page.fill("#equations", "gut' = -ka*gut\nblood' = ka*gut - ke*blood^2\n\nconc = blood/V\n\ngut(0) = 100\nblood(0) = 0")
+    page.fill(
+        "#equations", "gut' = -ka*gut\nblood' = ka*gut - ke*blood^2\n\nconc = blood/V\n\ngut(0) = 100\nblood(0) = 0"
+    )
     page.wait_for_selector("#mistake:visible")
     page.locator("section[aria-label=Model]").screenshot(path=INTO / "mistake.png")
 
