@@ -1,16 +1,21 @@
-"""Progress: a line that says what a fit is doing, in terminals only."""
+"""Progress: what a fit is doing, as a line in terminals or told to whoever asked."""
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from typing import Any
 
 
 class Progress:
-    """Shows the present stage while it is entered as a context; silent in pipes and unless asked for."""
+    """Shows the present stage while it is entered as a context; silent in pipes and unless asked for.
 
-    def __init__(self, wanted: bool) -> None:
-        self._wanted = wanted and sys.stderr.isatty()
+    A function in place of a truth value is called with the name of every stage.
+    """
+
+    def __init__(self, wanted: bool | Callable[[str], object]) -> None:
+        self._tell = wanted if callable(wanted) else None
+        self._wanted = not callable(wanted) and wanted and sys.stderr.isatty()
         self._status: Any = None
 
     def __enter__(self) -> Progress:
@@ -26,5 +31,7 @@ class Progress:
             self._status.stop()
 
     def stage(self, text: str) -> None:
+        if self._tell is not None:
+            self._tell(text)
         if self._status is not None:
             self._status.update(text)

@@ -18,9 +18,6 @@ if TYPE_CHECKING:
 
 MAX_TIMES = 10_000_000
 
-PLOTS = (".png", ".pdf", ".svg")
-"""How the name of a plot may end."""
-
 
 class Parser(argparse.ArgumentParser):
     """A parser whose complaints are like all others."""

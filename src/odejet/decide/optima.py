@@ -15,6 +15,7 @@ from functools import cached_property
 import numpy as np
 
 from odejet.decide.statistics import FitCheck, check
+from odejet.numerals import moment
 from odejet.problem.coordinates import Coordinates
 from odejet.problem.misfit import Misfit
 from odejet.search.candidates import ALIKE, distance
@@ -43,7 +44,7 @@ class Provenance:
 
     @property
     def sentence(self) -> str:
-        times = ", ".join(f"{t:.4g}" for t in self.times)
+        times = ", ".join(map(moment, self.times))
         parts = [self.rung, self.start, self.estimator, f"t = {times}" if times else ""]
         return ", ".join(part for part in dict.fromkeys(parts) if part) or "not recorded"
 

@@ -7,6 +7,7 @@ in blocks.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -79,7 +80,7 @@ class Course:
     columns: np.ndarray  # and the entries of z that they belong to
     series: tuple[tuple[slice, int, Any], ...]  # rows, output, positions in `times`
 
-    def run(self, z: np.ndarray, effort: Effort, sensitivities: bool) -> Trajectory:
+    def run(self, z: np.ndarray, effort: Effort, sensitivities: bool, deadline: float = math.inf) -> Trajectory:
         states = np.zeros(len(self.flow.model.states))
         states[self.states] = z[self.entries]
         return self.flow.run(
@@ -91,6 +92,7 @@ class Course:
             tolerance=effort.tolerance,
             max_steps=effort.max_steps,
             stiff_steps=effort.stiff_steps,
+            deadline=deadline,
         )
 
     def reached(self, run: Trajectory) -> float:
@@ -99,13 +101,13 @@ class Course:
 
 
 def runs(
-    courses: Sequence[Course], z: np.ndarray, effort: Effort, sensitivities: bool, jobs: int
+    courses: Sequence[Course], z: np.ndarray, effort: Effort, sensitivities: bool, jobs: int, deadline: float
 ) -> Iterator[tuple[Course, Trajectory]]:
     """The simulations of experiments in their order, on so many cores; the numbers are the same for any."""
     if jobs == 1 or len(courses) < FEWEST_FOR_THREADS:
-        yield from ((course, course.run(z, effort, sensitivities)) for course in courses)
+        yield from ((course, course.run(z, effort, sensitivities, deadline)) for course in courses)
     else:
-        found = _threads(jobs).map(lambda course: course.run(z, effort, sensitivities), courses)
+        found = _threads(jobs).map(lambda course: course.run(z, effort, sensitivities, deadline), courses)
         yield from zip(courses, found, strict=True)
 
 

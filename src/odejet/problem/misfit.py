@@ -251,7 +251,7 @@ class Misfit:
         residuals, parts, total = np.empty(self.rows), [], 1.0
         whole = np.zeros((self.rows, len(z))) if jacobian and not self.in_blocks else None
         measured = [course for course in self.courses if course.series]
-        for course, run in runs(measured, z, self.effort, jacobian, self.jobs):
+        for course, run in runs(measured, z, self.effort, jacobian, self.jobs, deadline):
             total += work(run) / len(measured)
             if not completed(run):
                 return Evaluation(None, None, run.outcome, run.message, course.reached(run), int(total))
@@ -323,6 +323,14 @@ class Misfit:
         """The sum of squares per output, safe against overflow."""
         with np.errstate(over="ignore"):
             return np.array([float(residuals[rows] @ residuals[rows]) for rows in self.groups])
+
+    def is_exact(self, found: Evaluation) -> bool:
+        """Whether the residuals of every output are down to rounding."""
+        assert found.residuals is not None
+        rms = np.sqrt(self.squares(found.residuals) / np.maximum(self.counts, 1))
+        own = self.measurements.densities if found.standing is not None else np.zeros(len(rms), dtype=bool)
+        parts = () if found.standing is None else found.standing.parts
+        return bool(np.all((rms <= self.floors) | own)) and all(part.is_exact for part in parts)
 
     def levels(self, residuals: np.ndarray) -> np.ndarray:
         """The most likely noise level per output: its rms residual where it is not known, never below rounding.

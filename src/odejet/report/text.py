@@ -10,6 +10,7 @@ from odejet.attach import attach
 from odejet.decide.answer import NO_SEARCH
 from odejet.decide.statistics import OutputCheck
 from odejet.errors import DataError, ModelError
+from odejet.numerals import between, duration, measured, short, significant, whole
 from odejet.result import Estimate, Fit
 from odejet.uncertainty.practical import DETERMINED, UNDETERMINED, Practical, kind
 from odejet.uncertainty.tables import table
@@ -64,29 +65,16 @@ def row(fit: Fit, label: str) -> tuple[str, str, str, str, str]:
     value, error = fit.values[label], fit.stderr[label]
     if not math.isfinite(error):
         ends = fit.interval(label)
-        bounded = f"[{ends[0]:.3g}, {ends[1]:.3g}]" if any(map(math.isfinite, ends)) else "any value"
-        return label, f"{value:.3g}", "unknown", bounded, remark(fit, label)
-    low, high = (digits(end, error) for end in fit.interval(label))
+        bounded = between(*ends, math.inf) if any(map(math.isfinite, ends)) else "any value"
+        return label, short(value, 3), "unknown", bounded, remark(fit, label)
     # Digits of what is not determined would say what nobody knows.
-    shown = roughly(value) if grade(fit, label) == UNDETERMINED else digits(value, error)
-    return label, shown, f"{error:#.2g}".removesuffix("."), f"[{low}, {high}]", remark(fit, label)
+    shown = roughly(value) if grade(fit, label) == UNDETERMINED else measured(value, error)
+    return label, shown, significant(error, 2), between(*fit.interval(label), error, value), remark(fit, label)
 
 
 def roughly(value: float) -> str:
     """A value of which only the size means something."""
-    return f"≈ {float(f'{value:.1g}'):g}"
-
-
-def digits(value: float, error: float) -> str:
-    """A value with two digits of its error, and never more than twelve or less than three of its own."""
-    if not math.isfinite(value) or value == 0:
-        return f"{value:.3g}"
-    if error <= 0:
-        return f"{value:.12g}"
-    wanted = math.floor(math.log10(abs(value))) - math.floor(math.log10(error)) + 2
-    count = min(max(wanted, 3), 12)
-    text = f"{value:#.{count}g}"
-    return text.removesuffix(".")
+    return f"≈ {short(value, 1)}"
 
 
 def remark(fit: Fit, label: str) -> str:
@@ -111,7 +99,7 @@ def grade(fit: Fit, label: str) -> str:
 def compounds(fit: Fit) -> str:
     """What the data determine of unknowns that they leave loose one by one, if it has been looked for."""
     known: Practical | None = vars(fit).get("practical") or vars(fit).get("glance")
-    return "; ".join(f"{one.label} = {one.value:.4g} {one.shown}" for one in known.compounds) if known else ""
+    return "; ".join(f"{one.label} = {short(one.value)} {one.shown}" for one in known.compounds) if known else ""
 
 
 def doubts(fit: Fit, most: int = 8) -> str:
@@ -155,9 +143,9 @@ def notes(fit: Fit) -> dict[str, str]:
         told["noise"] = noise(fit)
     if math.isfinite(fit.chi_square):
         told["chi-square"] = (
-            f"{fit.chi_square:.4g} for {fit.degrees_of_freedom:.4g} degrees of freedom"
+            f"{whole(fit.chi_square)} for {whole(fit.degrees_of_freedom)} degrees of freedom"
             f"{' (noise taken from the residuals)' if all(map(from_residuals, fit.certificate.outputs)) else ''}, "
-            f"AIC {fit.aic:.5g}, BIC {fit.bic:.5g}"
+            f"AIC {fit.aic:.2f}, BIC {fit.bic:.2f}"
         )
     if fit.census:
         told["census"] = census(fit)
@@ -174,8 +162,8 @@ def side_by_side(fit: Fit, what: str, estimates: Sequence[Estimate], least: int 
         beside = estimates[first : first + BESIDE]
         rows: list[tuple[str, ...]] = [("quantity", *(f"{what} {first + i + 1}" for i in range(len(beside))))]
         for unknown in fit.unknowns[:MAX_ROWS]:
-            rows.append((unknown.label, *(f"{one.value(unknown):.6g}" for one in beside)))
-        rows.append(("misfit", *(f"{one.cost:.6g}" for one in beside)))
+            rows.append((unknown.label, *(measured(one.value(unknown), fit.stderr[unknown.label]) for one in beside)))
+        rows.append(("misfit", *(f"{one.cost:.2f}" for one in beside)))
         rows.append(("bounds", *("inside" if one.inside_bounds else "outside" for one in beside)))
         lines += ["", *table(rows, right=range(1, len(rows[0])))]
     return lines
@@ -193,7 +181,7 @@ def noise(fit: Fit, most: int = 8) -> str:
         where = f" in {experiment}" if len(fit.sds) > 1 else ""
         for output, sds in own.items():
             typical = sorted(sds.tolist())[len(sds) // 2] if sds.ndim else float(sds)
-            parts.append(f"{output}{where} {typical:.2g}{' (median)' if sds.ndim else ''}")
+            parts.append(f"{output}{where} {significant(typical, 2)}{' (median)' if sds.ndim else ''}")
     more = [f"and {len(parts) - most} more"] if len(parts) > most else []
     return "sd of " + ", ".join(parts[:most] + more)
 
@@ -210,13 +198,3 @@ def counts(outcomes: Mapping[str, int]) -> str:
 
 def stages(fit: Fit) -> str:
     return ", ".join(f"{stage} {duration(seconds)}" for stage, seconds in fit.stages.items())
-
-
-def duration(seconds: float) -> str:
-    """Seconds as people say them."""
-    if seconds < 0.0995:
-        return f"{1000 * seconds:.2g} ms"
-    if seconds < 99.5:
-        return f"{seconds:.2g} s"
-    minutes, rest = divmod(round(seconds), 60)
-    return f"{minutes} min {rest} s"

@@ -24,6 +24,7 @@ from odejet.model import Model
 from odejet.problem import Problem, Unknowns, find
 from odejet.result.comparison import Comparison, compared
 from odejet.result.estimate import Estimate, named, of_one
+from odejet.result.frame import frame
 from odejet.result.noise import sds_of, stated
 from odejet.result.prediction import Prediction, prediction
 from odejet.search.refine import Refined
@@ -38,6 +39,7 @@ from odejet.uncertainty.doubts import doubts
 from odejet.uncertainty.error_budget import ErrorBudget, error_budget
 from odejet.uncertainty.likelihood import Likelihood
 from odejet.uncertainty.practical import QUICK, Practical, practical
+from odejet.uncertainty.profile import SECONDS as PROFILE_SECONDS
 from odejet.uncertainty.profile import Profile, profile
 from odejet.uncertainty.samples import to_inference_data
 
@@ -267,14 +269,17 @@ class Fit:
             return {name: self.interval(name, level) for name in asked}
         return {name: self.profile(name, level).interval() for name in asked}
 
-    def profile(self, name: str, level: float = LEVEL) -> Profile:
+    def profile(self, name: str, level: float = LEVEL, seconds: float = PROFILE_SECONDS) -> Profile:
         """The likelihood along an unknown or an expression such as "k1*k2", all other unknowns at their best.
 
         Its interval needs no curvature and says when it has no end: `fit.profile("k1").interval()`.
         """
         key = (derived(name, self.model, self.unknowns).label, level)
         if key not in self._profiles:
-            self._profiles[key] = profile(self.likelihood, name, level)
+            found = profile(self.likelihood, name, level, seconds)
+            if found.stopped:  # with more time it would tell more
+                return found
+            self._profiles[key] = found
         return self._profiles[key]
 
     @cached_property
@@ -446,23 +451,11 @@ class Fit:
 
     def to_dataframe(self, level: float = LEVEL) -> pandas.DataFrame:
         """One row per unknown: value, stderr, interval, verdict."""
-        import pandas
-
-        ends = [self.interval(label, level) for label in self.labels]
-        columns = {
-            "value": self.estimates,
-            "stderr": list(self.stderr.values()),
-            "low": [end[0] for end in ends],
-            "high": [end[1] for end in ends],
-            "verdict": [self.kind(label) for label in self.labels],
-            "name": [unknown.name for unknown in self.unknowns],
-            "experiment": [unknown.experiment for unknown in self.unknowns],
-        }
-        return pandas.DataFrame(columns, index=pandas.Index(self.labels, name="quantity"))
+        return frame(self, level)
 
     @attached
-    def plot(self) -> matplotlib.figure.Figure:
-        """Data, fit and residuals for every output of every experiment."""
+    def plot(self, path: str | os.PathLike[str] | None = None) -> matplotlib.figure.Figure:
+        """Data, fit and residuals for every output of every experiment; `path` is a file to write (PNG, PDF or SVG)."""
         raise NotImplementedError
 
     @attached

@@ -20,6 +20,7 @@ import numpy as np
 from odejet.errors import DataError, ModelError, nearest
 from odejet.jets import steps
 from odejet.jets.collocation import collocate
+from odejet.jets.compilation import now
 from odejet.jets.inputs import Pieces, Sampled, merged
 from odejet.jets.jumps import no_jumps
 from odejet.jets.kernel import MAX_ORDER, TABLES, lay_out
@@ -72,7 +73,7 @@ class Outcome(Enum):
     IRREVERSIBLE = "the event at t = {t:.6g} cannot be undone, so that times before it are not reached from after it"
     RESTLESS = "no steady state is reached at t = {t:.6g}: the solution oscillates, drifts or grows"
     UNSTABLE = "the steady state at t = {t:.6g} is unstable, so that nothing comes to rest there"
-    OUT_OF_TIME = "the time was over before every experiment was simulated"
+    OUT_OF_TIME = "the time was over before everything was simulated"
 
 
 @dataclass(frozen=True)
@@ -142,12 +143,13 @@ class Flow:
         tolerance: float = TOLERANCE,
         max_steps: int = MAX_STEPS,
         stiff_steps: int = STIFF_STEPS,
+        deadline: float = math.inf,
     ) -> Trajectory:
         """Integrate from `states` at `start` (by default the first time) to all `times`, forward and backward.
 
         Initial states that the model knows replace those given, unless `free_states` says that `start` is any time, or
         `tangents` tell the derivatives of the states there by the unknowns.  `held` are rows of parameters that events
-        have set before.
+        have set before.  The clock is looked at from event to event.
         """
         times = np.asarray(times, dtype=float)
         start = float(times.min()) if start is None else float(start)
@@ -159,7 +161,7 @@ class Flow:
         unknowns = self.unknowns(free_states) if sensitivities else ()
 
         def solved(times: np.ndarray) -> Trajectory:
-            problem = _Problem(self, parameters, states, unknowns, free_states, tangents, held or {})
+            problem = _Problem(self, parameters, states, unknowns, free_states, tangents, held or {}, deadline)
             return problem.solve(start, times, tolerance, max_steps, stiff_steps)
 
         if start <= times[0] and (times[:-1] <= times[1:]).all():
@@ -231,8 +233,9 @@ class _Problem:
         free_states: bool,
         tangents: np.ndarray | None,
         held: Mapping[str, np.ndarray],
+        deadline: float,
     ) -> None:
-        model = flow.model
+        model, self.deadline = flow.model, deadline
         self.flow, self.free_states, self.own = flow, free_states or tangents is not None, len(model.states)
         self.used = 1 + len(unknowns)
         self.lanes = padded(self.used)
@@ -258,6 +261,10 @@ class _Problem:
                 row[0] = float(model.fixed[name])
         self.states = np.concatenate([self.states, held])
         self.parameters = self.parameters[[i for i, name in enumerate(free) if name not in program.held]]
+
+    @property
+    def is_late(self) -> bool:
+        return self.passage is not None and now() > self.deadline
 
     @property
     def tape(self) -> Tape:
@@ -314,6 +321,8 @@ class _Problem:
         patience = steps.PATIENCE if stiff_steps > 0 and not self.flow.driven else _NEVER
         many = _MANY if stiff_steps > 0 else max_steps
         while leg.done < len(times):
+            if self.is_late:
+                return Outcome.OUT_OF_TIME
             status, order, step = self.explicit(leg, times[leg.done :], tolerance, many, patience)
             if self.passage is not None and status in (steps.SWITCHED, steps.PAUSED):
                 self.passage.go_on(leg, status == steps.SWITCHED)
@@ -329,6 +338,8 @@ class _Problem:
             least = self.least_step(step, order, tolerance) if status == steps.SLOW else 0.0
             if self.implicit(leg, times[leg.done :], tolerance, least):
                 return Outcome.COMPLETED
+            if self.is_late:
+                return Outcome.OUT_OF_TIME
             if status != steps.SLOW:
                 return outcome
             # Taylor series go on from here, and wait longer before they ask again.
@@ -406,7 +417,7 @@ class _Problem:
                 if crossed or not arrived:
                     break
             done += leg.done - first
-            if not arrived:
+            if not arrived or self.is_late:
                 return False
             if self.passage is not None and (crossed or jump is not None):
                 self.passage.go_on(leg, crossed)
