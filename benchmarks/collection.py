@@ -72,14 +72,23 @@ def _rows(path: Path) -> list[dict[str, str]]:
         return [{key: (text or "").strip() for key, text in row.items() if key} for row in lines]
 
 
-_KEYS = ("observableId", "preequilibrationConditionId", "simulationConditionId", "experimentId", "time")
+_KEYS = (
+    "observableId",
+    "preequilibrationConditionId",
+    "simulationConditionId",
+    "experimentId",
+    "time",
+    "observableParameters",
+)
 
 
 def _keyed(rows: list[dict[str, str]], shared: list[str]) -> Iterator[tuple[Any, ...]]:
     """What tells rows apart, with a number for replicates, whose simulations are the same or in the same order."""
     seen = Counter[tuple[Any, ...]]()
     for row in rows:
-        key = tuple(float(row[name]) if name == "time" else row[name] for name in shared)
+        # Some programs append what an observable depends on to its id.
+        told = row | {"observableId": row["observableId"].split("__")[0]}
+        key = tuple(float(told[name]) if name == "time" else told[name] for name in shared)
         seen[key] += 1
         yield (*key, seen[key])
 
@@ -93,7 +102,7 @@ def published(folder: Path) -> np.ndarray | None:
 def _aligned(folder: Path, simulated: list[dict[str, str]]) -> np.ndarray | None:
     """The simulations of a table in the order of the measurements.
 
-    Where ids or digits of times are others, outputs, conditions and times are taken in their order.
+    Where ids or digits of times are others, rows that have the same times are taken as they come.
     """
     tables = sorted(folder.glob("measurement*.tsv"))
     if len(tables) != 1:
@@ -104,24 +113,9 @@ def _aligned(folder: Path, simulated: list[dict[str, str]]) -> np.ndarray | None
     values = [float(row["simulation"]) for row in simulated]
     by_key = dict(zip(_keyed(simulated, shared), values, strict=True))
     found = np.array([by_key.get(key, math.nan) for key in _keyed(measured, shared)])
-    if np.isfinite(found).all() or len(measured) != len(simulated):
-        return found
-    by_order = dict(zip(_ordered(simulated), values, strict=True))
-    return np.array([by_order.get(key, math.nan) for key in _ordered(measured)])
-
-
-def _ordered(rows: list[dict[str, str]]) -> list[tuple[int, int, int]]:
-    """Rows by the number of their output, of their condition, and of their time among those of these two."""
-    ids = "simulationConditionId" if "simulationConditionId" in rows[0] else "simulationCondition"
-    pairs = [(row["observableId"], row[ids]) for row in rows]
-    outputs, conditions = (list(dict.fromkeys(column)) for column in zip(*pairs, strict=True))
-    groups = [(outputs.index(output), conditions.index(condition)) for output, condition in pairs]
-    keys = [(0, 0, 0)] * len(rows)
-    for group in set(groups):
-        own = sorted((i for i in range(len(rows)) if groups[i] == group), key=lambda i: float(rows[i]["time"]))
-        for rank, i in enumerate(own):
-            keys[i] = (*group, rank)
-    return keys
+    times = [np.array([float(row["time"]) for row in rows]) for rows in (measured, simulated)]
+    alike = len(measured) == len(simulated) and np.allclose(*times, rtol=1e-6)
+    return np.array(values) if alike and not np.isfinite(found).all() else found
 
 
 def compared(folder: Path) -> dict[str, Any]:
