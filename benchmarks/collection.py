@@ -93,7 +93,7 @@ def published(folder: Path) -> np.ndarray | None:
 def _aligned(folder: Path, simulated: list[dict[str, str]]) -> np.ndarray | None:
     """The simulations of a table in the order of the measurements.
 
-    Where ids of conditions or digits of times are others, conditions are taken in their order, and times in theirs.
+    Where ids or digits of times are others, outputs, conditions and times are taken in their order.
     """
     tables = sorted(folder.glob("measurement*.tsv"))
     if len(tables) != 1:
@@ -110,11 +110,13 @@ def _aligned(folder: Path, simulated: list[dict[str, str]]) -> np.ndarray | None
     return np.array([by_order.get(key, math.nan) for key in _ordered(measured)])
 
 
-def _ordered(rows: list[dict[str, str]]) -> list[tuple[str, int, int]]:
-    """Rows by output, by the number of their condition in the table, and by that of their time among its own."""
-    conditions = list(dict.fromkeys(row["simulationConditionId"] for row in rows))
-    groups = [(row["observableId"], conditions.index(row["simulationConditionId"])) for row in rows]
-    keys: list[tuple[str, int, int]] = [("", 0, 0)] * len(rows)
+def _ordered(rows: list[dict[str, str]]) -> list[tuple[int, int, int]]:
+    """Rows by the number of their output, of their condition, and of their time among those of these two."""
+    ids = "simulationConditionId" if "simulationConditionId" in rows[0] else "simulationCondition"
+    pairs = [(row["observableId"], row[ids]) for row in rows]
+    outputs, conditions = (list(dict.fromkeys(column)) for column in zip(*pairs, strict=True))
+    groups = [(outputs.index(output), conditions.index(condition)) for output, condition in pairs]
+    keys = [(0, 0, 0)] * len(rows)
     for group in set(groups):
         own = sorted((i for i in range(len(rows)) if groups[i] == group), key=lambda i: float(rows[i]["time"]))
         for rank, i in enumerate(own):
