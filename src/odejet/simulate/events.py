@@ -83,7 +83,7 @@ class Passage:
     mark: float = math.nan
     repeats: int = 0
     recent: list[Ready] = field(default_factory=list)
-    registers: dict[int, Registers] = field(default_factory=dict)  # of maps
+    registers: dict[tuple[int, ...], Registers] = field(default_factory=dict)  # of tapes and maps
 
     @property
     def direction(self) -> int:
@@ -313,8 +313,13 @@ class Passage:
         """Taylor coefficients of states and watched functions: (points, functions, orders, lanes)."""
         lanes = rows.shape[2]
         layout = lay_out(tape, lanes, order + 2, True)
-        registers = Registers(layout, len(rows), float, TABLES)
-        registers.prepare(tape.constant_values, parameters, rows)
+        key = id(tape), len(rows), lanes, order
+        if key not in self.registers:
+            self.registers[key] = Registers(layout, len(rows), float, TABLES)
+            self.registers[key].prepare(tape.constant_values, parameters, rows)
+        registers = self.registers[key]
+        registers.write(layout.states, rows)
+        registers.run(layout.code[: layout.split[0]], 1)
         inputs = self.input_series(float(times[0]), order, after)
         registers.memory[:, layout.inputs[:, None] + np.arange(order + 1) * lanes] = inputs
         registers.expand(times, order + 1)
@@ -466,8 +471,8 @@ class Passage:
         time = moved.copy()
         time[0] = place.time
         inputs = self.inputs(place.time, moved, after=False)
-        if id(maps) not in self.registers:
-            self.registers[id(maps)] = maps.registers(self.parameters)
-        rows = maps.values(self.registers[id(maps)], 0, place.states, time, inputs)
+        if (id(maps),) not in self.registers:
+            self.registers[id(maps),] = maps.registers(self.parameters)
+        rows = maps.values(self.registers[id(maps),], 0, place.states, time, inputs)
         place.states[[order.index(name) for name in event.set]] = rows
         place.sizes = np.maximum(place.sizes, np.abs(place.states[:, 0]))
