@@ -1,8 +1,8 @@
 """Pages: what the documentation shows, as a program that can be run and held to its word.
 
 The Python blocks of a page are one program, in their order. A block of text right after one of them is what it prints.
-A comment `<!-- check: expression -->` holds what the words around it claim, and pictures whose names stand in the program
-are files that it writes.
+A comment `<!-- check: expression -->` holds what the words around it claim, and pictures whose names stand in the
+program are files that it writes.
 
     python -m tests.pages docs/tutorials/doses.md ...
 

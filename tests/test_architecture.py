@@ -30,8 +30,8 @@ ORDER = (
     ("report",),
     ("io",),
     ("fitting",),
-    ("cli",),
     ("app",),
+    ("cli",),
 )
 RANKS = {name: rank for rank, names in enumerate(ORDER) for name in names}
 ENTRANCES = ("__init__.py", "__main__.py")

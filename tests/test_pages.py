@@ -14,7 +14,8 @@ from tests.pages import DOCS, ROOT, Page, same, slug, with_examples
 PAGES = [Page(ROOT / "README.md"), *(Page(path) for path in sorted(DOCS.rglob("*.md")))]
 TROUBLE = Page(DOCS / "trouble.md")
 TUTORIALS = [Page(path) for path in sorted((DOCS / "tutorials").glob("*.md"))]
-RUN = [Page(DOCS / name) for name in ("start.md", "theory.md", "api.md")] + TUTORIALS
+QUICK = [Page(DOCS / name) for name in ("start.md", "theory.md", "api.md")] + TUTORIALS
+SLOW = [pytest.param(Page(DOCS / "uncertainty.md"), marks=pytest.mark.slow)]
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
@@ -29,7 +30,7 @@ def test_links_lead_somewhere(page):
             assert anchor in Page(target).anchors(), f"{page.name}: {link} names no heading of that page"
 
 
-@pytest.mark.parametrize("page", RUN, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", QUICK + SLOW, ids=lambda page: page.name)
 def test_pages_run_and_print_what_they_show(page, tmp_path, monkeypatch):
     matplotlib.use("agg")
     monkeypatch.chdir(with_examples(tmp_path))

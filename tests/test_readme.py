@@ -13,7 +13,7 @@ import pandas
 import pytest
 
 from odejet import Model
-from odejet.cli import main
+from odejet.cli import COMMANDS, main
 
 ROOT = Path(__file__).parents[1]
 PAGES = {
@@ -75,10 +75,8 @@ def test_commands_run(elsewhere, capsys):
         assert (elsewhere / name).exists()
 
 
-def test_every_command_is_in_the_reference(capsys):
-    with pytest.raises(SystemExit):
-        main(["--help"])
-    known = re.search(r"\{([\w,]+)\}", capsys.readouterr().out)[1].split(",")
+def test_every_command_is_in_the_reference():
+    known = [command.__name__.rpartition(".")[2] for command in COMMANDS]
     page = PAGES["command line"].read_text(encoding="utf-8")
     assert sorted(re.findall(r"^\| `(\w+)` \|", page, flags=re.MULTILINE)) == sorted(known)
 

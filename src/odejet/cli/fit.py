@@ -18,7 +18,7 @@ from odejet.cli.arguments import (
     read_values_by_experiment,
 )
 from odejet.cli.console import Status, complain, put
-from odejet.cli.networks import check_unknowns, is_network, is_problem, measured
+from odejet.cli.networks import check_unknowns, is_network, is_problem
 from odejet.errors import DataError, ModelError
 from odejet.jets.compilation import now
 from odejet.numerals import duration
@@ -166,6 +166,7 @@ def _posed(arguments: argparse.Namespace) -> Problem:
     from odejet.data import Data
     from odejet.io import csv
     from odejet.io.formats import read_model
+    from odejet.io.networks import measured
 
     if arguments.data is None:
         raise DataError(f"{arguments.model}: a fit of a model needs data; name a CSV file after it")

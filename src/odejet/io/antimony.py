@@ -22,9 +22,13 @@ _IMPORT = re.compile(r"(^|[;\n])\s*import\b")
 
 def read_antimony(path: str | os.PathLike[str], free: Iterable[str] = ()) -> Model:
     """The model in an Antimony file, as `read_sbml` reads it."""
-    text = sbml_of(read_text(path, MAX_BYTES), str(path))
     name = "".join(c for c in Path(path).stem if c.isprintable())[:100]
-    return model_of(network_of_text(text, str(path)).replaced({}, free), name=name or None)
+    return parse(read_text(path, MAX_BYTES), str(path), free, name or None)
+
+
+def parse(text: str, where: str = "model", free: Iterable[str] = (), name: str | None = None) -> Model:
+    """The model in a text."""
+    return model_of(network_of_text(sbml_of(text, where), where).replaced({}, free), name=name)
 
 
 def write_antimony(model: Model, path: str | os.PathLike[str] | None = None) -> str:

@@ -46,14 +46,19 @@ _LARGE = 2_000_000  # characters that are worth the time of importing pandas
 
 @attach(Data.from_csv)
 def read_data(kind: type[Data], path: str | os.PathLike[str], doses: str | os.PathLike[str] | None = None) -> Data:
-    parser = _parser(_read_bytes(path), str(path))
-    found = nonmem.data(parser.cells()) if nonmem.is_header(parser.header()) else kind.of(experiments(parser.table()))
+    found = data_of(_read_bytes(path), str(path))
     return found if doses is None else found.given(read_doses(doses))
+
+
+def data_of(content: bytes, where: str) -> Data:
+    """The measurements in the bytes of a file; `where` names it in messages."""
+    parser = opened(content, where)
+    return nonmem.data(parser.cells()) if nonmem.is_header(parser.header()) else Data.of(experiments(parser.table()))
 
 
 def read_doses(path: str | os.PathLike[str]) -> dict[str, list[Dose]]:
     """The doses in a table, by experiment; cells may be expressions in parameters."""
-    found = read_rows(_parser(_read_bytes(path), str(path)).cells())
+    found = read_rows(opened(_read_bytes(path), str(path)).cells())
     if not found:
         raise DataError(f"{path}: there is no dose; expected the columns time, state and amount")
     return found
@@ -83,19 +88,20 @@ def _read_bytes(path: str | os.PathLike[str]) -> bytes:
 
 def parse(data: bytes, where: str) -> Table:
     """The table in the bytes of a file; `where` names it in messages."""
-    return _parser(data, where).table()
+    return opened(data, where).table()
 
 
-def _parser(data: bytes, where: str) -> _Parser:
+def opened(data: bytes, where: str) -> Parser:
+    """The bytes of a file as text whose rows can be read."""
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = data[: error.start].count(b"\n") + 1
         raise DataError(f"{where}: line {line} is not UTF-8 text; save the file as CSV in UTF-8") from None
-    return _Parser(text, where)
+    return Parser(text, where)
 
 
-class _Parser:
+class Parser:
     """One file: its rows can be run through again, to find the line of a cell that is wrong."""
 
     def __init__(self, text: str, where: str) -> None:

@@ -324,6 +324,14 @@ class Misfit:
         with np.errstate(over="ignore"):
             return np.array([float(residuals[rows] @ residuals[rows]) for rows in self.groups])
 
+    def is_exact(self, found: Evaluation) -> bool:
+        """Whether the residuals of every output are down to rounding."""
+        assert found.residuals is not None
+        rms = np.sqrt(self.squares(found.residuals) / np.maximum(self.counts, 1))
+        own = self.measurements.densities if found.standing is not None else np.zeros(len(rms), dtype=bool)
+        parts = () if found.standing is None else found.standing.parts
+        return bool(np.all((rms <= self.floors) | own)) and all(part.is_exact for part in parts)
+
     def levels(self, residuals: np.ndarray) -> np.ndarray:
         """The most likely noise level per output: its rms residual where it is not known, never below rounding.
 

@@ -33,7 +33,7 @@ _VERDICTS = {
     "global": "one value",
     "local": "one of several",
     "none": "cannot be known",
-    "undecided": "one or several",
+    "undecided": "not decided",
 }
 
 

@@ -20,11 +20,11 @@ from odejet.data import Data, Experiment
 from odejet.decide import Attempt, Candidates, Certificate, Identifiability, Provenance
 from odejet.decide.statistics import FitCheck, check
 from odejet.errors import ModelError
-from odejet.extras import needed
 from odejet.model import Model
 from odejet.problem import Problem, Unknowns, find
 from odejet.result.comparison import Comparison, compared
 from odejet.result.estimate import Estimate, named, of_one
+from odejet.result.frame import frame
 from odejet.result.noise import sds_of, stated
 from odejet.result.prediction import Prediction, prediction
 from odejet.search.refine import Refined
@@ -447,18 +447,7 @@ class Fit:
 
     def to_dataframe(self, level: float = LEVEL) -> pandas.DataFrame:
         """One row per unknown: value, stderr, interval, verdict."""
-        pandas = needed("pandas")
-        ends = [self.interval(label, level) for label in self.labels]
-        columns = {
-            "value": self.estimates,
-            "stderr": list(self.stderr.values()),
-            "low": [end[0] for end in ends],
-            "high": [end[1] for end in ends],
-            "verdict": [self.kind(label) for label in self.labels],
-            "name": [unknown.name for unknown in self.unknowns],
-            "experiment": [unknown.experiment for unknown in self.unknowns],
-        }
-        return pandas.DataFrame(columns, index=pandas.Index(self.labels, name="quantity"))
+        return frame(self, level)
 
     @attached
     def plot(self, path: str | os.PathLike[str] | None = None) -> matplotlib.figure.Figure:

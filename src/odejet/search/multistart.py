@@ -44,6 +44,9 @@ SEEN = 3
 GROUP = 4
 """Starts of which the best one races."""
 
+AT_ONCE = 10
+"""Evaluations to fit the whole at once, where scales are free: most starts that can do it need fewer."""
+
 POINTS, PRECISION = 30, 1e-3
 """Measurements per series while a start is followed, and how well these are fitted: enough to tell good from poor."""
 
@@ -190,9 +193,20 @@ class _Search:
             return float(np.log1p((found.residuals / part.row_levels(self.misfit.scales)) ** 2).sum())
 
     def follow(self, z: np.ndarray) -> _Followed | None:
-        """A start led to the whole of the coarse data, part by part."""
+        """A start led to the whole of the coarse data: part by part, unless scales are free and it gets there at once.
+
+        A scale that is free fits a short piece of nearly anything, so that there is less to learn from parts.
+        """
+        if isinstance(self.early, Projected):
+            end = self.led(z, [(self.parts[-1], AT_ONCE)])
+            if end is not None and end.rms <= CLOSE:
+                return end
+        return self.led(z, [(part, evaluations) for part, (_, evaluations) in zip(self.parts, PARTS, strict=True)])
+
+    def led(self, z: np.ndarray, parts: Sequence[tuple[Misfit, int]]) -> _Followed | None:
+        """The optimum of one part after the other, each with so many evaluations."""
         start, rms = z, math.inf
-        for part, (_, evaluations) in zip(self.parts, PARTS, strict=True):
+        for part, evaluations in parts:
             left = self.deadline - now()
             if left <= 0:
                 break

@@ -156,6 +156,8 @@ class _Descent:
         size = 0 if misfit.in_blocks else len(self.low)
         self.curvature = np.zeros((size, size))  # second derivatives of the residuals, times these
         self.curved = False  # whether they are used
+        # Exact data have no optimum where noise has a law of its own: its scale goes to zero.
+        self.endless = bool((misfit.measurements.densities & misfit.free_noise).any())
         self.theta = np.empty(0)
         self.here: Evaluation | None = None
         self.failure: Evaluation | None = None
@@ -246,6 +248,8 @@ class _Descent:
         """One accepted or refused step; the ending, if this was the last."""
         if (over := self.over()) is not None:
             return over
+        if self.endless and self.is_exact():
+            return Ending.EXACT
         solver = self.solver()
         bent = self.curved and isinstance(solver, Solver)
         step = (solver.curved(self.curvature) if bent else solver).step(self.radius)  # type: ignore[union-attr]
@@ -371,9 +375,8 @@ class _Descent:
 
     def is_exact(self) -> bool:
         """Whether the residuals of every output are down to rounding."""
-        assert self.here is not None and self.here.residuals is not None
-        rms = np.sqrt(self.misfit.squares(self.here.residuals) / np.maximum(self.misfit.counts, 1))
-        return bool(np.all(rms <= self.misfit.floors))
+        assert self.here is not None
+        return self.misfit.is_exact(self.here)
 
     # --- the point ---
 
