@@ -200,26 +200,42 @@ def fitted(folder: Path, seed: int, limit: float) -> dict[str, Any]:
 
 def table(lines: list[dict[str, Any]]) -> str:
     """One line per problem."""
-    reading = {line["problem"]: line for line in lines if line["task"] == "read"}
-    heads = ("problem", "states", "unknowns", "points", "log-likelihood", "simulations apart", "best of fits")
-    heads += ("reached", "certified", "false", "CPU s")
-    rows = [f"| {' | '.join(heads)} |", "|---" + "|--:" * 10 + "|"]
+    reading, amici = ({line["problem"]: line for line in lines if line["task"] == task} for task in ("read", "amici"))
+    heads = ("problem", "states", "unknowns", "points", "log-likelihood", "simulations apart", "from AMICI's")
+    heads += ("likelihood from AMICI's", "best of fits", "reached", "certified", "false", "CPU s")
+    rows = [f"| {' | '.join(heads)} |", "|---" + "|--:" * (len(heads) - 1) + "|"]
     for name, one in sorted(reading.items()):
         if "refused" in one:
-            rows.append(f"| {name} | {one['refused']} |" + " |" * 9)
+            rows.append(f"| {name} | {one['refused']} |" + " |" * (len(heads) - 2))
             continue
-        fits = [line for line in lines if line["problem"] == name and line["task"] == "fit" and "refused" not in line]
-        good = [fit for fit in fits if fit["log_posterior"] >= one["log_posterior"] - SHORT]
-        best = max((fit["log_likelihood"] for fit in fits), default=math.nan)
-        certified = [fit for fit in fits if fit["certified"]]
-        false = [fit for fit in certified if fit not in good]
-        seconds = float(np.median([fit["seconds"] for fit in fits])) if fits else math.nan
-        apart = f"{one['apart']:.1e} ({one['rows_apart']} rows)" if "apart" in one else "none published"
-        rows.append(
-            f"| {name} | {one['states']} | {one['unknowns']} | {one['points']} | {one['log_likelihood']:.4f} | {apart} "
-            f"| {best:.2f} | {len(good)} of {len(fits)} | {len(certified)} | {len(false)} | {seconds:.1f} |"
-        )
+        cells = [name, *(str(one[key]) for key in ("states", "unknowns", "points"))]
+        cells += [f"{one['log_likelihood']:.4f}", _told(one), *_beside(amici.get(name, {})), *_fits(name, one, lines)]
+        rows.append(f"| {' | '.join(cells)} |")
     return "\n".join(rows)
+
+
+def _told(one: dict[str, Any]) -> str:
+    """How far simulations are apart, and how many are too far."""
+    if "apart" not in one:
+        return ""
+    return f"{one['apart']:.0e}" + (f" ({one['rows_apart']} rows)" if one["rows_apart"] else "")
+
+
+def _beside(one: dict[str, Any]) -> list[str]:
+    """What AMICI says."""
+    return [_told(one), f"{one['difference']:.0e}" if "difference" in one else ""]
+
+
+def _fits(name: str, published: dict[str, Any], lines: list[dict[str, Any]]) -> list[str]:
+    """What fits found."""
+    fits = [line for line in lines if line["problem"] == name and line["task"] == "fit" and "refused" not in line]
+    if not fits:
+        return [""] * 5
+    good = [fit for fit in fits if fit["log_posterior"] >= published["log_posterior"] - SHORT]
+    certified = [fit for fit in fits if fit["certified"]]
+    false = [fit for fit in certified if fit not in good]
+    best, seconds = max(fit["log_likelihood"] for fit in fits), float(np.median([fit["seconds"] for fit in fits]))
+    return [f"{best:.2f}", f"{len(good)} of {len(fits)}", str(len(certified)), str(len(false)), f"{seconds:.1f}"]
 
 
 def main(argv: list[str]) -> int:
