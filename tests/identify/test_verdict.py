@@ -70,7 +70,13 @@ def test_it_becomes_a_data_frame_and_json(verdict):
     assert frame.loc["c", "values"] == 2
     assert frame["values"].isna()["a"]
     document = json.loads(verdict.to_json())
-    assert document["quantities"]["a"] == {"role": "parameter", "kind": "none", "values": None, "reason": ""}
+    assert document["quantities"]["a"] == {
+        "role": "parameter",
+        "kind": "none",
+        "values": None,
+        "tested": True,
+        "reason": "",
+    }
     assert document["rows"][0] == ["y1", 0]
     assert document["solutions"] == 2
 
@@ -150,3 +156,9 @@ def test_the_command_refuses_models_without_an_answer(tmp_path, capsys, text, me
     path.write_text(text)
     assert main(["identify", str(path)]) == 2
     assert message in capsys.readouterr().err
+
+
+def test_what_is_not_decided_at_all_is_not_said_to_be_known():
+    verdict = oj.identify(Model({"x": "piecewise(-k*x, x > a, -b*x)"}, {"y": "x"}))
+    assert {(q.kind, q.tested, q.sentence) for q in verdict.values()} == {("undecided", False, "not decided")}
+    assert "nothing is decided" in str(verdict) and "yes" not in str(verdict)

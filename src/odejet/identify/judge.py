@@ -126,7 +126,7 @@ def judge(
         reason = next(q.reason for q in quantities.values() if q.kind == "undecided")
     # Of what events alone tell, nothing else is said: all the rest is judged without them.
     for name in given.parameters:
-        quantities.setdefault(name, Quantity(name, "parameter", "undecided", None, BY_EVENTS))
+        quantities.setdefault(name, Quantity(name, "parameter", "undecided", None, BY_EVENTS, tested=False))
     names, rows = list(model.outputs), square.rows if several == 1 else ()
     return Verdict(
         model=given,
@@ -337,7 +337,7 @@ def _nothing(model: Model, functions: Sequence[str], reason: str, seconds: float
     for name in (*model.unknowns, *functions):
         role: Role = "initial state" if name in model.states else "parameter"
         role = "function" if name in functions else role
-        quantities[name] = Quantity(name, role, "undecided", None, reason)
+        quantities[name] = Quantity(name, role, "undecided", None, reason, tested=False)
     return Verdict(
         model, quantities, None, {}, (), None, (), (), f"nothing is decided: {reason}", reason, seconds, "ranks"
     )

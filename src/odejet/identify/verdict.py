@@ -1,7 +1,8 @@
 """Verdict: what can be known of a model, as a value that prints as a table.
 
 Kinds: `global` (one value), `local` (finitely many values, `values` says how many), `none` (infinitely many), and
-`undecided`: finitely many values, but whether one or several is not known, for the reason given.  These are exact.
+`undecided`: finitely many values, but whether one or several is not known, for the reason given; where not even that
+is known, the quantity is not `tested`.  These are exact.
 `likely global` and `likely local` (with at least so many `values`) rest on numerical evidence, which is given too.
 """
 
@@ -14,6 +15,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from odejet.attach import attached
+from odejet.extras import needed
 from odejet.model import Model
 
 if TYPE_CHECKING:
@@ -32,6 +34,7 @@ class Quantity:
     kind: Kind
     values: int | None  # how many values give the same outputs; None: infinitely many, or not known
     reason: str = ""
+    tested: bool = True  # false where not even ranks tell whether its values are finitely many
 
     @property
     def label(self) -> str:
@@ -51,7 +54,7 @@ class Quantity:
                 return "yes, and likely one value"
             case "likely local":
                 return f"one of at least {self.values} values"
-        return "yes, but perhaps several values"
+        return "yes, but perhaps several values" if self.tested else "not decided"
 
 
 @dataclass(frozen=True)
@@ -184,7 +187,8 @@ class Verdict(Mapping[str, Quantity]):
     def to_dict(self) -> dict[str, Any]:
         """Plain values under the names of the attributes, ready for JSON."""
         quantities = {
-            name: {"role": q.role, "kind": q.kind, "values": q.values, "reason": q.reason} for name, q in self.items()
+            name: {"role": q.role, "kind": q.kind, "values": q.values, "tested": q.tested, "reason": q.reason}
+            for name, q in self.items()
         }
         return {
             "model": self.model.name,
@@ -210,8 +214,7 @@ class Verdict(Mapping[str, Quantity]):
 
     def to_dataframe(self) -> pandas.DataFrame:
         """One row per quantity, with the columns role, kind, values and reason."""
-        import pandas
-
+        pandas = needed("pandas")
         columns = ["quantity", "role", "kind", "values", "reason"]
         rows = [(q.name, q.role, q.kind, q.values, q.reason) for q in self.values()]
         frame = pandas.DataFrame(rows, columns=columns).set_index("quantity")

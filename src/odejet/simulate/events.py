@@ -29,7 +29,7 @@ from odejet.model.events import Event
 from odejet.model.expressions import TIME, Expression, Symbol, names, switches
 from odejet.model.modes import Branches, Mode, mode, slid
 from odejet.model.tape import Tape
-from odejet.simulate.program import Endless, Irreversible, Program, Ready, Undecided
+from odejet.simulate.program import Busy, Endless, Irreversible, Program, Ready, Undecided
 from odejet.simulate.schedule import inverse, scheduled
 from odejet.simulate.signs import ROUNDING, SHAKEN, SLIDE, Open, branches_at, clock_sign, in_turn
 
@@ -39,6 +39,7 @@ STAYS = -1
 _OPEN = 3  # functions that vanish at once up to which all choices of their signs are tried
 _HELD = 6  # functions held at zero at once: the mixture of their modes doubles with each
 _ROUNDS = 4  # for each function, in which signs are changed to those that the functions take
+_RECENT = 4  # modes that are compared with a place before its own is made
 _ORDER = 12  # of the series that tell where a function goes
 _LATE = 1e-15  # the rounding of a time, relative to it
 _CASCADE = 100  # events that follow from each other at one time
@@ -81,6 +82,9 @@ class Passage:
     fired: np.ndarray = field(default_factory=lambda: np.full(1, -1, np.int64))
     mark: float = math.nan
     repeats: int = 0
+    switches_left: float = math.inf  # of functions of states
+    recent: list[Ready] = field(default_factory=list)
+    registers: dict[tuple[int, ...], Registers] = field(default_factory=dict)  # of tapes and maps
 
     @property
     def direction(self) -> int:
@@ -188,10 +192,23 @@ class Passage:
         held = next((g for g, sign in assumed.items() if sign == SLIDE), None)
         if held is None:
             program = self.program
+            if (known := self.known(place, assumed)) is not None:
+                return known
             return mode(program.equations, program.branching, program.conditions, self.branches(place, assumed))
         above, below = (self.build(place, {**assumed, held: sign}) for sign in (1, -1))
         there = self.build(place, {g: 0 if sign == SLIDE else sign for g, sign in assumed.items()})
         return replace(slid(above, below, held), holds=there.holds)
+
+    def known(self, place: Place, assumed: Mapping[Expression, int]) -> Mode | None:
+        """One of the last modes if it is the one here: if all that was asked for it has the same answers."""
+        branches = self.branches(place, assumed)
+        for one in self.recent:
+            try:
+                if not one.mode.sliding and all(branches.sign(g) == sign for g, sign in one.mode.asked.items()):
+                    return one.mode
+            except (Open, Undecided):
+                continue
+        return None
 
     def find(self, place: Place, preferred: Mapping[Expression, tuple[int, ...]]) -> None:
         """The mode in which the solution goes on; functions that are preferred to have some signs vanish here."""
@@ -200,6 +217,8 @@ class Passage:
             try:
                 few = sum(len(signs) > 1 for signs in opened.values()) <= _OPEN
                 self.ready, self.zeros, self.assumed = (self.tried if few else self.followed)(place, opened)
+                if self.ready not in self.recent:
+                    self.recent = [self.ready, *self.recent[: _RECENT - 1]]
                 return
             except Open as more:
                 equations = self.program.equations
@@ -295,8 +314,13 @@ class Passage:
         """Taylor coefficients of states and watched functions: (points, functions, orders, lanes)."""
         lanes = rows.shape[2]
         layout = lay_out(tape, lanes, order + 2, True)
-        registers = Registers(layout, len(rows), float, TABLES)
-        registers.prepare(tape.constant_values, parameters, rows)
+        key = id(tape), len(rows), lanes, order
+        if key not in self.registers:
+            self.registers[key] = Registers(layout, len(rows), float, TABLES)
+            self.registers[key].prepare(tape.constant_values, parameters, rows)
+        registers = self.registers[key]
+        registers.write(layout.states, rows)
+        registers.run(layout.code[: layout.split[0]], 1)
         inputs = self.input_series(float(times[0]), order, after)
         registers.memory[:, layout.inputs[:, None] + np.arange(order + 1) * lanes] = inputs
         registers.expand(times, order + 1)
@@ -329,8 +353,8 @@ class Passage:
     def cross(self, place: Place) -> None:
         """Past the switching function that lost its sign."""
         assert self.ready is not None
-        self.count(place)
         before, g = self.ready, self.ready.watched[int(self.fired[0])]
+        self.count(place, g)
         rates, functions = self.rates(place, after=False)
         value, slope = functions[int(self.fired[0])]
         moved = np.zeros(self.lanes)
@@ -371,8 +395,14 @@ class Passage:
             if slope != 0:
                 place.states[:, 1:] -= np.outer(before - after, value[1:] / slope)
 
-    def count(self, place: Place) -> None:
-        """Refuse to go on where switches follow each other without end."""
+    def count(self, place: Place, g: Expression) -> None:
+        """Refuse to go on where switches follow each other without end, or where there are too many.
+
+        Those of functions of the time are as many as the equations say, whatever the solution.
+        """
+        self.switches_left -= any(name in self.program.equations.states for name in names(g))
+        if self.switches_left < 0:
+            raise Busy
         reach = _INSTANT * max(abs(place.time), abs(self.end - self.start))
         if abs(place.time - self.mark) <= reach:
             self.repeats += 1
@@ -388,12 +418,12 @@ class Passage:
         event, moved = self.events[self.which[done]], self.jumps.moved[done]
         self.jumps.done[0] = done + 1
         holds = self.ready.mode.holds
-        rates, _ = self.rates(place, after=False)
-        place.states[:, 1:] += np.outer(rates, moved[1:])
+        if moved.any():
+            place.states[:, 1:] += np.outer(self.rates(place, after=False)[0], moved[1:])
         self.apply(place, event, moved)
         if self.program.switching:
             self.find(place, {})
-        self.pass_on(place, holds, np.zeros(len(rates)), moved, {})
+        self.pass_on(place, holds, np.zeros(len(place.states)), moved, {})
 
     def pass_on(
         self,
@@ -448,6 +478,8 @@ class Passage:
         time = moved.copy()
         time[0] = place.time
         inputs = self.inputs(place.time, moved, after=False)
-        rows = maps.values(maps.registers(self.parameters), 0, place.states, time, inputs)
+        if (id(maps),) not in self.registers:
+            self.registers[id(maps),] = maps.registers(self.parameters)
+        rows = maps.values(self.registers[id(maps),], 0, place.states, time, inputs)
         place.states[[order.index(name) for name in event.set]] = rows
         place.sizes = np.maximum(place.sizes, np.abs(place.states[:, 0]))

@@ -20,6 +20,7 @@ import numpy as np
 from odejet.errors import DataError, ModelError, nearest
 from odejet.jets import steps
 from odejet.jets.collocation import collocate
+from odejet.jets.compilation import now
 from odejet.jets.inputs import Pieces, Sampled, merged
 from odejet.jets.jumps import no_jumps
 from odejet.jets.kernel import MAX_ORDER, TABLES, lay_out
@@ -28,7 +29,7 @@ from odejet.jets.radau import stages_for
 from odejet.jets.roots import no_switches
 from odejet.model.tape import Tape, build
 from odejet.simulate.events import Passage, Place
-from odejet.simulate.program import Endless, Irreversible, Program, Trouble, Undecided
+from odejet.simulate.program import Busy, Endless, Irreversible, Program, Trouble, Undecided
 
 if TYPE_CHECKING:
     from odejet.model import Model
@@ -72,7 +73,7 @@ class Outcome(Enum):
     IRREVERSIBLE = "the event at t = {t:.6g} cannot be undone, so that times before it are not reached from after it"
     RESTLESS = "no steady state is reached at t = {t:.6g}: the solution oscillates, drifts or grows"
     UNSTABLE = "the steady state at t = {t:.6g} is unstable, so that nothing comes to rest there"
-    OUT_OF_TIME = "the time was over before every experiment was simulated"
+    OUT_OF_TIME = "the time was over before everything was simulated"
 
 
 @dataclass(frozen=True)
@@ -142,12 +143,14 @@ class Flow:
         tolerance: float = TOLERANCE,
         max_steps: int = MAX_STEPS,
         stiff_steps: int = STIFF_STEPS,
+        max_switches: float = math.inf,
+        deadline: float = math.inf,
     ) -> Trajectory:
         """Integrate from `states` at `start` (by default the first time) to all `times`, forward and backward.
 
         Initial states that the model knows replace those given, unless `free_states` says that `start` is any time, or
         `tangents` tell the derivatives of the states there by the unknowns.  `held` are rows of parameters that events
-        have set before.
+        have set before.  The clock is looked at from event to event.
         """
         times = np.asarray(times, dtype=float)
         start = float(times.min()) if start is None else float(start)
@@ -160,6 +163,7 @@ class Flow:
 
         def solved(times: np.ndarray) -> Trajectory:
             problem = _Problem(self, parameters, states, unknowns, free_states, tangents, held or {})
+            problem.deadline, problem.max_switches = deadline, max_switches
             return problem.solve(start, times, tolerance, max_steps, stiff_steps)
 
         if start <= times[0] and (times[:-1] <= times[1:]).all():
@@ -216,6 +220,7 @@ _TROUBLES: dict[type[Trouble], Outcome] = {
     Endless: Outcome.ENDLESS,
     Undecided: Outcome.UNDECIDED,
     Irreversible: Outcome.IRREVERSIBLE,
+    Busy: Outcome.EXHAUSTED,
 }
 
 
@@ -232,7 +237,7 @@ class _Problem:
         tangents: np.ndarray | None,
         held: Mapping[str, np.ndarray],
     ) -> None:
-        model = flow.model
+        model, self.deadline, self.max_switches = flow.model, math.inf, math.inf
         self.flow, self.free_states, self.own = flow, free_states or tangents is not None, len(model.states)
         self.used = 1 + len(unknowns)
         self.lanes = padded(self.used)
@@ -258,6 +263,10 @@ class _Problem:
                 row[0] = float(model.fixed[name])
         self.states = np.concatenate([self.states, held])
         self.parameters = self.parameters[[i for i, name in enumerate(free) if name not in program.held]]
+
+    @property
+    def is_late(self) -> bool:
+        return self.passage is not None and now() > self.deadline
 
     @property
     def tape(self) -> Tape:
@@ -305,6 +314,7 @@ class _Problem:
         numbers = dict(zip(program.equations.parameters, self.parameters[:, 0], strict=True))
         numbers |= {name: float(value) for name, value in program.equations.fixed.items()}
         self.passage = Passage(program, self.parameters, numbers, self.flow.pieces, leg.time, float(times[-1]))
+        self.passage.switches_left = self.max_switches
         self.passage.begin(leg, {} if self.free_states else model.initial)
         leg.explicit_steps += len(self.passage.jumps.times)
         return times if self.passage.barrier is None else times[times >= self.passage.barrier]
@@ -314,19 +324,25 @@ class _Problem:
         patience = steps.PATIENCE if stiff_steps > 0 and not self.flow.driven else _NEVER
         many = _MANY if stiff_steps > 0 else max_steps
         while leg.done < len(times):
+            if self.is_late:
+                return Outcome.OUT_OF_TIME
             status, order, step = self.explicit(leg, times[leg.done :], tolerance, many, patience)
             if self.passage is not None and status in (steps.SWITCHED, steps.PAUSED):
                 self.passage.go_on(leg, status == steps.SWITCHED)
                 leg.explicit_steps -= _SWITCHED
                 continue
             outcome = self.outcome(status, leg)
-            if outcome is not Outcome.STIFF_FAILURE or leg.implicit_steps <= 0:
+            # Steps of collocation that did not pay are better than none.
+            slow = outcome is Outcome.EXHAUSTED and leg.method != "taylor"
+            if not (slow or outcome is Outcome.STIFF_FAILURE) or leg.implicit_steps <= 0:
                 return outcome
             if leg.method == "taylor":
                 leg.method = f"taylor, collocation from t = {leg.time:.6g}"
             least = self.least_step(step, order, tolerance) if status == steps.SLOW else 0.0
             if self.implicit(leg, times[leg.done :], tolerance, least):
                 return Outcome.COMPLETED
+            if self.is_late:
+                return Outcome.OUT_OF_TIME
             if status != steps.SLOW:
                 return outcome
             # Taylor series go on from here, and wait longer before they ask again.
@@ -404,7 +420,7 @@ class _Problem:
                 if crossed or not arrived:
                     break
             done += leg.done - first
-            if not arrived:
+            if not arrived or self.is_late:
                 return False
             if self.passage is not None and (crossed or jump is not None):
                 self.passage.go_on(leg, crossed)

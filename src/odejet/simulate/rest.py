@@ -80,15 +80,14 @@ class Rested:
 class Rest:
     """The steady states of a model in which nothing depends on time, as a function of its parameters.
 
-    These are among `parameters`, whose values each call gives.  Where it is told from which states rest is approached,
-    by the model or by a call, the steady state is the one that the solution reaches.
+    Where it is told from which states rest is approached, by the model or by a call, the steady state is the one that
+    the solution reaches.
     """
 
-    def __init__(self, model: Model, parameters: tuple[str, ...], approached: bool = False) -> None:
+    def __init__(self, model: Model, approached: bool = False) -> None:
         self.flow = Flow(model)
-        self.own = np.array([parameters.index(name) for name in model.parameters], dtype=int)
-        self.others = len(parameters)
         self.approached = approached or not model.free_states
+        self._last: dict[bool, tuple[bytes, Rested]] = {}  # the last that was known, with and without derivatives
         laws, are_numbers = self.conserved()
         self._laws: dict[int | None, tuple[np.ndarray, bool]] = {None: (laws, are_numbers)}  # by tape
         lost = [name for i, name in enumerate(model.states) if np.any(np.abs(laws[:, i]) > DEPENDENT)]
@@ -169,12 +168,22 @@ class Rest:
 
     # --- solutions ---
 
-    def settled(self, parameters: np.ndarray, start: np.ndarray | None, used: int) -> Rested:
-        """The steady state for these values; `start` has rows of value and derivatives, as many as are `used`."""
-        p = parameters[self.own]
-        lanes = used - self.others + self.own if used > 1 else self.own[:0]
-        if start is None:
-            start = self.started(p, lanes, used)
+    def known(self, p: np.ndarray, derivatives: bool) -> Rested:
+        """The steady state that is approached from where the model says, in rows of value and derivatives by `p`.
+
+        The last one is remembered: experiments that begin at the same rest ask for it one after the other.
+        """
+        key = p.tobytes()
+        if derivatives not in self._last or self._last[derivatives][0] != key:
+            lanes = np.arange(1, 1 + len(p)) if derivatives else np.zeros(0, dtype=int)
+            self._last[derivatives] = key, self.settled(p, self.started(p, derivatives), lanes)
+        return self._last[derivatives][1]
+
+    def settled(self, p: np.ndarray, start: np.ndarray, lanes: np.ndarray) -> Rested:
+        """The steady state for these values.
+
+        `start` has rows of value and derivatives, of which those by `p` are in `lanes`, if there are any.
+        """
         if self.approached and self.flow.program is not None:
             return self.followed(p, lanes, start)
         laws, slopes = self.laws_at(p)
@@ -238,15 +247,11 @@ class Rest:
                 return False
         return True
 
-    def started(self, p: np.ndarray, lanes: np.ndarray, used: int) -> np.ndarray:
+    def started(self, p: np.ndarray, derivatives: bool) -> np.ndarray:
         """Where the model itself says that rest is approached from; one where it does not."""
-        n = len(self.flow.model.states)
-        run = self.flow.run(p, np.ones(n), [0.0], start=0.0, sensitivities=used > 1)
-        rows = np.zeros((n, used))
-        rows[:, 0] = run.states[0, :, 0]
-        if used > 1:
-            rows[:, lanes] = run.states[0, :, 1 + len(self.flow.model.free_states) :]
-        return rows
+        n, free = len(self.flow.model.states), len(self.flow.model.free_states)
+        rows = self.flow.run(p, np.ones(n), [0.0], start=0.0, sensitivities=derivatives).states[0]
+        return np.delete(rows, np.arange(1, 1 + free), axis=1) if derivatives else rows
 
 
 def _dependent(rates: np.ndarray, count: int | None = None) -> np.ndarray:
@@ -370,8 +375,22 @@ class _Point:
             terms = np.abs(jacobian) @ sizes
             if np.all(np.abs(step) <= ROUNDING * sizes) or np.all(np.abs(rates) <= EPSILON * terms):
                 # Those rates too must vanish whose equations the laws have replaced.
-                return (x, *self.rates(x)[1:]) if np.all(np.abs(rates) <= CLOSE * terms) else None
+                return self.cleared(x) if np.all(np.abs(rates) <= CLOSE * terms) else None
         return None
+
+    def cleared(self, x: np.ndarray) -> Zero:
+        """A zero of the rates, without what rounding has left of states that can be zero just as well.
+
+        Solutions would have to follow such remains while they die away, each as exactly as it is small.
+        """
+        remains = (x != 0) & (np.abs(x) <= ROUNDING * np.abs(x).max(initial=0.0))
+        while remains.any():
+            rates, jacobian, by_parameters = self.rates(np.where(remains, 0.0, x))
+            held = remains & (rates == 0)
+            if np.array_equal(held, remains):
+                return np.where(remains, 0.0, x), jacobian, by_parameters
+            remains = held
+        return (x, *self.rates(x)[1:])
 
     def guesses(self, start: np.ndarray) -> Iterator[np.ndarray]:
         yield start

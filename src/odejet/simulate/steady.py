@@ -36,7 +36,7 @@ from odejet.model.expressions import (
 )
 from odejet.model.modes import decided, difference
 from odejet.simulate.flow import Flow, Outcome, Trajectory
-from odejet.simulate.rest import Rest
+from odejet.simulate.rest import Rest, Rested
 
 LATE = 1e30
 """The time in conditions, when all is over."""
@@ -45,12 +45,18 @@ LATE = 1e30
 class RestingFlow(Flow):
     """The solution map of a model that may start at rest, and that may be asked where it comes to rest in the end."""
 
-    def __init__(self, model: Model, inputs: Mapping[str, Sampled] | None = None) -> None:
+    def __init__(
+        self,
+        model: Model,
+        inputs: Mapping[str, Sampled] | None = None,
+        rests: dict[tuple[Any, ...], Rest] | None = None,
+    ) -> None:
         super().__init__(model, inputs)
         self.samples = dict(inputs or {})
         parts = (*model.states.values(), *(part for event in _waiting(model) for part in event.expressions()))
         self._is_timed = bool(model.inputs) or any(TIME in names(part) for part in parts)
-        self._rests: dict[float, Rest] = {}
+        self._rests: dict[float, _Resting] = {}
+        self._shared = {} if rests is None else rests  # of all flows of a problem, by what they are the rest of
 
     def run(self, parameters, states, times, *, start=None, sensitivities=True, free_states=False, **options):
         """As `Flow.run`; an infinite time asks for the steady state after all others."""
@@ -63,7 +69,7 @@ class RestingFlow(Flow):
         start = float(finite.min() if start is None else start)
         go = _Journey(self, np.asarray(parameters, dtype=float), sensitivities, free_states, options)
         if self.model.steady and not free_states and "tangents" not in options:
-            rest = self.before(start).settled(go.parameters, None, go.used)
+            rest = self.before(start).known(go.parameters, go.used)
             if rest.outcome is not Outcome.COMPLETED:
                 return go.nothing(rest.outcome, start)
             go = go.beginning(
@@ -81,12 +87,12 @@ class RestingFlow(Flow):
             return {}
         return _rows_of(self.model, _waiting(self.model))
 
-    def before(self, start: float) -> Rest:
+    def before(self, start: float) -> _Resting:
         """The rest before the start."""
         when = start if self._is_timed else 0.0
         if when not in self._rests:
             model = held(self.model, self.samples, start, self.model.before, tuple(self.set_before))
-            self._rests[when] = Rest(model, self.model.parameters)
+            self._rests[when] = self.rest(model)
         return self._rests[when]
 
     @cached_property
@@ -94,12 +100,20 @@ class RestingFlow(Flow):
         """Parameters that events set, with their rows in the end."""
         return _rows_of(self.model, self.model.events)
 
-    def after(self, end: float) -> Rest:
+    def after(self, end: float) -> _Resting:
         """The rest in the end, with what drives the model held as it was last."""
         if np.inf not in self._rests:
             model = held(self.model, self.samples, end, {}, tuple(self.set_after), LATE)
-            self._rests[np.inf] = Rest(model, self.model.parameters, approached=True)
+            self._rests[np.inf] = self.rest(model, approached=True)
         return self._rests[np.inf]
+
+    def rest(self, model: Model, approached: bool = False) -> _Resting:
+        """The rest of some equations, which another flow may have met already."""
+        key = *model.key, approached
+        if key not in self._shared:
+            self._shared[key] = Rest(model, approached)
+        own = [self.model.parameters.index(name) for name in model.parameters]
+        return _Resting(self._shared[key], np.array(own, dtype=int), len(self.model.parameters))
 
     @cached_property
     def turns(self) -> tuple[tuple[Expression, Expression], ...]:
@@ -136,6 +150,31 @@ class RestingFlow(Flow):
             when = -float(evaluate(g, {**values, TIME: 0.0}, math)) / rate if rate else end
             end = max(end, when) if math.isfinite(when) else end
         return end
+
+
+@dataclass(frozen=True, eq=False)
+class _Resting:
+    """A rest as a function of all parameters of a flow."""
+
+    rest: Rest
+    own: np.ndarray  # which of them the rest depends on
+    parameters: int
+
+    def known(self, parameters: np.ndarray, used: int) -> Rested:
+        """The steady state that the model tells of, in rows of value and derivatives, as many as are `used`."""
+        found = self.rest.known(parameters[self.own], used > 1)
+        rows = np.zeros((len(found.rows), used))
+        rows[:, 0] = found.rows[:, 0]
+        rows[:, self.lanes(used)] = found.rows[:, 1:]
+        return replace(found, rows=rows)
+
+    def settled(self, parameters: np.ndarray, start: np.ndarray, used: int) -> Rested:
+        """The steady state that is approached from rows of value and derivatives."""
+        return self.rest.settled(parameters[self.own], start, self.lanes(used))
+
+    def lanes(self, used: int) -> np.ndarray:
+        """Where derivatives by the rest's own parameters stand; the last lanes are those of all parameters."""
+        return used - self.parameters + self.own if used > 1 else self.own[:0]
 
 
 def _waiting(model: Model) -> list[Event]:
@@ -256,6 +295,7 @@ def held(
     known = dict(moment)
     for name, expression in model.inputs.items():
         known[name] = number(float(samples[name](time))) if expression is None else substituted(expression, moment)
+    known |= {name: number(value) for name, value in model.fixed.items()}  # equal rests are then written alike
     known |= {name: value for name, value in before.items() if name not in model.states}
     taken = {*model.states, *model.parameters, *model.fixed, *model.inputs}
     now = {name: fresh(name, taken) for name in carried}
