@@ -15,6 +15,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from odejet.attach import attached
+from odejet.extras import needed
 from odejet.model import Model
 
 if TYPE_CHECKING:
@@ -86,6 +87,9 @@ def _many(experiments: int) -> str:
     return "1 experiment" if experiments == 1 else f"{experiments} experiments"
 
 
+_WHOLE = {True: "; all else that can be known follows", False: "; more can be known", None: ""}
+
+
 @dataclass(frozen=True, repr=False)
 class Verdict(Mapping[str, Quantity]):
     """Verdicts by name; `verdict["k1"].kind`, initial states under their state's name."""
@@ -105,6 +109,7 @@ class Verdict(Mapping[str, Quantity]):
     experiments: Experiments = Experiments()
     inputs: str = "generic"
     evidence: str = ""  # what is likely is so because of this
+    generate: bool | None = None  # whether all that is identifiable follows from what is known, alone or combined
 
     def __getitem__(self, name: str) -> Quantity:
         return self.quantities[name.removesuffix("(0)")]
@@ -140,7 +145,10 @@ class Verdict(Mapping[str, Quantity]):
         notes = [self.experiments.sentence] if self.experiments.sentence else []
         notes += [f"derivatives needed: {derivatives} ({equations} at one time, {roots})"] if self.rows else []
         if self.combinations:
-            notes.append(f"known in combination: {', '.join(self.combinations)}")
+            whole = {True: "; all else that can be known follows", False: "; more can be known", None: ""}[
+                self.generate
+            ]
+            notes.append(f"known in combination: {', '.join(self.combinations)}{whole}")
         if self.fix:
             labels = ", ".join(self[name].label for name in self.fix)
             notes.append(f"give a value to {labels}, and every other quantity is identifiable")
@@ -198,6 +206,7 @@ class Verdict(Mapping[str, Quantity]):
             "experiments": asdict(self.experiments),
             "inputs": self.inputs,
             "evidence": self.evidence,
+            "generate": self.generate,
         }
 
     def to_json(self) -> str:
@@ -205,8 +214,7 @@ class Verdict(Mapping[str, Quantity]):
 
     def to_dataframe(self) -> pandas.DataFrame:
         """One row per quantity, with the columns role, kind, values and reason."""
-        import pandas
-
+        pandas = needed("pandas")
         columns = ["quantity", "role", "kind", "values", "reason"]
         rows = [(q.name, q.role, q.kind, q.values, q.reason) for q in self.values()]
         frame = pandas.DataFrame(rows, columns=columns).set_index("quantity")
