@@ -91,15 +91,37 @@ def published(folder: Path) -> np.ndarray | None:
 
 
 def _aligned(folder: Path, simulated: list[dict[str, str]]) -> np.ndarray | None:
-    """The simulations of a table in the order of the measurements."""
+    """The simulations of a table in the order of the measurements.
+
+    Where ids or digits of times are others, outputs, conditions and times are taken in their order.
+    """
     tables = sorted(folder.glob("measurement*.tsv"))
     if len(tables) != 1:
         return None
     measured = _rows(tables[0])
     known = measured[0].keys() & simulated[0].keys()
     shared = [name for name in _KEYS if name in known]
-    by_key = dict(zip(_keyed(simulated, shared), (float(row["simulation"]) for row in simulated), strict=True))
-    return np.array([by_key.get(key, math.nan) for key in _keyed(measured, shared)])
+    values = [float(row["simulation"]) for row in simulated]
+    by_key = dict(zip(_keyed(simulated, shared), values, strict=True))
+    found = np.array([by_key.get(key, math.nan) for key in _keyed(measured, shared)])
+    if np.isfinite(found).all() or len(measured) != len(simulated):
+        return found
+    by_order = dict(zip(_ordered(simulated), values, strict=True))
+    return np.array([by_order.get(key, math.nan) for key in _ordered(measured)])
+
+
+def _ordered(rows: list[dict[str, str]]) -> list[tuple[int, int, int]]:
+    """Rows by the number of their output, of their condition, and of their time among those of these two."""
+    ids = "simulationConditionId" if "simulationConditionId" in rows[0] else "simulationCondition"
+    pairs = [(row["observableId"], row[ids]) for row in rows]
+    outputs, conditions = (list(dict.fromkeys(column)) for column in zip(*pairs, strict=True))
+    groups = [(outputs.index(output), conditions.index(condition)) for output, condition in pairs]
+    keys = [(0, 0, 0)] * len(rows)
+    for group in set(groups):
+        own = sorted((i for i in range(len(rows)) if groups[i] == group), key=lambda i: float(rows[i]["time"]))
+        for rank, i in enumerate(own):
+            keys[i] = (*group, rank)
+    return keys
 
 
 def compared(folder: Path) -> dict[str, Any]:
@@ -124,8 +146,11 @@ def compared(folder: Path) -> dict[str, Any]:
 
 def _apart(ours: np.ndarray, theirs: np.ndarray) -> tuple[float, int]:
     """How far simulations are from others, relative to these, and how many are too far or missing."""
-    apart = np.abs(ours - theirs) / np.maximum(np.abs(theirs), TINY * np.nanmax(np.abs(theirs)))
-    return float(np.nanmax(apart, initial=0.0)), int(np.count_nonzero(~(apart <= CLOSE)))
+    known = np.isfinite(theirs)
+    if not known.any():
+        return math.nan, len(theirs)
+    apart = np.abs(ours - theirs)[known] / np.maximum(np.abs(theirs), TINY * np.abs(theirs[known]).max())[known]
+    return float(apart.max()), int(np.count_nonzero(~(apart <= CLOSE)) + np.count_nonzero(~known))
 
 
 def by_amici(folder: Path, python: Path, models: Path) -> dict[str, Any]:

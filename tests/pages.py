@@ -34,7 +34,8 @@ CODE = re.compile(r"^```.*?^```$|`[^`\n]+`", re.MULTILINE | re.DOTALL)
 CODE_BLOCKS = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
 NUMBER = re.compile(r"(?<![\w.])[-+]?(?:\d+\.?\d*|\.\d+)(?:e[-+]?\d+)?")
 SECONDS = re.compile(r"\b(?:\d+ min )?\d[\d.]* (?:ms|s|min)\b(?:, (?:msolve|builtin|input-output equations))?")
-STORY = re.compile(r"^ *(?:time|census): .*\n?", re.MULTILINE)
+STORY = re.compile(r"^ *(?:time|census|answered by): .*\n?", re.MULTILINE)
+STARTS = re.compile(r"\b\d+ starts\b")
 SPACES = re.compile(r"[ ]{2,}|-{3,}")
 
 TOLERANCE = 0.02
@@ -112,9 +113,10 @@ def slug(title: str) -> str:
 def same(printed: str, shown: str) -> bool:
     """Whether a page shows what is printed: the same words, numbers nearly the same, seconds of any number.
 
-    What was spent on which stage is no claim of a page.
+    How the answer was found, by how many starts and in which stage, is no claim of a page.
     """
-    a, b = (SPACES.sub(" ", SECONDS.sub("# s", STORY.sub("", text))) for text in (printed, shown))
+    a, b = (STARTS.sub("# starts", SECONDS.sub("# s", STORY.sub("", text))) for text in (printed, shown))
+    a, b = (SPACES.sub(" ", text) for text in (a, b))
     words = [[line.strip() for line in NUMBER.sub("#", text).strip().splitlines()] for text in (a, b)]
     if words[0] != words[1]:
         return False

@@ -79,6 +79,7 @@ def test_quoted_messages_are_real():
 def test_numbers_may_differ_a_little_and_words_may_not():
     assert same("k1 = 0.612  in 3.1 s", "k1 = 0.611 in 0.2 s")
     assert same("x  ----- 1\n", "x --- 1")
+    assert same("8 starts agree\n  answered by: multistart\n", "10 starts agree\n")
     assert not same("k1 = 0.612", "k1 = 0.712")
     assert not same("k1 = 0.612", "k2 = 0.612")
 

@@ -1,12 +1,14 @@
 """Site: what MkDocs does not do by itself.
 
 The home page is README.md, files outside docs/ that pages link to become part of the site, and formulas become MathML,
-which browsers draw without a script.
+which browsers draw without a script.  A page that would fetch something from elsewhere is a warning, which ends a
+strict build.
 """
 
 from __future__ import annotations
 
 import html
+import logging
 import posixpath
 import re
 from pathlib import Path
@@ -15,9 +17,13 @@ from typing import Any
 from latex2mathml.converter import convert
 from mkdocs.structure.files import File, Files
 
+LOG = logging.getLogger("mkdocs.hooks.site")
 ROOT = Path(__file__).parents[2]
 PROJECT = "project"  # the folder of the site for files from outside docs/
 LINK = re.compile(r"(\]\()([^)\s#:]+)(#[^)\s]*)?(\))")
+FETCHED = re.compile(
+    r'<(?:script|img|iframe)[^>]*\ssrc="(?:https?:)?//|<link[^>]*rel="(?:stylesheet|preconnect|icon)[^>]*//'
+)
 FORMULA = re.compile(r'<(span|div) class="arithmatex">\\([(\[])(.*?)\\[)\]]</\1>', re.DOTALL)
 
 
@@ -55,6 +61,12 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
 def on_page_content(content: str, **_: Any) -> str:
     """Formulas as MathML."""
     return FORMULA.sub(lambda found: mathml(html.unescape(found[3]), found[2] == "["), content)
+
+
+def on_post_page(output: str, page: Any, **_: Any) -> str:
+    if found := FETCHED.search(output):
+        LOG.warning("%s needs the network: %s", page.file.src_uri, found[0])
+    return output
 
 
 def mathml(latex: str, block: bool) -> str:

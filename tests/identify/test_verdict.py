@@ -18,9 +18,9 @@ def verdict():
 
 
 def test_it_is_a_mapping_by_name(verdict):
-    assert list(verdict) == ["x", "z", "a", "b", "c", "a/b", "a*b"]
+    assert list(verdict) == ["x", "z", "a", "b", "c", "a/b", "a*b", "c**2"]
     assert {name: q.kind for name, q in verdict.items()} == {
-        **dict.fromkeys(["x", "z", "a*b"], "global"),
+        **dict.fromkeys(["x", "z", "a*b", "c**2"], "global"),
         **dict.fromkeys(["a", "b", "a/b"], "none"),
         "c": "local",
     }
@@ -33,7 +33,8 @@ def test_it_is_a_mapping_by_name(verdict):
         "combination",
     ]
     assert verdict.solutions == 2
-    assert verdict.combinations == ("a*b",)
+    assert verdict.combinations == ("a*b", "c**2")
+    assert verdict.generate is True
     assert verdict.fix == ("b",)
     assert verdict.orders == {"y1": 1, "y2": 1}
     assert verdict.rows == (("y1", 0), ("y2", 0), ("y1", 1), ("y2", 1))
@@ -49,7 +50,7 @@ def test_it_prints_as_a_table(verdict):
     )
     assert "x(0)      yes, one value    global" in text
     assert "c         one of 2 values   local" in text
-    assert "known in combination: a*b" in text
+    assert "known in combination: a*b, c**2; all else that can be known follows" in text
     assert "give a value to b, and every other quantity is identifiable" in text
     page = verdict._repr_html_()
     assert page.startswith("<table>")

@@ -3,6 +3,7 @@
     local         ranks modulo primes: which quantities have finitely many values
     orders        the least derivatives that tell them: the square system at one time
     combinations  what survives of quantities that are lost
+    generators    whether all that is identifiable follows from it, with the `invariants` of what has several values
     globally      how many values, by counting the solutions of polynomial equations
     elimination   the same by input-output equations
     judge         all of them in order

@@ -94,7 +94,8 @@ def count(ranks: Local, decide: Decide, budget: Budget) -> Count | None:
         if found is None:
             return None
         values, exact = {**total.values, **found.values}, total.exact and found.exact
-        total = Count(total.solutions * found.solutions, values, exact, total.fibre * found.fibre)
+        invariants = *total.invariants, *found.invariants
+        total = Count(total.solutions * found.solutions, values, exact, total.fibre * found.fibre, invariants)
     return total
 
 
@@ -151,11 +152,8 @@ def _alike(part: Model, asked: Sequence[str], decide: Decide, solved: dict[str, 
     everything = [*part.states, *part.outputs, *part.parameters, *part.fixed]
     anonymous = {name: f"n{i}_" for i, name in enumerate(everything)}
 
-    def rename(text: str) -> str:
-        return re.sub(r"[^\W\d]\w*", lambda word: anonymous.get(word[0], word[0]), text)
-
-    plain = Model.from_toml_text(rename(part.replace(name="part").to_toml()))
-    questions = {rename(text): text for text in asked}
+    plain = Model.from_toml_text(_renamed(part.replace(name="part").to_toml(), anonymous))
+    questions = {_renamed(text, anonymous): text for text in asked}
     key = "\n".join([plain.to_toml(), *questions])
     if key not in solved:
         solved[key] = decide(plain, list(questions))
@@ -163,4 +161,9 @@ def _alike(part: Model, asked: Sequence[str], decide: Decide, solved: dict[str, 
     if found is None:
         return None
     back = {**{new: old for old, new in anonymous.items()}, **questions}
-    return replace(found, values={back[name]: values for name, values in found.values.items()})
+    values = {back[name]: number for name, number in found.values.items()}
+    return replace(found, values=values, invariants=tuple(_renamed(text, back) for text in found.invariants))
+
+
+def _renamed(text: str, new: Mapping[str, str]) -> str:
+    return re.sub(r"[^\W\d]\w*", lambda word: new.get(word[0], word[0]), text)

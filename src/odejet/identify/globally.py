@@ -36,6 +36,7 @@ from flint import nmod_mat
 
 from odejet.budget import Budget, OutOfBudget
 from odejet.identify import groebner, msolve, quotient
+from odejet.identify.invariants import invariant
 from odejet.identify.local import Jacobian, Local, kernel, pivot_columns
 from odejet.identify.orders import Orders, preference
 from odejet.identify.polynomials import ENTRY, Polynomial
@@ -158,13 +159,14 @@ class Count:
 
     `exact` is false when functions of unknown value remain, and numbers above one are upper bounds.  `fibre` is the
     number of values of all unknowns together, with a least set of those that are lost held fixed, and `experiments`
-    how many experiments tell all this.
+    how many experiments tell all this.  `invariants` are expressions of one value in unknowns of several.
     """
 
     solutions: int
     values: Mapping[str, int]
     exact: bool
     fibre: int
+    invariants: tuple[str, ...] = ()
     experiments: int = 1
 
 
@@ -221,7 +223,11 @@ def counted(
         known = known + term if name in finite else known
         everything = everything + term if name in chosen else everything
     values = {name: fibre.values(q) for name, q in finite.items()}
-    return Count(fibre.values(known), values, not system.functions, fibre.values(everything))
+    elements = {name: fibre.element(q) for name, q in finite.items()} if max(values.values(), default=1) > 1 else {}
+    several = {name: element for name, element in elements.items() if values[name] > 1}
+    single = {name: element for name, element in elements.items() if values[name] == 1}
+    found = invariant(fibre.algebra, several, single)
+    return Count(fibre.values(known), values, not system.functions, fibre.values(everything), found)
 
 
 def stabilise(

@@ -14,6 +14,7 @@ from odejet.identify import (
     combinations,
     elimination,
     excitation,
+    generators,
     globally,
     local,
     msolve,
@@ -61,6 +62,9 @@ MORE = "whether more experiments tell more is not decided"
 
 LEAST = 1.0
 """Seconds that ranks may take whatever the budget is: nearly all models need milliseconds."""
+
+GENERATORS_SHARE = 0.5
+"""The part of what is left at the end that showing that combinations generate may take."""
 
 COMBINATIONS_SHARE = 0.3
 """The part of the budget that looking for combinations may take."""
@@ -113,6 +117,9 @@ def judge(
     counted, reason = answer.count, answer.reason
     roots = _roots(ranks, square, globally.Engine(program, whole.at_most(work=ROOTS)), seed) if several == 1 else None
     quantities = _quantities(ranks, counted, reason, functions, survivors)
+    found = _generators(ranks, square, quantities, survivors, counted, whole.share(GENERATORS_SHARE))
+    for text in found.chosen if found else ():
+        quantities.setdefault(text, Quantity(text, "combination", "global", 1))
     undecided = any(q.kind == "undecided" for q in quantities.values())
     if undecided and not reason:
         reason = next(q.reason for q in quantities.values() if q.kind == "undecided")
@@ -127,7 +134,7 @@ def judge(
         orders={names[i]: max(j for k, j in rows if k == i) for i in sorted({k for k, _ in rows})},
         rows=tuple((names[i], j) for i, j in rows),
         roots=roots,
-        combinations=survivors,
+        combinations=_told(quantities, survivors, found),
         fix=tuple(model.unknowns[i] for i in square.fixed),
         message=_message(quantities, None if undecided or counted is None else counted.solutions),
         reason=reason if undecided else "",
@@ -135,7 +142,42 @@ def judge(
         method=answer.method,
         experiments=Experiments(several, *answer.experiments),
         inputs=inputs,
+        generate=found.complete if found else None,
     )
+
+
+def _generators(
+    ranks: local.Local,
+    square: orders.Orders,
+    quantities: dict[str, Quantity],
+    survivors: Sequence[str],
+    counted: globally.Count | None,
+    budget: Budget,
+) -> generators.Generators | None:
+    """What has one value without being known by itself, and whether this is all."""
+    if counted is None or not counted.exact or (counted.fibre == 1 and not ranks.missing):
+        return None
+    model = ranks.problem.model
+    known = [name for name in (*model.unknowns, *survivors) if quantities[name].kind == "global"]
+    candidates = sorted([*counted.invariants, *generators.of_outputs(model)], key=len)
+    fixed = [model.unknowns[i] for i in square.fixed]
+    found = generators.find(model, known, candidates, fixed, counted.fibre, globally.Engine(None, budget))
+    if found is None or not found.chosen:
+        return found
+    asked = local.problem(model, found.chosen).functions
+    try:
+        tested = local.analyse(replace(ranks.problem, functions=asked), budget=budget)
+    except OutOfBudget:
+        return None
+    return found if all(tested.identifiable[text] for text in found.chosen) else None
+
+
+def _told(
+    quantities: dict[str, Quantity], survivors: Sequence[str], found: generators.Generators | None
+) -> tuple[str, ...]:
+    """Combinations for those that are lost, less those that have several values where others stand for them."""
+    single = [text for text in survivors if found is None or quantities[text].kind != "local"]
+    return tuple(dict.fromkeys((*single, *(found.chosen if found else ()))))
 
 
 def _several(asked: Model | Problem, experiments: object) -> int | None:

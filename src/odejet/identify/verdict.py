@@ -87,6 +87,9 @@ def _many(experiments: int) -> str:
     return "1 experiment" if experiments == 1 else f"{experiments} experiments"
 
 
+_WHOLE = {True: "; all else that can be known follows", False: "; more can be known", None: ""}
+
+
 @dataclass(frozen=True, repr=False)
 class Verdict(Mapping[str, Quantity]):
     """Verdicts by name; `verdict["k1"].kind`, initial states under their state's name."""
@@ -106,6 +109,7 @@ class Verdict(Mapping[str, Quantity]):
     experiments: Experiments = Experiments()
     inputs: str = "generic"
     evidence: str = ""  # what is likely is so because of this
+    generate: bool | None = None  # whether all that is identifiable follows from what is known, alone or combined
 
     def __getitem__(self, name: str) -> Quantity:
         return self.quantities[name.removesuffix("(0)")]
@@ -141,7 +145,10 @@ class Verdict(Mapping[str, Quantity]):
         notes = [self.experiments.sentence] if self.experiments.sentence else []
         notes += [f"derivatives needed: {derivatives} ({equations} at one time, {roots})"] if self.rows else []
         if self.combinations:
-            notes.append(f"known in combination: {', '.join(self.combinations)}")
+            whole = {True: "; all else that can be known follows", False: "; more can be known", None: ""}[
+                self.generate
+            ]
+            notes.append(f"known in combination: {', '.join(self.combinations)}{whole}")
         if self.fix:
             labels = ", ".join(self[name].label for name in self.fix)
             notes.append(f"give a value to {labels}, and every other quantity is identifiable")
@@ -199,6 +206,7 @@ class Verdict(Mapping[str, Quantity]):
             "experiments": asdict(self.experiments),
             "inputs": self.inputs,
             "evidence": self.evidence,
+            "generate": self.generate,
         }
 
     def to_json(self) -> str:

@@ -76,7 +76,7 @@ def _read(answer: dict) -> Count:
         raise OutOfBudget(answer["budget"])
     if "refused" in answer:
         raise NotRational(answer["refused"])
-    return Count(**answer)
+    return Count(**{**answer, "invariants": tuple(answer["invariants"])})
 
 
 def _answer(question: dict) -> dict:
