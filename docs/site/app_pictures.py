@@ -20,6 +20,7 @@ INTO = Path(__file__).parents[1] / "app"
 FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync"]
 FLAGS += ["--disable-background-networking", "--disable-component-update"]
 PATIENCE = 300_000
+MISTAKEN = "gut' = -ka*gut\nblood' = ka*gut - ke*blood^2\n\nconc = blood/V\n\ngut(0) = 100\nblood(0) = 0"
 
 
 def main() -> None:
@@ -47,11 +48,7 @@ def draw(page: Any, address: str) -> None:
     page.screenshot(path=INTO / "start.png")
 
     page.click("#new")
-    page.fill("#equations", "gut' = -ka*gut\nblood' = ka*gut - ke*blod\n\nconc = blood/V\n\ngut(0) = 100\nblood(0) = 0")
-    page.wait_for_selector(".chips li")
-    page.fill(
-        "#equations", "gut' = -ka*gut\nblood' = ka*gut - ke*blood^2\n\nconc = blood/V\n\ngut(0) = 100\nblood(0) = 0"
-    )
+    page.fill("#equations", MISTAKEN)
     page.wait_for_selector("#mistake:visible")
     page.locator("section[aria-label=Model]").screenshot(path=INTO / "mistake.png")
 
@@ -65,9 +62,6 @@ def draw(page: Any, address: str) -> None:
     page.set_viewport_size({"width": 1200, "height": 1000})
     page.locator(".see").screenshot(path=INTO / "sliders.png")
 
-    page.fill("input[aria-label='Value of k1']", "0.6")
-    page.set_viewport_size({"width": 1600, "height": 1000})
-    page.click("[aria-label='All studies'], #home")
     page.emulate_media(color_scheme="dark")
     page.set_viewport_size({"width": 900, "height": 1200})
     fitted(page, address, "theophylline")
@@ -78,8 +72,8 @@ def draw(page: Any, address: str) -> None:
     page.goto(address)
     page.click("[data-example=doses]")
     page.wait_for_selector(".chips li")
-    page.locator("section[aria-label=Picture]").scroll_into_view_if_needed()
-    page.screenshot(path=INTO / "narrow.png", full_page=True)
+    page.evaluate("scrollTo(0, document.querySelector('section[aria-label=Picture]').offsetTop - 70)")
+    page.screenshot(path=INTO / "narrow.png")
 
 
 def fitted(page: Any, address: str, example: str) -> None:
@@ -90,6 +84,7 @@ def fitted(page: Any, address: str, example: str) -> None:
     page.click("#fit")
     page.wait_for_selector("#result")
     page.wait_for_selector("a.button:has-text('Report')")
+    page.wait_for_selector("#cancel", state="hidden")
     page.wait_for_timeout(800)
     page.evaluate("scrollTo(0, 0)")
 

@@ -13,14 +13,7 @@ import odejet as oj
 
 ROOT = Path(__file__).parents[2]
 WIDTH, HEIGHT = 900, 1082  # down to the end of the card with the curve
-CHROMIUM = [
-    "chromium",
-    "--headless",
-    "--no-sandbox",
-    "--disable-gpu",
-    "--no-first-run",
-    "--disable-background-networking",
-]
+FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking"]
 
 
 def main() -> None:
@@ -30,7 +23,8 @@ def main() -> None:
         page, shot = Path(folder) / "fit.html", Path(folder) / "fit.png"
         fit.report(page)
         size = [f"--window-size={WIDTH},{HEIGHT}", "--hide-scrollbars", f"--user-data-dir={folder}/profile"]
-        subprocess.run([*CHROMIUM, *size, f"--screenshot={shot}", page.as_uri()], check=True, capture_output=True)
+        command = ["chromium", *FLAGS, *size, f"--screenshot={shot}", page.as_uri()]
+        subprocess.run(command, check=True, capture_output=True)
         Image.open(shot).convert("RGB").quantize(64).save(ROOT / "docs" / "report.png", optimize=True)
 
 

@@ -6,6 +6,7 @@ A fit and its report need none of them.
 from __future__ import annotations
 
 import importlib
+import importlib.util
 from typing import Any
 
 from odejet.errors import ModelError
@@ -16,6 +17,7 @@ EXTRAS = {
     "sympy": "sympy",
     "arviz": "bayes",
     "emcee": "bayes",
+    "h5py": "pypesto",
     "libsbml": "petab",
     "antimony": "petab",
     "yaml": "petab",
@@ -23,6 +25,14 @@ EXTRAS = {
 """The extra that brings each package."""
 
 _DISTRIBUTIONS = {"libsbml": "python-libsbml", "yaml": "pyyaml"}
+
+
+def present(package: str) -> bool:
+    """Whether a package is there."""
+    try:
+        return importlib.util.find_spec(package) is not None
+    except ValueError:
+        return False
 
 
 def needed(package: str, module: str = "") -> Any:

@@ -65,7 +65,7 @@ def fit(
     "full" tries all of it.  What is tried is counted, so that the answer does not depend on the speed of the machine
     unless it takes longer than `time_limit` seconds.  Experiments are simulated on `jobs` cores, which is worth it
     where there are many or where they take long; `fit_many` spreads data sets over `jobs` cores.
-    `progress` shows the present stage in a terminal, or is a function that is called with its name.
+    `progress` shows a bar in terminals; a function is called with the name of every stage instead.
     `weights="none"`, `refine=False` and `estimators` are for comparisons with other methods.
     """
     options = _checked(seed, jobs, effort, refine, estimators, time_limit)
@@ -74,7 +74,7 @@ def fit(
     posed["weights"] = weights
     problem = _problem(model, data, posed)
     problem.check_points()
-    with Progress(progress) as told, one_thread():
+    with Progress(progress, options.time_limit) as told, one_thread():
         return _fit(search(Task(problem, options, budget, Record(told))))
 
 

@@ -230,6 +230,7 @@ def test_from_an_empty_page_to_a_report(page: Any, counts: Path, tmp_path: Path)
     found = time.monotonic() - began
     page.wait_for_selector("a.button:has-text('Report')")
     reported = time.monotonic() - began
+    page.wait_for_selector("#cancel", state="hidden")
     print(f"\nfrom an empty page to the fit in {found:.1f} s, to its report in {reported:.1f} s")
     check_files(page, tmp_path, shown)
     page.click("text=The whole report")

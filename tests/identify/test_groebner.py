@@ -6,9 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import odejet as oj
 from odejet.budget import Budget, OutOfBudget
-from odejet.identify import groebner, msolve, quotient
+from odejet.identify import globally, groebner, local, msolve, orders, quotient
 from odejet.identify.polynomials import Polynomial, System, constant, variable
+from odejet.identify.prolong import prolong
+from tests import zoo
 
 PRIME = 2**31 - 69
 
@@ -168,3 +171,26 @@ def test_values_of_elements_and_restriction_to_some_solutions():
     assert smaller.dimension == 2
     assert smaller.values(project(algebra.evaluate(x))) == 2
     assert smaller.values(project(algebra.evaluate(x * y))) == 1
+
+
+@pytest.mark.parametrize("name", ["slow_fast", "two_term_fraction", "hiv_viral_load", "daisy_example_3"])
+def test_an_ordering_by_weights_leaves_the_same_solutions(name):
+    ranks = local.analyse(local.problem(zoo.by_name(name).model))
+    square = orders.choose(ranks)
+    engine = globally.Engine(None, Budget.within(60))
+    plain, weighted = (globally._count(ranks, square.highest + 1, engine, 0, None, by) for by in (False, True))
+    assert plain == weighted
+
+
+def test_what_the_outputs_see_late_weighs_more():
+    """y tells x, its derivative z and k, and the next one m."""
+    question = local.problem(oj.Model({"x": "-k*z", "z": "m*z"}, {"y": "x"}))
+    system = prolong(question, question.at_random(globally.PRIME, 0, 4), [(0, j) for j in range(4)])
+    assert [system.weights.get(i, 1) for i in range(4)] == [1, 2, 2, 3]
+
+
+def test_powers_by_weights_come_back():
+    polynomial = variable(0, 7) * variable(0, 7) * variable(2, 7) + variable(1, 7)
+    weights = {0: 3, 1: 2}
+    assert polynomial.raised(weights).degree == 7
+    assert polynomial.raised(weights).lowered(weights) == polynomial

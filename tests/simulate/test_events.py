@@ -446,3 +446,12 @@ def test_the_clock_is_looked_at_from_event_to_event():
     run = Flow(model).run([], [0.0], np.linspace(0, 100, 11), deadline=now() - 1)
     assert run.outcome is Outcome.OUT_OF_TIME and len(run.states) == 0
     assert Flow(model).run([], [0.0], np.linspace(0, 100, 11), deadline=now() + 600).outcome is Outcome.COMPLETED
+
+
+def test_switches_that_states_cause_may_be_limited():
+    """Resets are counted, those of the clock are not."""
+    reset = oj.Model({"x": "1"}, {"y": "x"}, events=[oj.Event(when="x > 1", set={"x": 0})])
+    run = Flow(reset).run([], [0.0], [0.0, 4.5, 9.5], max_switches=5)
+    assert run.outcome is Outcome.EXHAUSTED and len(run.states) == 2 and run.time == pytest.approx(6.0)
+    wave = oj.Model({"x": "piecewise(1, sin(t) > 0, -1)"}, {"y": "x"})
+    assert Flow(wave).run([], [0.0], [0.0, 100.0], max_switches=5).outcome is Outcome.COMPLETED

@@ -113,7 +113,7 @@ def run(asked: Mapping[str, Any], tell: Tell) -> dict[str, Any]:
     _write(into, {RESULT: json.dumps(shown, allow_nan=False).encode()})
     tell({"stage": "report", "result": True, "certified": found.certified})
     found.report(into / REPORT)
-    return {"certified": found.certified, "state": shown["state"]}
+    return {"certified": found.certified}
 
 
 def warm(_asked: Mapping[str, Any], _tell: Tell) -> dict[str, Any]:

@@ -30,10 +30,14 @@ from odejet.app.fits import Fits
 from odejet.app.studies import Changed, Folder, Missing, Study
 from odejet.app.work import Refused, Worker
 from odejet.errors import DataError, ModelError
-from odejet.report.style import STYLE
+from odejet.report.style import DARK, LIGHT
 
 PAGE = Path(__file__).with_name("page")
 KINDS = {".html": "text/html", ".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
+
+COLOURS = (
+    f":root {{ color-scheme: light dark; {LIGHT} }}\n@media (prefers-color-scheme: dark) {{ :root {{ {DARK} }} }}\n"
+)
 
 LOOK_SECONDS, MOVE_SECONDS, KNOW_SECONDS, COMPARE_SECONDS = 30.0, 10.0, 15.0, 30.0
 """What a question may take before it is given up."""
@@ -182,10 +186,10 @@ async def index(_request: Request) -> Response:
 
 
 async def part(request: Request) -> Response:
-    """A part of the page: its style, which begins with that of reports, or a script."""
+    """A part of the page: a script, its style, or the colours that it shares with reports."""
     name = request.path_params["name"]
-    if name == "report.css":
-        return Response(STYLE, media_type="text/css")
+    if name == "colours.css":
+        return Response(COLOURS, media_type="text/css")
     path = PAGE / name
     if path.suffix not in KINDS or name not in {one.name for one in PAGE.iterdir()}:
         raise Missing

@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 from odejet.cli.arguments import described
 from odejet.cli.console import Status, put
+from odejet.progress import Progress
 
 
 def describe(commands: Any) -> None:
@@ -57,6 +58,8 @@ def run(arguments: argparse.Namespace) -> int:
     from odejet.identify import identify
 
     asked = arguments.functions, arguments.inputs, arguments.budget, arguments.seed
-    verdict = identify(model, *asked, experiments=arguments.experiments)
+    with Progress(True, arguments.budget) as shown:
+        shown.stage("identify")
+        verdict = identify(model, *asked, experiments=arguments.experiments)
     put(f"{verdict.to_json() if arguments.json else verdict}\n".encode())
     return Status.DONE

@@ -22,6 +22,7 @@ from odejet.data.doses import columns as dose_columns
 from odejet.data.doses import read as read_doses
 from odejet.data.experiment import Experiment
 from odejet.errors import DataError, clipped, nearest
+from odejet.extras import needed
 
 if TYPE_CHECKING:
     import pandas
@@ -198,8 +199,7 @@ class Data:
 
     def to_dataframe(self) -> pandas.DataFrame:
         """A tidy table with one measurement per row."""
-        import pandas
-
+        pandas = needed("pandas")
         return pandas.DataFrame(self.columns())
 
     @attached

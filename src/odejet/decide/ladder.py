@@ -47,11 +47,18 @@ def search(task: Task) -> Answer:
     try:
         for latest in climb(state):
             state = latest
+            task.record.progress.note(so_far(state))
     except KeyboardInterrupt:
         if not state.optima:
             raise
         return answer(state, interrupted=True)
     return answer(state)
+
+
+def so_far(state: State) -> str:
+    """What a search has, in a few words."""
+    count = len(state.optima.refined)
+    return f"{count} {'optimum' if count == 1 else 'optima'} so far" if count else ""
 
 
 def climb(state: State) -> Iterator[State]:

@@ -48,10 +48,10 @@ from odejet.jets.modular import Field
 PRIME = 2**31 - 69
 """The largest safe prime that msolve takes."""
 
-ATTEMPTS = ((2, 0.05), (1, 0.2), (1, 0.5), (2, 1.0))
-"""Orders beyond those that give the full rank with which equations are formed, and the part of the time left that is
-spent on them.  More equations than necessary often make bases easier, in spite of the variables that they bring; not
-always, so both are tried."""
+ATTEMPTS = ((2, False, 0.05), (1, False, 0.1), (1, True, 0.2), (1, False, 0.5), (2, True, 1.0))
+"""Orders beyond those that give the full rank with which equations are formed, whether variables have weights, and the
+part of the time left that is spent on them.  More equations than necessary often make bases easier, in spite of the
+variables that they bring, and so do weights; not always, so all are tried."""
 
 SLOWER = 4.0
 """By how much a machine may be slower than the one on which work takes a nanosecond."""
@@ -104,17 +104,18 @@ class Fibre:
         return Fibre(algebra, {number: project(element) for number, element in self.elements.items()})
 
 
-def solve(system: Prolonged, fixed: Sequence[int], engine: Engine) -> Fibre:
-    """The solutions with some variables fixed."""
+def solve(system: Prolonged, fixed: Sequence[int], engine: Engine, weighted: bool = False) -> Fibre:
+    """The solutions with some variables fixed; from a basis in an ordering by weights, or by plain degrees."""
+    weights = system.weights if weighted else {}
     reduced = system.with_fixed(fixed)
     reduced.budget = engine.budget
     reduced.eliminate()
     variables = reduced.variables
     if variables:
-        rules = engine.basis(reduced.equations, variables)
+        rules = [r.lowered(weights) for r in engine.basis([e.raised(weights) for e in reduced.equations], variables)]
         if any(rule.at(system.values) for rule in rules):
             raise msolve.Failed("the point that the data come from is not among the solutions")
-        algebra = quotient.from_rules(rules, variables, system.prime, engine.budget)
+        algebra = quotient.from_rules(rules, variables, system.prime, engine.budget, weights)
     else:
         algebra = Quotient(system.prime, 1, {})
     elements = dict(algebra.matrices)
@@ -172,16 +173,16 @@ class Count:
 
 def count(local: Local, orders: Orders, engine: Engine, seed: int = 0, own: Sequence[str] | None = None) -> Count:
     """The solutions of the full system, and the values of each quantity among them; of some unknowns, or of all."""
-    for extra, share in ATTEMPTS:
+    for extra, weighted, share in ATTEMPTS:
         limited = Engine(engine.program, engine.budget.share(share))
         try:
-            return _count(local, orders.highest + extra, limited, seed, own)
+            return _count(local, orders.highest + extra, limited, seed, own, weighted)
         except OutOfBudget:
             engine.budget.check()
     raise OutOfBudget("none of the ways to count solutions came to an end")
 
 
-def _count(local: Local, highest: int, engine: Engine, seed: int, own: Sequence[str] | None) -> Count:
+def _count(local: Local, highest: int, engine: Engine, seed: int, own: Sequence[str] | None, weighted: bool) -> Count:
     """The same with equations up to a given order at first."""
     problem, model = local.problem, local.problem.model
     outputs = range(len(model.outputs))
@@ -193,7 +194,7 @@ def _count(local: Local, highest: int, engine: Engine, seed: int, own: Sequence[
         system = prolong(problem, at, rows, known, engine.budget)
         extra = [next(iter(e.variables)) for e in system.functions.values()]
         tangents = directions(system, engine.budget)
-        fibre = solve(system, to_fix(system, tangents, [*extra, *preference(local)]), engine)
+        fibre = solve(system, to_fix(system, tangents, [*extra, *preference(local)]), engine, weighted)
         fibre = stabilise(local, at, system, fibre, highest + 1, last, engine.budget)
         learnt = {
             place

@@ -20,9 +20,9 @@ LARGEST = 60
 """Algebras of more solutions are not asked: no short expression has one value in them, and each costs its cube."""
 
 Term = tuple[str, ...]
-"""A product of quantities; one that is subtracted has `MINUS` in front."""
+"""A product of quantities; one that is subtracted has `MINUS` in front, and what stands below a fraction `BELOW`."""
 
-MINUS = "-"
+MINUS, BELOW = "-", "1/"
 
 Terms = tuple[Term, ...]
 
@@ -49,21 +49,26 @@ class _Tried:
         if term not in self.products:
             if term[0] == MINUS:
                 self.products[term] = self.element(term[1:]) * (self.algebra.prime - 1)
-            elif len(term) == 1:
-                self.products[term] = self.elements[term[0]]
+            elif len(term) > 1:
+                self.products[term] = self.element(term[:-1]) * self.element(term[-1:])
+            elif term[0].startswith(BELOW):
+                self.products[term] = self.elements[term[0].removeprefix(BELOW)].inv()
             else:
-                self.products[term] = self.element(term[:-1]) * self.elements[term[-1]]
+                self.products[term] = self.elements[term[0]]
         return self.products[term]
 
     def is_number(self, terms: Terms) -> bool:
-        total = self.element(terms[0])
-        for term in terms[1:]:
-            total = total + self.element(term)
+        try:
+            total = self.element(terms[0])
+            for term in terms[1:]:
+                total = total + self.element(term)
+        except ZeroDivisionError:
+            return False
         return bool(total == self.algebra.number(int(total[0, 0])))
 
 
 def _candidates(several: Sequence[str], single: Sequence[str]) -> Iterator[Terms]:
-    """Powers, sums, products and elementary symmetric functions of three; sums with a factor and of two products."""
+    """Powers, sums, products, quotients, symmetric functions of three; sums with a factor and of two products."""
     for a in several:
         yield ((a, a),)
         yield ((a, a, a),)
@@ -71,6 +76,7 @@ def _candidates(several: Sequence[str], single: Sequence[str]) -> Iterator[Terms
         yield ((a,), (b,))
         yield ((a,), (MINUS, b))
         yield ((a, b),)
+        yield ((a, BELOW + b),)
     for a, b in permutations(several, 2):
         for factor in single:
             yield ((a,), (factor, b))
@@ -113,8 +119,9 @@ def _product(factors: Term) -> str:
     if len(factors) == 1:
         return factors[0]
     powers = {name: factors.count(name) for name in factors}
-    safe = {name: name if _is_plain(name) else f"({name})" for name in powers}
-    return "*".join(safe[name] if power == 1 else f"{safe[name]}**{power}" for name, power in powers.items())
+    safe = {name: name if _is_plain(name.removeprefix(BELOW)) else f"({name})" for name in powers}
+    text = "*".join(safe[name] if power == 1 else f"{safe[name]}**{power}" for name, power in powers.items())
+    return text.replace("*" + BELOW, "/")
 
 
 def _is_plain(text: str) -> bool:

@@ -63,8 +63,8 @@ MORE = "whether more experiments tell more is not decided"
 LEAST = 1.0
 """Seconds that ranks may take whatever the budget is: nearly all models need milliseconds."""
 
-GENERATORS_SHARE = 0.5
-"""The part of what is left at the end that showing that combinations generate may take."""
+GENERATORS_SHARE, GENERATORS_WORK = 0.5, 1e9
+"""The part of what is left at the end that showing that combinations generate may take, and the most work for it."""
 
 COMBINATIONS_SHARE = 0.3
 """The part of the budget that looking for combinations may take."""
@@ -117,7 +117,8 @@ def judge(
     counted, reason = answer.count, answer.reason
     roots = _roots(ranks, square, globally.Engine(program, whole.at_most(work=ROOTS)), seed) if several == 1 else None
     quantities = _quantities(ranks, counted, reason, functions, survivors)
-    found = _generators(ranks, square, quantities, survivors, counted, whole.share(GENERATORS_SHARE))
+    rest = whole.share(GENERATORS_SHARE).at_most(work=GENERATORS_WORK)
+    found = _generators(ranks, square, quantities, survivors, counted, rest)
     for text in found.chosen if found else ():
         quantities.setdefault(text, Quantity(text, "combination", "global", 1))
     undecided = any(q.kind == "undecided" for q in quantities.values())

@@ -94,6 +94,19 @@ class Polynomial:
         rest = {m: c for m, c in self.terms.items() if m != (variable,)}
         return Polynomial(rest, self.prime).scaled(-pow(self.terms[(variable,)], -1, self.prime))
 
+    def raised(self, weights: Mapping[int, int]) -> Polynomial:
+        """Every variable replaced by its power of so many: a degree by weights becomes a plain one."""
+        terms = {tuple(v for v in m for _ in range(weights.get(v, 1))): c for m, c in self.terms.items()}
+        return Polynomial(terms, self.prime)
+
+    def lowered(self, weights: Mapping[int, int]) -> Polynomial:
+        """The inverse of `raised`."""
+        terms = {}
+        for monomial, coefficient in self.terms.items():
+            variables = sorted(set(monomial))
+            terms[tuple(v for v in variables for _ in range(monomial.count(v) // weights.get(v, 1)))] = coefficient
+        return Polynomial(terms, self.prime)
+
     def substitute(self, variable: int, value: Polynomial) -> Polynomial:
         if not any(variable in monomial for monomial in self.terms):
             return self

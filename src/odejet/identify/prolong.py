@@ -16,6 +16,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from fractions import Fraction
 
+import numpy as np
 from flint import nmod_mat
 
 from odejet.budget import Budget, OutOfBudget
@@ -173,6 +174,8 @@ class Prolonged:
     asked: tuple[Polynomial, ...]
     functions: Mapping[int, Polynomial]
     arguments: Mapping[int, Polynomial]
+    weights: Mapping[int, int] = dataclasses.field(default_factory=dict)
+    """Of variables, for orderings: how late the outputs see them; one where nothing is said."""
 
     @property
     def prime(self) -> int:
@@ -222,4 +225,24 @@ def prolong(
     asked = tuple(run.output(first + i, 0) for i in range(len(problem.functions)))
     equations = tuple(e for e in (*ring.equations, *data) if e)
     unknowns = tuple(elements[column] for column in problem.columns)
-    return Prolonged(equations, tuple(ring.values), unknowns, asked, ring.functions, ring.arguments)
+    weights = _weights(problem, at, run)
+    return Prolonged(equations, tuple(ring.values), unknowns, asked, ring.functions, ring.arguments, weights)
+
+
+def _weights(problem: Problem, at: Jacobian, run: Run) -> dict[int, int]:
+    """One more than the first derivative of an output that an unknown stands in, which its derivatives inherit.
+
+    Orderings by such weights often make bases easier (Bessonov, Ilmer, Konstantinova, Ovchinnikov, Pogudin and Soto,
+    Obtaining weights for Groebner basis computation in parameter identifiability problems, 2022).
+    """
+    unknowns = problem.model.unknowns
+    weights = dict.fromkeys(range(len(unknowns)), 1)
+    for i in weights:
+        orders = np.flatnonzero(np.any(at.jets[: at.outputs, :, 1 + i] != 0, axis=0))
+        weights[i] += int(orders[0]) if len(orders) else 0
+    for state, register in zip(problem.model.states, problem.tape.states, strict=True):
+        for coefficient in run.series[int(register)][1:] if state in unknowns else ():
+            own = coefficient.variables - weights.keys()
+            if coefficient.degree == 1 and len(coefficient.terms) == 1:
+                weights |= dict.fromkeys(own, weights[unknowns.index(state)])
+    return {v: weight for v, weight in weights.items() if weight > 1}

@@ -30,14 +30,15 @@ class Infinite(ArithmeticError):
     """The system has infinitely many zeros."""
 
 
-def order_key(position: Mapping[int, int]) -> Callable[[Monomial], tuple]:
+def order_key(position: Mapping[int, int], weights: Mapping[int, int] | None = None) -> Callable[[Monomial], tuple]:
     """Degree reverse lexicographic: the larger key is the larger monomial; the first variable is the largest."""
+    degrees = {v: (weights or {}).get(v, 1) for v in position}
 
     def key(monomial: Monomial) -> tuple:
         exponents = [0] * len(position)
         for v in monomial:
             exponents[position[v]] -= 1
-        return (len(monomial), exponents[::-1])
+        return (sum(degrees[v] for v in monomial), exponents[::-1])
 
     return key
 
@@ -132,15 +133,19 @@ class Matrices:
 
 
 def from_rules(
-    rules: Iterable[Polynomial], variables: Sequence[int], prime: int, budget: Budget | None = None
+    rules: Iterable[Polynomial],
+    variables: Sequence[int],
+    prime: int,
+    budget: Budget | None = None,
+    weights: Mapping[int, int] | None = None,
 ) -> Quotient:
-    """The algebra of a reduced Groebner basis in degree reverse lexicographic order.
+    """The algebra of a reduced Groebner basis in degree reverse lexicographic order, by weights if there are some.
 
     Products of a variable with a standard monomial are standard, leading monomials of the basis, or products of a
     variable with such a one of lower order (Faugère, Gianni, Lazard and Mora 1993).
     """
     budget = budget or Budget()
-    key = order_key({v: i for i, v in enumerate(variables)})
+    key = order_key({v: i for i, v in enumerate(variables)}, weights)
     tails: dict[Monomial, Polynomial] = {}
     for rule in rules:
         lead = max(rule.terms, key=key)

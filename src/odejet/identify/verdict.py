@@ -15,6 +15,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from odejet.attach import attached
+from odejet.extras import needed
 from odejet.model import Model
 
 if TYPE_CHECKING:
@@ -213,8 +214,7 @@ class Verdict(Mapping[str, Quantity]):
 
     def to_dataframe(self) -> pandas.DataFrame:
         """One row per quantity, with the columns role, kind, values and reason."""
-        import pandas
-
+        pandas = needed("pandas")
         columns = ["quantity", "role", "kind", "values", "reason"]
         rows = [(q.name, q.role, q.kind, q.values, q.reason) for q in self.values()]
         frame = pandas.DataFrame(rows, columns=columns).set_index("quantity")

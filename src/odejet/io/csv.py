@@ -26,6 +26,7 @@ from odejet.data.doses import Dose
 from odejet.data.doses import read as read_rows
 from odejet.data.table import OBSERVABLE, TIME, Labels, Table, check_header, experiments, is_text
 from odejet.errors import DataError, clipped
+from odejet.extras import needed, present
 from odejet.io import files, nonmem
 from odejet.jets.inputs import Sampled, sampled
 
@@ -148,7 +149,7 @@ class Parser:
             raise DataError(f"{self.where}: the file is empty; expected a column 'time' and one for each output")
         header = _header(header)
         check_header(header, self.where)
-        if len(self.text) > _LARGE and (quick := self.quick(header, line)):
+        if len(self.text) > _LARGE and present("pandas") and (quick := self.quick(header, line)):
             return quick
         textual = [is_text(name, OBSERVABLE in header) for name in header]
         columns: list[list[Any]] = [[] for _ in header]
@@ -186,8 +187,7 @@ class Parser:
         return Table(numbers, texts, self.place, self.where)
 
     def frame(self, body: str, width: int, textual: list[int]) -> pandas.DataFrame | None:
-        import pandas
-
+        pandas = needed("pandas")
         # Before its third version, numbers were read quickly or exactly.
         exactly: Any = {} if int(pandas.__version__.split(".")[0]) >= 3 else {"float_precision": "round_trip"}
         options: Any = {

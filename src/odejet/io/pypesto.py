@@ -17,6 +17,7 @@ import numpy as np
 
 from odejet.attach import attach
 from odejet.errors import ModelError
+from odejet.extras import needed
 from odejet.io import files
 from odejet.result import Fit
 
@@ -32,11 +33,7 @@ def write(fit: Fit, path: str | os.PathLike[str]) -> None:
 
 def hdf5() -> Any:
     """The package that writes such files, or one sentence on how to get it."""
-    try:
-        import h5py
-    except ModuleNotFoundError:
-        raise ModelError("pyPESTO's files need the package h5py; pip install 'odejet[pypesto]'") from None
-    return h5py
+    return needed("h5py")
 
 
 def dumped(fit: Fit) -> bytes:

@@ -33,15 +33,17 @@ class Effort:
     tolerance: float
     max_steps: int
     stiff_steps: int
+    max_switches: float = math.inf  # that states cause
 
 
 THOROUGH = Effort(TOLERANCE, 5000, 500)
 """To rounding; no smooth trajectory of a plausible model needs more steps, and no single one takes seconds."""
 
-ROUGH = Effort(1e-8, 3000, 500)
-"""For a first look."""
+ROUGH = Effort(1e-8, 3000, 500, 200)
+"""For a first look; what switches more often is likely far from the data, and a switch takes as long as dozens of
+steps."""
 
-GLANCE = Effort(1e-6, 1000, 25)
+GLANCE = Effort(1e-6, 1000, 25, 60)
 """For a first look at hundreds."""
 
 FEWEST_FOR_THREADS = 4
@@ -92,6 +94,7 @@ class Course:
             tolerance=effort.tolerance,
             max_steps=effort.max_steps,
             stiff_steps=effort.stiff_steps,
+            max_switches=effort.max_switches,
             deadline=deadline,
         )
 

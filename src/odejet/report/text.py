@@ -25,20 +25,20 @@ HEAD = ("quantity", "value", "± stderr", "95 % interval", "verdict")
 
 
 @attach(Fit.summary)
-def summary(fit: Fit) -> str:
+def summary(fit: Fit, verbose: bool = False) -> str:
     """The table of estimates, then the certificate and how the fit came about."""
     with suppress(ModelError, DataError):  # there may be no fit, or one that cannot be simulated
         fit.glance, fit.doubts  # noqa: B018 - what they find is known from now on
-    return shown(fit)
+    return shown(fit, verbose)
 
 
 @attach(Fit.__str__)
-def shown(fit: Fit) -> str:
+def shown(fit: Fit, verbose: bool = False) -> str:
     """The same with what is known already."""
     rows = [HEAD, *(row(fit, label) for label in fit.labels[:MAX_ROWS])]
     more = [f"... and {len(fit.labels) - MAX_ROWS} more"] if len(fit.labels) > MAX_ROWS else []
-    told = [f"{subject}: {words}" for subject, words in notes(fit).items()]
-    several = [*side_by_side(fit, "solution", fit.solutions), *side_by_side(fit, "rival", fit.rivals, least=1)]
+    told = [f"{subject}: {words}" for subject, words in notes(fit, verbose).items()]
+    several = [*side_by_side(fit, "solution", fit.solutions), *side_by_side(fit, "rival", fit.rivals, answer=True)]
     lines = [headline(fit), "", *table(rows, right=(1, 2)), *more, "", *told, *several]
     return "\n".join(f"  {line}".rstrip() if i else line for i, line in enumerate(lines))
 
@@ -118,8 +118,8 @@ def anywhere(fit: Fit, label: str) -> bool:
     return fit.found and math.isfinite(sum(map(abs, bounds))) and fit.interval(label) == bounds
 
 
-def notes(fit: Fit) -> dict[str, str]:
-    """What stands under the table, by subject."""
+def notes(fit: Fit, verbose: bool = False) -> dict[str, str]:
+    """What stands under the table, by subject; if asked for, with all that was tried and the time of every stage."""
     told = {"certificate": fit.certificate.sentence}
     if fit.message != fit.certificate.message and fit.message not in state(fit):
         told["ending"] = fit.message
@@ -147,22 +147,26 @@ def notes(fit: Fit) -> dict[str, str]:
             f"{' (noise taken from the residuals)' if all(map(from_residuals, fit.certificate.outputs)) else ''}, "
             f"AIC {fit.aic:.2f}, BIC {fit.bic:.2f}"
         )
-    if fit.census:
-        told["census"] = census(fit)
-    told["time"] = f"{duration(fit.seconds)}" + (f" ({stages(fit)})" if len(fit.stages) > 1 else "")
+    if fit.census and verbose:
+        told |= {f"census of {stage}": counts(outcomes) for stage, outcomes in fit.census.items()}
+    told["time"] = duration(fit.seconds) + (f" ({stages(fit)})" if len(fit.stages) > 1 and verbose else "")
     return told
 
 
-def side_by_side(fit: Fit, what: str, estimates: Sequence[Estimate], least: int = 2) -> list[str]:
-    """All estimates of a kind, where there are at least so many: a table for every few of them."""
-    if len(estimates) < least:
+def side_by_side(fit: Fit, what: str, estimates: Sequence[Estimate], answer: bool = False) -> list[str]:
+    """All estimates of a kind, a table for every few of them; beside the answer, only what differs from it."""
+    if len(estimates) < 2 - answer:
         return []
     lines = []
-    for first in range(0, len(estimates), BESIDE):
-        beside = estimates[first : first + BESIDE]
-        rows: list[tuple[str, ...]] = [("quantity", *(f"{what} {first + i + 1}" for i in range(len(beside))))]
+    first = fit.solutions[:1] if answer else ()
+    for begin in range(0, len(estimates), BESIDE):
+        beside = (*first, *estimates[begin : begin + BESIDE])
+        heads = [*(["answer"] * len(first)), *(f"{what} {begin + i + 1}" for i in range(len(beside) - len(first)))]
+        rows: list[tuple[str, ...]] = [("quantity", *heads)]
         for unknown in fit.unknowns[:MAX_ROWS]:
-            rows.append((unknown.label, *(measured(one.value(unknown), fit.stderr[unknown.label]) for one in beside)))
+            cells = [measured(one.value(unknown), fit.stderr[unknown.label]) for one in beside]
+            if not answer or len(set(cells)) > 1:
+                rows.append((unknown.label, *cells))
         rows.append(("misfit", *(f"{one.cost:.2f}" for one in beside)))
         rows.append(("bounds", *("inside" if one.inside_bounds else "outside" for one in beside)))
         lines += ["", *table(rows, right=range(1, len(rows[0])))]
@@ -184,12 +188,6 @@ def noise(fit: Fit, most: int = 8) -> str:
             parts.append(f"{output}{where} {significant(typical, 2)}{' (median)' if sds.ndim else ''}")
     more = [f"and {len(parts) - most} more"] if len(parts) > most else []
     return "sd of " + ", ".join(parts[:most] + more)
-
-
-def census(fit: Fit) -> str:
-    """How many were tried at each stage; `fit.census` says what became of them."""
-    totals = (f"{sum(outcomes.values())} {stage}" for stage, outcomes in fit.census.items() if stage != "algebra")
-    return ", ".join(totals) + "; see fit.census"
 
 
 def counts(outcomes: Mapping[str, int]) -> str:

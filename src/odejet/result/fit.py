@@ -39,8 +39,7 @@ from odejet.uncertainty.doubts import doubts
 from odejet.uncertainty.error_budget import ErrorBudget, error_budget
 from odejet.uncertainty.likelihood import Likelihood
 from odejet.uncertainty.practical import QUICK, Practical, practical
-from odejet.uncertainty.profile import SECONDS as PROFILE_SECONDS
-from odejet.uncertainty.profile import Profile, profile
+from odejet.uncertainty.profile import SECONDS, Profile, profile
 from odejet.uncertainty.samples import to_inference_data
 
 if TYPE_CHECKING:
@@ -269,18 +268,17 @@ class Fit:
             return {name: self.interval(name, level) for name in asked}
         return {name: self.profile(name, level).interval() for name in asked}
 
-    def profile(self, name: str, level: float = LEVEL, seconds: float = PROFILE_SECONDS) -> Profile:
+    def profile(self, name: str, level: float = LEVEL, seconds: float = SECONDS) -> Profile:
         """The likelihood along an unknown or an expression such as "k1*k2", all other unknowns at their best.
 
         Its interval needs no curvature and says when it has no end: `fit.profile("k1").interval()`.
         """
         key = (derived(name, self.model, self.unknowns).label, level)
-        if key not in self._profiles:
-            found = profile(self.likelihood, name, level, seconds)
-            if found.stopped:  # with more time it would tell more
-                return found
-            self._profiles[key] = found
-        return self._profiles[key]
+        if key in self._profiles:
+            return self._profiles[key]
+        found = profile(self.likelihood, name, level, seconds)
+        # One that was stopped would tell more with more time.
+        return found if found.stopped else self._profiles.setdefault(key, found)
 
     @cached_property
     def _profiles(self) -> dict[tuple[str, float], Profile]:
@@ -325,10 +323,8 @@ class Fit:
         """An experiment of the data as if it were planned, with the values and the noise of the fit."""
         own = self.experiment(experiment)
         number = self.problem.number(own.name)
-        model, (parameters, states) = (
-            self.problem.conditions[number].model,
-            self.problem.values_in(number, self.estimates),
-        )
+        model = self.problem.conditions[number].model
+        parameters, states = self.problem.values_in(number, self.estimates)
         noise_values = {name: value for name, value in self.values.items() if name in self.problem.noise_names(number)}
         noise = stated(self.problem, own, self.likelihood.optimum.levels, self.sds[own.name])
         return repeated(own, model, parameters | noise_values, states, noise)
@@ -432,9 +428,9 @@ class Fit:
     # --- looks ---
 
     @attached
-    def summary(self) -> str:
-        """The table of estimates and the story of the fit, as text; compounds that the data determine are looked for,
-        which may take some seconds."""
+    def summary(self, verbose: bool = False) -> str:
+        """The table of estimates and the story of the fit, as text, all of it if `verbose`; compounds that the data
+        determine are looked for, which may take some seconds."""
         raise NotImplementedError
 
     @attached

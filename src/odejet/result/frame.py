@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from odejet.extras import needed
+
 if TYPE_CHECKING:
     import pandas
 
@@ -12,8 +14,7 @@ if TYPE_CHECKING:
 
 def frame(fit: Fit, level: float) -> pandas.DataFrame:
     """One row per unknown: value, stderr, interval, verdict."""
-    import pandas
-
+    pandas = needed("pandas")
     ends = [fit.interval(label, level) for label in fit.labels]
     columns = {
         "value": fit.estimates,

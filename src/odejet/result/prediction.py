@@ -16,6 +16,7 @@ import numpy as np
 
 from odejet.attach import attached
 from odejet.data import Series
+from odejet.extras import needed
 from odejet.problem import Problem
 from odejet.problem.distributions import Distribution
 from odejet.problem.noise import RELATIVE_FLOOR
@@ -98,8 +99,7 @@ class Prediction(Outputs[Band]):
 
     def to_dataframe(self, states: bool = True) -> pandas.DataFrame:
         """One row per quantity and time."""
-        import pandas
-
+        pandas = needed("pandas")
         return pandas.DataFrame(self.columns(states))
 
     @attached

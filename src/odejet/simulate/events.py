@@ -29,7 +29,7 @@ from odejet.model.events import Event
 from odejet.model.expressions import TIME, Expression, Symbol, names, switches
 from odejet.model.modes import Branches, Mode, mode, slid
 from odejet.model.tape import Tape
-from odejet.simulate.program import Endless, Irreversible, Program, Ready, Undecided
+from odejet.simulate.program import Busy, Endless, Irreversible, Program, Ready, Undecided
 from odejet.simulate.schedule import inverse, scheduled
 from odejet.simulate.signs import ROUNDING, SHAKEN, SLIDE, Open, branches_at, clock_sign, in_turn
 
@@ -82,6 +82,7 @@ class Passage:
     fired: np.ndarray = field(default_factory=lambda: np.full(1, -1, np.int64))
     mark: float = math.nan
     repeats: int = 0
+    switches_left: float = math.inf  # of functions of states
     recent: list[Ready] = field(default_factory=list)
     registers: dict[tuple[int, ...], Registers] = field(default_factory=dict)  # of tapes and maps
 
@@ -352,8 +353,8 @@ class Passage:
     def cross(self, place: Place) -> None:
         """Past the switching function that lost its sign."""
         assert self.ready is not None
-        self.count(place)
         before, g = self.ready, self.ready.watched[int(self.fired[0])]
+        self.count(place, g)
         rates, functions = self.rates(place, after=False)
         value, slope = functions[int(self.fired[0])]
         moved = np.zeros(self.lanes)
@@ -394,8 +395,14 @@ class Passage:
             if slope != 0:
                 place.states[:, 1:] -= np.outer(before - after, value[1:] / slope)
 
-    def count(self, place: Place) -> None:
-        """Refuse to go on where switches follow each other without end."""
+    def count(self, place: Place, g: Expression) -> None:
+        """Refuse to go on where switches follow each other without end, or where there are too many.
+
+        Those of functions of the time are as many as the equations say, whatever the solution.
+        """
+        self.switches_left -= any(name in self.program.equations.states for name in names(g))
+        if self.switches_left < 0:
+            raise Busy
         reach = _INSTANT * max(abs(place.time), abs(self.end - self.start))
         if abs(place.time - self.mark) <= reach:
             self.repeats += 1

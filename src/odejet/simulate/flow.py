@@ -29,7 +29,7 @@ from odejet.jets.radau import stages_for
 from odejet.jets.roots import no_switches
 from odejet.model.tape import Tape, build
 from odejet.simulate.events import Passage, Place
-from odejet.simulate.program import Endless, Irreversible, Program, Trouble, Undecided
+from odejet.simulate.program import Busy, Endless, Irreversible, Program, Trouble, Undecided
 
 if TYPE_CHECKING:
     from odejet.model import Model
@@ -143,6 +143,7 @@ class Flow:
         tolerance: float = TOLERANCE,
         max_steps: int = MAX_STEPS,
         stiff_steps: int = STIFF_STEPS,
+        max_switches: float = math.inf,
         deadline: float = math.inf,
     ) -> Trajectory:
         """Integrate from `states` at `start` (by default the first time) to all `times`, forward and backward.
@@ -161,7 +162,8 @@ class Flow:
         unknowns = self.unknowns(free_states) if sensitivities else ()
 
         def solved(times: np.ndarray) -> Trajectory:
-            problem = _Problem(self, parameters, states, unknowns, free_states, tangents, held or {}, deadline)
+            problem = _Problem(self, parameters, states, unknowns, free_states, tangents, held or {})
+            problem.deadline, problem.max_switches = deadline, max_switches
             return problem.solve(start, times, tolerance, max_steps, stiff_steps)
 
         if start <= times[0] and (times[:-1] <= times[1:]).all():
@@ -218,6 +220,7 @@ _TROUBLES: dict[type[Trouble], Outcome] = {
     Endless: Outcome.ENDLESS,
     Undecided: Outcome.UNDECIDED,
     Irreversible: Outcome.IRREVERSIBLE,
+    Busy: Outcome.EXHAUSTED,
 }
 
 
@@ -233,9 +236,8 @@ class _Problem:
         free_states: bool,
         tangents: np.ndarray | None,
         held: Mapping[str, np.ndarray],
-        deadline: float,
     ) -> None:
-        model, self.deadline = flow.model, deadline
+        model, self.deadline, self.max_switches = flow.model, math.inf, math.inf
         self.flow, self.free_states, self.own = flow, free_states or tangents is not None, len(model.states)
         self.used = 1 + len(unknowns)
         self.lanes = padded(self.used)
@@ -312,6 +314,7 @@ class _Problem:
         numbers = dict(zip(program.equations.parameters, self.parameters[:, 0], strict=True))
         numbers |= {name: float(value) for name, value in program.equations.fixed.items()}
         self.passage = Passage(program, self.parameters, numbers, self.flow.pieces, leg.time, float(times[-1]))
+        self.passage.switches_left = self.max_switches
         self.passage.begin(leg, {} if self.free_states else model.initial)
         leg.explicit_steps += len(self.passage.jumps.times)
         return times if self.passage.barrier is None else times[times >= self.passage.barrier]
@@ -430,7 +433,7 @@ class _Problem:
         inside = int(np.searchsorted(np.abs(times - leg.time), abs(stop - leg.time), side="right"))
         grid = times[:inside] if inside and stop == times[inside - 1] else np.r_[times[:inside], stop]
         limits = self.stiff_tolerance(tolerance), leg.implicit_steps, least, self.used > 1
-        switches = no_switches() if self.passage is None else self.passage.switches
+        switches = _NO_SWITCHES if self.passage is None else self.passage.switches
         trajectory, outputs, time, count, crossed = collocate(
             self.tape, self.parameters, leg.states, self.flow.drive(grid), piece, leg.time, grid, *limits, switches
         )

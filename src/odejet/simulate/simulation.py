@@ -12,6 +12,7 @@ import numpy as np
 
 from odejet.attach import attached
 from odejet.errors import ModelError, nearest
+from odejet.extras import needed
 from odejet.jets.inputs import Sampled, sampled
 from odejet.simulate.flow import MAX_STEPS, TOLERANCE, Flow, Outcome, Trajectory
 from odejet.simulate.outputs import Outputs
@@ -68,8 +69,7 @@ class Simulation(Outputs[np.ndarray]):
 
     def to_dataframe(self, states: bool = False) -> pandas.DataFrame:
         """A table with a column `time` and one per output (and per state, if asked for)."""
-        import pandas
-
+        pandas = needed("pandas")
         return pandas.DataFrame({"time": self.times, **self.outputs, **(self.states if states else {})})
 
     @attached

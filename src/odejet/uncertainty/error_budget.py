@@ -28,6 +28,7 @@ from odejet.algebra.system import SquareSystem
 from odejet.budget import OutOfBudget
 from odejet.data import Experiment
 from odejet.errors import DataError, ModelError
+from odejet.extras import needed
 from odejet.numerals import moment, short
 from odejet.problem import Problem, Unknown
 from odejet.problem.stretches import stretch
@@ -203,8 +204,7 @@ class ErrorBudget:
 
     def to_dataframe(self) -> pandas.DataFrame:
         """One row per unknown: value, effect of noise, effect of bias, refined error, shares by derivative."""
-        import pandas
-
+        pandas = needed("pandas")
         columns = {
             "value": self.values,
             "stderr": list(self.stderr.values()),

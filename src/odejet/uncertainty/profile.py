@@ -24,6 +24,7 @@ import numpy as np
 
 from odejet.attach import attached
 from odejet.errors import ModelError
+from odejet.extras import needed
 from odejet.jets.compilation import now
 from odejet.numerals import short
 from odejet.smooth.threads import one_thread
@@ -161,8 +162,7 @@ class Profile:
 
     def to_dataframe(self) -> pandas.DataFrame:
         """One row per value: the quantity, its deviance, and what the unknowns are there."""
-        import pandas
-
+        pandas = needed("pandas")
         table = {"value": self.values, "deviance": self.deviances}
         return pandas.DataFrame(table | dict(zip(self.labels, self.unknowns.T, strict=True)))
 

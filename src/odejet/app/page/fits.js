@@ -149,13 +149,12 @@ export class Fits {
     const number = this.shown, result = this.results.get(number);
     const one = this.fits.find((fit) => fit.number === number) || {};
     if (!result) return;
+    const heads = ["quantity", "value", "± stderr", "95 % interval", "can it be known?"];
     const verdict = (row) => {
       const [tone, words] = KINDS[row.kind] || ["soft", row.kind];
-      return h("td", {}, row.kind ? h("span", { class: tone }, words) : "", row.remark ? h("span", { class: "fair" }, `${row.kind ? ", " : ""}${row.remark}`) : "");
+      return h("td", { "data-head": heads[4] }, h("span", {}, row.kind ? h("span", { class: tone }, words) : "", row.remark ? h("span", { class: "fair" }, `${row.kind ? ", " : ""}${row.remark}`) : ""));
     };
-    const rows = result.rows.map((row) => h("tr", {}, h("td", { class: "name" }, h("code", {}, row.label)), h("td", { class: "number" }, row.value),
-      h("td", { class: "number" }, row.error), h("td", { class: "number" }, row.interval), verdict(row)));
-    const heads = ["quantity", "value", "± stderr", "95 % interval", "can it be known?"];
+    const rows = result.rows.map((row) => h("tr", {}, h("td", { class: "name" }, h("code", {}, row.label)), ...[row.value, row.error, row.interval].map((cell, i) => h("td", { class: "number", "data-head": heads[i + 1] }, cell)), verdict(row)));
     const link = (name, words) => h("a", { class: "button", href: address(`api/studies/${this.study}/fits/${number}/files/${name}`), download: "" }, words);
     const told = [result.message, result.verdict].filter(Boolean).filter((words, i, all) => all.indexOf(words) === i);
     const frame = h("details", { class: "full" }, h("summary", {}, "The whole report"));
@@ -168,7 +167,7 @@ export class Fits {
       h("div", { class: "head" }, h("h2", { id: "result" }, `Fit ${number}`), h("span", { class: `badge ${result.tone}` }, result.state)),
       ...told.map((words) => h("p", { class: "soft" }, sentence(words))),
       result.reasons.length ? h("ul", {}, result.reasons.map((words) => h("li", {}, sentence(words)))) : "",
-      h("div", { class: "scroll", tabindex: "0", role: "group", "aria-label": "Estimates" }, h("table", {}, h("caption", { class: "hidden" }, "Estimates"),
+      h("div", { class: "scroll", tabindex: "0", role: "group", "aria-label": "Estimates" }, h("table", { class: "estimates" }, h("caption", { class: "hidden" }, "Estimates"),
         h("thead", {}, h("tr", {}, heads.map((head, i) => h("th", { scope: "col", class: i > 0 && i < 4 ? "number" : "" }, head)))), h("tbody", {}, rows))),
       result.noise.length ? h("p", { class: "soft small" }, "Noise (standard deviation): ", result.noise.slice(0, 12).map((one) => `${one.output} ${one.sd}`).join(", ")) : "",
       h("dl", { class: "facts" }, Object.entries(result.facts).map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd", {}, value)))),

@@ -239,6 +239,7 @@ function render() {
 }
 
 function renderVerdict() {
+  knowing.hidden = Boolean(seen?.mistake);
   const key = JSON.stringify(verdict);
   if (key === knowing.dataset.key) return;
   knowing.dataset.key = key;

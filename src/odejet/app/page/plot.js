@@ -70,7 +70,7 @@ class Panel {
       return Math.max(-3 * height, Math.min(4 * height, place));
     };
     const clip = `clip-${this.experiment}-${this.output}`.replace(/[^\w-]/g, "_");
-    const parts = [s("clipPath", { id: clip }, s("rect", { x: LEFT, y: TOP - 3, width: width - LEFT - RIGHT, height: height - TOP - BOTTOM + 6 }))];
+    const parts = [s("clipPath", { id: clip }, s("rect", { x: LEFT - 5, y: TOP - 4, width: width - LEFT - RIGHT + 10, height: height - TOP - BOTTOM + 8 }))];
     const rows = log ? powers(low, high).map((k) => [10 ** k, show(10 ** k)]) : ticks(low, high, Math.max(2, Math.round(height / 48))).map((v) => [v, show(v)]);
     for (const [value, text] of rows) {
       parts.push(s("line", { class: "grid", x1: LEFT, x2: width - RIGHT, y1: y(value), y2: y(value) }));
@@ -189,7 +189,7 @@ export class Pictures {
 
   told(curve) {
     if (!curve || curve.explained === undefined || curve.explained === null) return "";
-    return curve.explained > -1 ? `R² ${curve.explained.toFixed(curve.explained > 0.99 ? 4 : 2)}` : "far off";
+    return curve.explained > -1 ? `R² ${curve.explained.toFixed(curve.explained > 0.99 ? 3 : 2)}` : "far off";
   }
 
   redraw() {
