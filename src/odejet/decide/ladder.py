@@ -142,9 +142,12 @@ def wants_more(state: State) -> bool:
     """Whether more starts in the box may earn a certificate, or lead to a better optimum.
 
     As long as few starts agree on the best one there may be a better, and the search goes on while there is time.
+    Where no start has led anywhere, thousands more will not.
     """
     if not state.rounds or not state.task.left or state.is_certified or state.is_exact:
         return False
+    if not state.optima:
+        return state.rounds <= MORE_ROUNDS
     if state.optima.at_best(BOX) < AGREE:
         return True
     return state.explains_data and state.is_tested and state.rounds <= MORE_ROUNDS
