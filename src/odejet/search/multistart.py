@@ -11,7 +11,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -21,12 +21,13 @@ from odejet.problem.coordinates import Bounds, Coordinates
 from odejet.problem.misfit import GLANCE, ROUGH, Misfit
 from odejet.search.projection import Projected, projected
 from odejet.search.refine import MAX_EVALUATIONS, Ending, Refined, refine
+from odejet.search.workers import Workers
 
 STARTS = 4096
 """Starts drawn, unless time or the goal ends the search before."""
 
-ROUND, FOLLOWED = 64, 8
-"""Starts drawn at a time, and how many of these are followed."""
+ROUND, SCORED, FOLLOWED = 64, 8, 8
+"""Starts drawn at a time, in groups of so many scored, and how many of them are followed."""
 
 DECADES, NEAR_DECADES = 2.0, 1.0
 """On either side of the scale: where to look for what has no bounds, and where first."""
@@ -89,62 +90,28 @@ def multistart(
     deadline = now() + time_limit
     sizes = np.ones(len(misfit.unknowns)) if scale is None else np.asarray(scale, dtype=float)
     frame = coordinates.choose(misfit.unknowns, sizes, bounds, positive, misfit.model.bounds)
-    search = _Search(misfit, frame, levels, deadline, before, plausible)
+    guide = _Guide(replace(misfit, jobs=1), frame, levels, deadline)
     given = [frame.inside(np.array(candidates, dtype=float))] if len(candidates) else []
-    for batch in itertools.chain(given, _batches(frame, sizes, _ties(misfit), starts, np.random.default_rng(seed))):
-        for followed in search.best(batch):
-            search.finish(followed)
-            if search.over(goal, agree):
-                return search.found
+    with Workers(guide, misfit.jobs - 1) as workers:
+        search = _Search(guide, workers, before, plausible)
+        for batch in itertools.chain(given, _batches(frame, sizes, _ties(misfit), starts, np.random.default_rng(seed))):
+            for _ in search.through(batch):
+                if search.over(goal, agree):
+                    return search.found
     return search.found
 
 
-class _Search:
-    """The optima so far, and the parts of the data on which starts are followed."""
+class _Guide:
+    """Leads starts over parts of the data to all of them; what becomes of one depends on no other."""
 
-    def __init__(
-        self,
-        misfit: Misfit,
-        frame: Coordinates,
-        levels: np.ndarray | None,
-        deadline: float,
-        before: Sequence[Refined],
-        plausible: Callable[[Refined], bool],
-    ) -> None:
+    def __init__(self, misfit: Misfit, frame: Coordinates, levels: np.ndarray | None, deadline: float) -> None:
         self.misfit, self.frame, self.levels, self.deadline = misfit, frame, levels, deadline
-        self.before, self.plausible = before, plausible
         self.parts = [misfit.window(horizon, POINTS, misfit.scales, ROUGH) for horizon, _ in PARTS]
         early = self.parts[1].window(1.0, effort=GLANCE)
         self.early = projected(early, frame) or early
-        self.found: list[Refined] = []
-        self.least = math.inf  # rms of the best coarse fit, in units of the outputs' spread
 
-    def over(self, goal: float, agree: int) -> bool:
-        if now() > self.deadline:
-            return True
-        if not self.found:
-            return False
-        best = self.found[0]
-        if best.cost <= goal or best.ending is Ending.EXACT:
-            return True
-        own, others = (
-            sum(abs(other.cost - best.cost) <= SAME and other.ending.settled for other in optima)
-            for optima in (self.found, self.before)
-        )
-        better = any(other.cost < best.cost - SAME for other in self.before)
-        return own >= min(CONFIRMING, agree) and own + others >= agree and not better and self.plausible(best)
-
-    def best(self, batch: np.ndarray) -> Iterator[_Followed]:
-        """The most promising starts of a batch, followed; those that end close to the data first."""
-        scores = np.array([self.score(z) for z in batch])
-        rest = []
-        for i in np.argsort(scores, kind="stable")[:FOLLOWED]:
-            end = self.follow(batch[i]) if np.isfinite(scores[i]) else None
-            if end is not None and end.rms <= CLOSE:
-                yield end
-            elif end is not None:
-                rest.append(end)
-        yield from sorted(rest, key=lambda end: end.rms)
+    def scores(self, starts: np.ndarray) -> list[float]:
+        return [self.score(z) for z in starts]
 
     def score(self, z: np.ndarray) -> float:
         """How far the early data are from a start; one bad point of a good start counts little."""
@@ -181,27 +148,78 @@ class _Search:
             z, rms = end.z, float(np.sqrt(np.mean(end.residuals**2)))
         return None if math.isinf(rms) else _Followed(z, rms)
 
-    def finish(self, followed: _Followed) -> None:
-        """Refine a followed start on all of the data, if it is among the best so far."""
-        left = self.deadline - now()
-        if left <= 0 or followed.rms > max(PROMISING * self.least, GOOD):
-            return
-        self.least = min(self.least, followed.rms)
-        end = self.refined(followed.z, FIRST_EVALUATIONS)
-        if end.ending is Ending.EVALUATION_LIMIT and end.cost <= self.best_cost + BEHIND:
-            end = self.refined(end.z, MAX_EVALUATIONS - FIRST_EVALUATIONS)
-        if math.isfinite(end.cost):
-            self.found = sorted([*self.found, end], key=lambda refined: refined.cost)
-
-    @property
-    def best_cost(self) -> float:
-        return min((one.cost for one in (*self.found[:1], *self.before)), default=math.inf)
+    def begin(self, followed: _Followed) -> Refined:
+        """The first part of the way on all of the data."""
+        return self.refined(followed.z, FIRST_EVALUATIONS)
 
     def refined(self, z: np.ndarray, evaluations: int) -> Refined:
         left = self.deadline - now()
         return refine(
             self.misfit, z, levels=self.levels, time_limit=left, max_evaluations=evaluations, frame=self.frame
         )
+
+
+class _Search:
+    """The optima so far."""
+
+    def __init__(
+        self, guide: _Guide, workers: Workers, before: Sequence[Refined], plausible: Callable[[Refined], bool]
+    ) -> None:
+        self.guide, self.workers = guide, workers
+        self.before, self.plausible = before, plausible
+        self.found: list[Refined] = []
+        self.least = math.inf  # rms of the best coarse fit, in units of the outputs' spread
+
+    def over(self, goal: float, agree: int) -> bool:
+        if now() > self.guide.deadline:
+            return True
+        if not self.found:
+            return False
+        best = self.found[0]
+        if best.cost <= goal or best.ending is Ending.EXACT:
+            return True
+        own, others = (
+            sum(abs(other.cost - best.cost) <= SAME and other.ending.settled for other in optima)
+            for optima in (self.found, self.before)
+        )
+        better = any(other.cost < best.cost - SAME for other in self.before)
+        return own >= min(CONFIRMING, agree) and own + others >= agree and not better and self.plausible(best)
+
+    def through(self, batch: np.ndarray) -> Iterator[None]:
+        """Follow and refine the most promising starts of a batch, those that end close to the data first; a pause after
+        every one."""
+        groups = np.array_split(batch, math.ceil(len(batch) / SCORED))
+        scores = np.array([score for part in self.workers.ahead("scores", groups) for score in part])
+        best = [batch[i] for i in np.argsort(scores, kind="stable")[:FOLLOWED] if np.isfinite(scores[i])]
+        rest = []
+        for end in self.workers.ahead("follow", best):
+            if end is not None and end.rms <= CLOSE:
+                if self.promises(end):
+                    self.finish(end, self.guide.begin(end))
+                yield
+            elif end is not None:
+                rest.append(end)
+        rest.sort(key=lambda end: end.rms)
+        for end, refined in zip(rest, self.workers.ahead("begin", rest, self.promises), strict=True):
+            if refined is not None:
+                self.finish(end, refined)
+            yield
+
+    def promises(self, followed: _Followed) -> bool:
+        """Whether a followed start is among the best so far."""
+        return now() < self.guide.deadline and followed.rms <= max(PROMISING * self.least, GOOD)
+
+    def finish(self, followed: _Followed, end: Refined) -> None:
+        """Refine a followed start to the end, unless it is far behind the best."""
+        self.least = min(self.least, followed.rms)
+        if end.ending is Ending.EVALUATION_LIMIT and end.cost <= self.best_cost + BEHIND:
+            end = self.guide.refined(end.z, MAX_EVALUATIONS - FIRST_EVALUATIONS)
+        if math.isfinite(end.cost):
+            self.found = sorted([*self.found, end], key=lambda refined: refined.cost)
+
+    @property
+    def best_cost(self) -> float:
+        return min((one.cost for one in (*self.found[:1], *self.before)), default=math.inf)
 
 
 def _ties(misfit: Misfit) -> np.ndarray:

@@ -34,6 +34,10 @@ class RestingFlow(Flow):
         self._is_timed = bool(model.inputs) or any(TIME in names(rate) for rate in model.states.values())
         self._rests: dict[float, Rest] = {}
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Set up anew elsewhere: what it keeps is found by identities, which only hold here.
+        return type(self), (self.model, self.samples)
+
     def run(self, parameters, states, times, *, start=None, sensitivities=True, free_states=False, **options):
         """As `Flow.run`; an infinite time asks for the steady state after all others."""
         times = np.asarray(times, dtype=float)
