@@ -22,6 +22,7 @@ SHARES = {
     "identify": 0.1,
     "smooth": 0.1,
     "algebra": 0.25,
+    "match": 0.25,
     "rank": 0.1,
     "refine": 0.25,
     "alternatives": 0.1,
