@@ -50,13 +50,13 @@ def starts(problem, count=6):
 
 def test_answers_are_in_order_and_those_of_this_process(problem, guide, at_once, monkeypatch):
     items = starts(problem)
-    expected = [guide.score(z) for z in items]
+    expected = [guide.follow(z).rms for z in items]
     here = []
-    own = guide.score
+    own = guide.follow
     with Workers(guide, 2) as workers:
         processes = [worker.process for worker in ready(workers)]
-        monkeypatch.setattr(_Guide, "score", lambda self, z: here.append(z) or own(z))
-        found = list(workers.ahead("score", items))
+        monkeypatch.setattr(_Guide, "follow", lambda self, z: here.append(z) or own(z))
+        found = [end.rms for end in workers.ahead("follow", items)]
     assert found == expected
     assert 0 < len(here) < len(items)  # the others came from elsewhere
     assert all(process.poll() is not None for process in processes)
@@ -73,13 +73,13 @@ def test_what_is_not_wanted_is_not_done(guide):
 
 def test_a_worker_that_is_lost_is_not_missed(problem, guide, at_once):
     items = starts(problem)
-    expected = [guide.score(z) for z in items]
+    expected = [guide.follow(z).rms for z in items]
     with Workers(guide, 2) as workers:
         first, second = ready(workers)
-        answers = workers.ahead("score", items)
-        found = [next(answers)]
+        answers = workers.ahead("follow", items)
+        found = [next(answers).rms]
         first.process.kill()
-        found += list(answers)
+        found += [end.rms for end in answers]
         assert found == expected and second.process.poll() is None
 
 

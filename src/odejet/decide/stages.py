@@ -157,6 +157,7 @@ def refined(state: State, z: np.ndarray, provenance: Provenance, budget: Budget)
     found = further(z, time_limit=budget.seconds, max_evaluations=FIRST_EVALUATIONS)
     if found.ending is Ending.EVALUATION_LIMIT and found.cost <= goal:
         found = further(found.z, time_limit=budget.seconds, max_evaluations=MAX_EVALUATIONS - FIRST_EVALUATIONS)
+    found = replace(found, start=state.frame.inside(z))
     task.record.census.add("refinements", found.ending.name.lower().replace("_", " "))
     return replace(state.adding(found, provenance), tried=(*state.tried, z))
 

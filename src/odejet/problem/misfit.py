@@ -61,7 +61,7 @@ class Evaluation:
     outcome: Outcome
     message: str
     reached: float  # the fraction of the time span that was simulated, the least of all experiments
-    work: int = 1  # in units of an ordinary simulation
+    work: int = 1  # in units of an ordinary simulation of all experiments
     standing: Standing | None = None  # of what is no sum of squares
     predicted: tuple[np.ndarray, np.ndarray | None] | None = None  # outputs and their derivatives, if noise may change
     eliminated: Eliminated | None = None  # what is no unknown of a search
@@ -248,16 +248,16 @@ class Misfit:
 
         The clock is looked at between experiments: where there are hundreds, one evaluation can take seconds.
         """
-        residuals, parts, total = np.empty(self.rows), [], 1
+        residuals, parts, total = np.empty(self.rows), [], 1.0
         whole = np.zeros((self.rows, len(z))) if jacobian and not self.in_blocks else None
         measured = [course for course in self.courses if course.series]
-        for course, run in runs(measured, z, self.effort, jacobian, self.jobs):
-            total += work(run)
+        for course, run in runs(measured, z, self.effort, jacobian, self.jobs, deadline):
+            total += work(run) / len(measured)
             if not completed(run):
-                return Evaluation(None, None, run.outcome, run.message, course.reached(run), total)
+                return Evaluation(None, None, run.outcome, run.message, course.reached(run), int(total))
             if course is not measured[-1] and now() > deadline:
                 late = Outcome.OUT_OF_TIME
-                return Evaluation(None, None, late, late.value, 0.0, total)
+                return Evaluation(None, None, late, late.value, 0.0, int(total))
             for rows, output, positions in course.series:
                 residuals[rows] = run.outputs[positions, output, 0]
                 if whole is not None:
@@ -265,13 +265,13 @@ class Misfit:
             if jacobian and whole is None:
                 parts.append(_part(course, run.outputs))
         if self.scoring is not None:
-            return self._scored(self.scoring, z, residuals, whole, total)
+            return self._scored(self.scoring, z, residuals, whole, int(total))
         residuals -= self.values
         derivative = (whole if whole is not None else Blocks((self.points, len(z)), tuple(parts))) if jacobian else None
         if not self.measurements.plain:
             residuals /= self.shapes
             derivative = _divided(derivative, self.shapes)
-        return Evaluation(residuals, derivative, Outcome.COMPLETED, Outcome.COMPLETED.value, 1.0, total)
+        return Evaluation(residuals, derivative, Outcome.COMPLETED, Outcome.COMPLETED.value, 1.0, int(total))
 
     def _scored(
         self, scoring: Scoring, z: np.ndarray, residuals: np.ndarray, jacobian: np.ndarray | None, work: int

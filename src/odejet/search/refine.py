@@ -41,7 +41,7 @@ PRECISION = 1e-7
 MAX_EVALUATIONS = 500
 
 _ROUGH = 1e-2  # the relative decrease below which weights follow the residuals
-_FIRST_RADIUS, _LARGEST_RADIUS = 0.4, 2.0  # in logarithmic units
+_FIRST_RADIUS, _LARGEST_RADIUS = 0.4, 8.0  # in logarithmic units
 _SMALLEST_RADIUS = 1e-9
 _GOOD, _POOR = 0.75, 0.25  # ratios of actual to predicted decrease that change the radius
 _GROW, _SHRINK, _RETREAT = 2.0, 0.25, 0.1
@@ -90,6 +90,7 @@ class Refined:
     gradient: np.ndarray = field(default_factory=lambda: np.empty(0))  # of the cost by z
     prior: float = 0.0  # what priors have of the cost
     noise: NoiseAt | None = None  # of every measurement, where it is not a level times a shape everywhere
+    start: np.ndarray = field(default_factory=lambda: np.empty(0))  # where it began, in the box
 
     @property
     def message(self) -> str:
@@ -121,7 +122,7 @@ def refine(
     part = projected(misfit, frame)
     with np.errstate(over="ignore", invalid="ignore"):  # far from an optimum numbers may be too large, and are refused
         ending = descent.run(start) if part is None else descent.follow(part, start)
-    return descent.result(ending, now() - begin)
+    return replace(descent.result(ending, now() - begin), start=frame.inside(start))
 
 
 def evaluated(misfit: Misfit, z: np.ndarray, frame: Coordinates) -> Refined:
