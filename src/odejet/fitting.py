@@ -63,8 +63,9 @@ def fit(
 
     `effort` moves how much is tried: "quick" ends after a few shooting times, "auto" when the answer is certified,
     "full" tries all of it.  What is tried is counted, so that the answer does not depend on the speed of the machine
-    unless it takes longer than `time_limit` seconds.  Experiments are simulated on `jobs` cores, which is worth it
-    where there are many or where they take long; `fit_many` spreads data sets over `jobs` cores.
+    unless it takes longer than `time_limit` seconds.  Starts of a search that takes long are tried on `jobs` cores, and
+    many experiments are simulated on them; the answer is the same for any number.  `fit_many` spreads data sets over
+    `jobs` cores.
     `progress` shows a bar in terminals; a function is called with the name of every stage instead.
     `weights="none"`, `refine=False` and `estimators` are for comparisons with other methods.
     """

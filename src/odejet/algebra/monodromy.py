@@ -32,6 +32,8 @@ ATTEMPTS = 10
 """Random points from which a path to generic data is tried."""
 BALANCE_ROUNDS, SHAKES = 20, 10
 """Changes of all unknowns at once, and of each unknown, to improve the condition of a random point."""
+SHAKEN = 60
+"""Unknowns up to which each is changed so often; beyond, all changes together take no more operations."""
 LEAST_EVALUATIONS = 60
 """A path takes at least so many."""
 LEAST = 1e-300
@@ -92,7 +94,7 @@ def refuse_too_large(system: SquareSystem, budget: Budget) -> None:
         raise OutOfBudget(f"its {unknowns} unknowns need derivatives of order {system.highest}; {MAX_ORDER} are served")
     if not budget.fits(system.memory):
         raise OutOfBudget(f"its square system of {unknowns} unknowns would take {system.memory / 1e9:.1f} GB")
-    least = (BALANCE_ROUNDS + SHAKES * unknowns) * system.condition_work + LEAST_EVALUATIONS * system.newton_work
+    least = (BALANCE_ROUNDS + _shakes(unknowns)) * system.condition_work + LEAST_EVALUATIONS * system.newton_work
     if not budget.affords(least):
         why = budget.reason or f"the first root alone would take {least:.0e} operations"
         raise OutOfBudget(f"its square system of {unknowns} unknowns is out of reach: {why}")
@@ -209,7 +211,7 @@ def balanced(
         if condition < least:
             best, least = root, condition
         root = root * np.clip(effect, 1e-2, 1.0) ** -0.3
-    for _ in range(SHAKES * len(system.unknowns)):
+    for _ in range(_shakes(len(system.unknowns))):
         budget.check(system.condition_work)
         root = best.copy()
         root[0, rng.integers(root.shape[1])] *= np.exp(2.0 * rng.normal())
@@ -219,6 +221,11 @@ def balanced(
     if not np.isfinite(least):
         raise ModelError(f"{system.joined.model.name}: no point was found where the model can be evaluated")
     return best, inputs
+
+
+def _shakes(unknowns: int) -> int:
+    """Changes of one unknown at a time; each takes operations as the third power of their number."""
+    return int(SHAKES * unknowns * min(1.0, (SHAKEN / unknowns) ** 4))
 
 
 def _condition(

@@ -97,7 +97,7 @@ def describe(commands: Any) -> None:
         metavar="N",
         type=int,
         default=1,
-        help="cores on which experiments are simulated (default 1)",
+        help="cores on which starts are tried and experiments simulated; the answer is the same for any (default 1)",
     )
     add("--time-limit", metavar="SECONDS", type=float, help="give up after so long (default 120; 1200 for full)")
     add(

@@ -21,7 +21,7 @@ from odejet.problem import coordinates, joint
 from odejet.problem.coordinates import Coordinates
 from odejet.problem.misfit import Misfit
 from odejet.problem.stretches import stretch
-from odejet.search import candidates
+from odejet.search import candidates, matching
 from odejet.search.alternatives import EXPERIMENTS, Alternatives, alternatives
 from odejet.search.candidates import Candidate
 from odejet.search.multistart import SAME, multistart
@@ -84,15 +84,31 @@ def smooth(state: State) -> State:
     return replace(state, smoothed=smoothed, levels=levels)
 
 
-def shoot(state: State, rung: Rung) -> Steps:
-    """Candidates of the algebra at the shooting times of a rung, and refinements of the best."""
-    task, record = state.task, state.task.record
+def roots(state: State, rung: Rung) -> list[Candidate]:
+    """Candidates from the roots of square systems."""
+    task = state.task
     with task.stage("algebra") as budget:
         asked = state.libraries, state.smoothed, task.options.estimators, task.options.seed
-        proposer = Proposer(task.problem, *asked, record.census, budget)
+        proposer = Proposer(task.problem, *asked, task.record.census, budget)
         found = [proposer.propose(number, rung) for number in range(len(task.problem.experiments))]
     with task.stage("rank") as budget:
-        everything = combined(task.problem, found, state.levels, budget.deadline)
+        return combined(task.problem, found, state.levels, budget.deadline)
+
+
+def matches(state: State) -> list[Candidate]:
+    """Candidates of a large model whose states are all measured, for which roots are too sensitive to noise."""
+    task = state.task
+    with task.stage("match") as budget:
+        found = matching.candidates(task.problem, state.smoothed, state.levels, state.frame, budget)
+    task.record.census.add("candidates", "matched", len(found))
+    return found
+
+
+def shoot(state: State, rung: Rung) -> Steps:
+    """Candidates at the shooting times of a rung, and refinements of the best."""
+    task, record = state.task, state.task.record
+    everything = matches(state) if matching.is_matched(task.problem) else roots(state, rung)
+    with task.stage("rank") as budget:
         inside, outside = candidates.within(everything, state.frame, record.census)
         ranked = partial(
             candidates.ranked,

@@ -22,6 +22,7 @@ SHARES = {
     "identify": 0.1,
     "smooth": 0.1,
     "algebra": 0.1,
+    "match": 0.1,
     "rank": 0.1,
     "refine": 0.25,
     "alternatives": 0.1,

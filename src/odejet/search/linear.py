@@ -30,7 +30,10 @@ class Dense:
         tall = np.empty((len(residuals), len(slopes) + 1))
         np.multiply(jacobian, slopes, out=tall[:, :-1])
         tall[:, -1] = residuals
-        return cls(tall, tuple(triangle(tall[rows]) for rows in groups))
+        # A block with no more rows than columns is as small as its triangle.
+        small = [rows.stop - rows.start <= tall.shape[1] for rows in groups]
+        blocks = zip(groups, small, strict=True)
+        return cls(tall, tuple(tall[rows] if is_small else triangle(tall[rows]) for rows, is_small in blocks))
 
     def times(self, move: np.ndarray) -> np.ndarray:
         return self.tall[:, :-1] @ move

@@ -24,12 +24,13 @@ from odejet.problem.misfit import ROUGH, Misfit
 from odejet.search.projection import Projected, projected
 from odejet.search.race import Race
 from odejet.search.refine import MAX_EVALUATIONS, Ending, Refined, refine
+from odejet.search.workers import Workers
 
 STARTS = 4096
 """Starts drawn, unless time or the goal ends the search before."""
 
-ROUND, FOLLOWED = 64, 8
-"""Starts drawn at a time, and how many of these are followed."""
+ROUND, SCORED, FOLLOWED = 64, 8, 8
+"""Starts drawn at a time, in groups of so many scored, and how many of them are followed."""
 
 DECADES, NEAR_DECADES = 2.0, 1.0
 """On either side of the scale: where to look for what has no bounds, and where first."""
@@ -99,87 +100,32 @@ def multistart(
     deadline = now() + time_limit
     sizes = np.ones(len(misfit.unknowns)) if scale is None else np.asarray(scale, dtype=float)
     frame = coordinates.choose(misfit.unknowns, sizes, bounds, positive, misfit.model.bounds)
-    search = _Search(misfit, frame, levels, deadline, before, plausible)
+    guide = _Guide(replace(misfit, jobs=1), frame, levels, deadline)
     batches = _batches(frame, sizes, _ties(misfit), starts, np.random.default_rng(seed))
-    searches: Iterator[Iterator[None]] = (
-        way(batch) for way, batch in zip(itertools.cycle(search.ways), batches, strict=False)
-    )
-    if len(candidates):
-        searches = itertools.chain([search.by_parts(frame.inside(np.array(candidates, dtype=float)))], searches)
-    for _ in itertools.chain.from_iterable(searches):
-        if search.over(goal, agree):
-            break
+    with Workers(guide, misfit.jobs - 1) as workers:
+        search = _Search(guide, workers, before, plausible)
+        searches: Iterator[Iterator[None]] = (
+            way(batch) for way, batch in zip(itertools.cycle(search.ways), batches, strict=False)
+        )
+        if len(candidates):
+            searches = itertools.chain([search.by_parts(frame.inside(np.array(candidates, dtype=float)))], searches)
+        for _ in itertools.chain.from_iterable(searches):
+            if search.over(goal, agree):
+                break
     return search.found
 
 
-class _Search:
-    """The optima so far, and the parts of the data on which starts are followed."""
+class _Guide:
+    """Leads starts over parts of the data to all of them; what becomes of one depends on no other."""
 
-    def __init__(
-        self,
-        misfit: Misfit,
-        frame: Coordinates,
-        levels: np.ndarray | None,
-        deadline: float,
-        before: Sequence[Refined],
-        plausible: Callable[[Refined], bool],
-    ) -> None:
+    def __init__(self, misfit: Misfit, frame: Coordinates, levels: np.ndarray | None, deadline: float) -> None:
         self.misfit, self.frame, self.levels, self.deadline = misfit, frame, levels, deadline
-        self.before, self.plausible = before, plausible
         self.parts = [misfit.window(horizon, POINTS, misfit.scales, ROUGH) for horizon, _ in PARTS]
         self.early, self.whole = (projected(part, frame) or part for part in self.parts[1:])
-        self.runners = Race.on(misfit, frame, levels, deadline)
-        self.found: list[Refined] = []
-        self.least = math.inf  # rms of the best coarse fit, in units of the outputs' spread
+        self.track = Race.on(misfit, frame, levels, deadline)
 
-    @property
-    def ways(self) -> tuple[Callable[[np.ndarray], Iterator[None]], ...]:
-        """How batches are searched, in turn: first by parts if these show pieces of the usual curve."""
-        seen = self.parts[0].points / max(len(self.misfit.measurements.blocks), 1)
-        return (self.by_parts, self.race) if seen >= SEEN else (self.race, self.by_parts)
-
-    def over(self, goal: float, agree: int) -> bool:
-        if now() > self.deadline:
-            return True
-        if not self.found:
-            return False
-        best = self.found[0]
-        if best.cost <= goal or best.ending is Ending.EXACT:
-            return True
-        own, others = (
-            sum(abs(other.cost - best.cost) <= SAME and other.ending.settled for other in optima)
-            for optima in (self.found, self.before)
-        )
-        better = any(other.cost < best.cost - SAME for other in self.before)
-        return own >= min(CONFIRMING, agree) and own + others >= agree and not better and self.plausible(best)
-
-    def by_parts(self, batch: np.ndarray) -> Iterator[None]:
-        """The best starts of a batch, led to the whole of the data in parts; a pause after each."""
-        for followed in self.best(batch):
-            self.finish(followed)
-            yield
-
-    def race(self, batch: np.ndarray) -> Iterator[None]:
-        """The best start of each group, in a race with all others; a pause after each."""
-        for group in np.array_split(batch, math.ceil(len(batch) / GROUP)):
-            scores = [self.score(z, self.whole) for z in group]
-            if np.isfinite(min(scores)):
-                for end in self.runners.enter(group[int(np.argmin(scores))]):
-                    self.polish(end)
-                    yield
-            yield
-
-    def best(self, batch: np.ndarray) -> Iterator[_Followed]:
-        """The most promising starts of a batch, followed; those that end close to the data first."""
-        scores = np.array([self.score(z, self.early) for z in batch])
-        rest = []
-        for i in np.argsort(scores, kind="stable")[:FOLLOWED]:
-            end = self.follow(batch[i]) if np.isfinite(scores[i]) else None
-            if end is not None and end.rms <= CLOSE:
-                yield end
-            elif end is not None:
-                rest.append(end)
-        yield from sorted(rest, key=lambda end: end.rms)
+    def scores(self, starts: np.ndarray) -> list[float]:
+        return [self.score(z, self.early) for z in starts]
 
     def score(self, z: np.ndarray, part: Misfit) -> float:
         """How far a part of the data is from a start; one bad point of a good start counts little."""
@@ -191,6 +137,14 @@ class _Search:
             return math.inf
         with np.errstate(over="ignore"):
             return float(np.log1p((found.residuals / part.row_levels(self.misfit.scales)) ** 2).sum())
+
+    def entrant(self, group: np.ndarray) -> tuple[np.ndarray, Refined] | None:
+        """The best start of a group, and where its first lap ends."""
+        scores = [self.score(z, self.whole) for z in group]
+        if not np.isfinite(min(scores)):
+            return None
+        start = group[int(np.argmin(scores))]
+        return start, replace(self.track, deadline=self.deadline).run(start, 0)
 
     def follow(self, z: np.ndarray) -> _Followed | None:
         """A start led to the whole of the coarse data: part by part, unless scales are free and it gets there at once.
@@ -216,21 +170,95 @@ class _Search:
             z, rms = end.z, float(np.sqrt(np.mean(end.residuals**2)))
         return None if math.isinf(rms) else _Followed(start, z, rms)
 
-    def finish(self, followed: _Followed) -> None:
-        """Refine a followed start on all of the data, if it is among the best so far."""
+    def begin(self, followed: _Followed) -> Refined:
+        """The first part of the way on all of the data."""
+        return self.refined(followed.z, FIRST_EVALUATIONS)
+
+    def refined(self, z: np.ndarray, evaluations: int) -> Refined:
         left = self.deadline - now()
-        if left <= 0 or followed.rms > max(PROMISING * self.least, GOOD):
-            return
+        return refine(
+            self.misfit, z, levels=self.levels, time_limit=left, max_evaluations=evaluations, frame=self.frame
+        )
+
+
+class _Search:
+    """The optima so far."""
+
+    def __init__(
+        self, guide: _Guide, workers: Workers, before: Sequence[Refined], plausible: Callable[[Refined], bool]
+    ) -> None:
+        self.guide, self.workers = guide, workers
+        self.before, self.plausible = before, plausible
+        self.runners = Race.on(guide.misfit, guide.frame, guide.levels, guide.deadline)
+        self.found: list[Refined] = []
+        self.least = math.inf  # rms of the best coarse fit, in units of the outputs' spread
+
+    def by_parts(self, batch: np.ndarray) -> Iterator[None]:
+        """The best starts of a batch, led to the whole of the data in parts, those that end close to the data first; a
+        pause after each."""
+        groups = np.array_split(batch, math.ceil(len(batch) / SCORED))
+        scores = np.array([score for part in self.workers.ahead("scores", groups) for score in part])
+        best = [batch[i] for i in np.argsort(scores, kind="stable")[:FOLLOWED] if np.isfinite(scores[i])]
+        rest = []
+        for end in self.workers.ahead("follow", best):
+            if end is not None and end.rms <= CLOSE:
+                if self.promises(end):
+                    self.finish(end, self.guide.begin(end))
+                yield
+            elif end is not None:
+                rest.append(end)
+        rest.sort(key=lambda end: end.rms)
+        for end, refined in zip(rest, self.workers.ahead("begin", rest, self.promises), strict=True):
+            if refined is not None:
+                self.finish(end, refined)
+            yield
+
+    def race(self, batch: np.ndarray) -> Iterator[None]:
+        """The best start of each group, in a race with all others; a pause after each."""
+        groups = np.array_split(batch, math.ceil(len(batch) / GROUP))
+        for entrant in self.workers.ahead("entrant", groups):
+            if entrant is not None:
+                for end in self.runners.enter(*entrant):
+                    self.polish(end)
+                    yield
+            yield
+
+    def promises(self, followed: _Followed) -> bool:
+        """Whether a followed start is among the best so far."""
+        return now() < self.guide.deadline and followed.rms <= max(PROMISING * self.least, GOOD)
+
+    def finish(self, followed: _Followed, end: Refined) -> None:
+        """Refine a followed start to the end, unless it is far behind the best."""
         self.least = min(self.least, followed.rms)
-        end = self.refined(followed.z, FIRST_EVALUATIONS)
         if end.ending is Ending.EVALUATION_LIMIT and end.cost <= self.best_cost + BEHIND:
-            end = self.refined(end.z, MAX_EVALUATIONS - FIRST_EVALUATIONS)
+            end = self.guide.refined(end.z, MAX_EVALUATIONS - FIRST_EVALUATIONS)
         self.add(replace(end, start=followed.start))
+
+    @property
+    def ways(self) -> tuple[Callable[[np.ndarray], Iterator[None]], ...]:
+        """How batches are searched, in turn: first by parts if these show pieces of the usual curve."""
+        seen = self.guide.parts[0].points / max(len(self.guide.misfit.measurements.blocks), 1)
+        return (self.by_parts, self.race) if seen >= SEEN else (self.race, self.by_parts)
+
+    def over(self, goal: float, agree: int) -> bool:
+        if now() > self.guide.deadline:
+            return True
+        if not self.found:
+            return False
+        best = self.found[0]
+        if best.cost <= goal or best.ending is Ending.EXACT:
+            return True
+        own, others = (
+            sum(abs(other.cost - best.cost) <= SAME and other.ending.settled for other in optima)
+            for optima in (self.found, self.before)
+        )
+        better = any(other.cost < best.cost - SAME for other in self.before)
+        return own >= min(CONFIRMING, agree) and own + others >= agree and not better and self.plausible(best)
 
     def polish(self, end: Refined) -> None:
         """Refine the end of a race without roughness, if it is among the best so far."""
-        if end.cost <= self.best_cost + BEHIND and now() < self.deadline:
-            exact = self.refined(end.z, MAX_EVALUATIONS)
+        if end.cost <= self.best_cost + BEHIND and now() < self.guide.deadline:
+            exact = self.guide.refined(end.z, MAX_EVALUATIONS)
             end = replace(exact, start=end.start) if math.isfinite(exact.cost) else end
         self.add(end)
 
@@ -241,12 +269,6 @@ class _Search:
     @property
     def best_cost(self) -> float:
         return min((one.cost for one in (*self.found[:1], *self.before)), default=math.inf)
-
-    def refined(self, z: np.ndarray, evaluations: int) -> Refined:
-        left = self.deadline - now()
-        return refine(
-            self.misfit, z, levels=self.levels, time_limit=left, max_evaluations=evaluations, frame=self.frame
-        )
 
 
 def _ties(misfit: Misfit) -> np.ndarray:

@@ -54,17 +54,17 @@ class Race:
     def on(cls, misfit: Misfit, frame: Coordinates, levels: np.ndarray | None, deadline: float) -> Race:
         return cls(misfit.window(1.0, effort=ROUGH), frame, levels, deadline)
 
-    def enter(self, z: np.ndarray) -> Iterator[Refined]:
-        """Where a new start ends, and those that go on now that it has run."""
-        yield from self.run(z, z, 0)
+    def enter(self, start: np.ndarray, first: Refined | None = None) -> Iterator[Refined]:
+        """Where a new start ends, and those that go on now that it has run; its first lap may be known already."""
+        yield from self.ended(start, self.run(start, 0) if first is None else first, 0)
         while (found := self.next()) is not None and now() < self.deadline:
             lap, runner = found
             runner.gone = True
-            yield from self.run(runner.at.start, runner.at.z, lap + 1)
+            yield from self.ended(runner.at.start, self.run(runner.at.z, lap + 1), lap + 1)
 
-    def run(self, start: np.ndarray, z: np.ndarray, lap: int) -> Iterator[Refined]:
-        """One lap from where a start has come; its end, if it does not go on from there."""
-        end = refine(
+    def run(self, z: np.ndarray, lap: int) -> Refined:
+        """One lap from where a start has come."""
+        return refine(
             self.misfit,
             z,
             levels=self.levels,
@@ -72,6 +72,9 @@ class Race:
             max_evaluations=LAPS[lap],
             frame=self.frame,
         )
+
+    def ended(self, start: np.ndarray, end: Refined, lap: int) -> Iterator[Refined]:
+        """The end of a lap, if the start does not go on from there."""
         if math.isinf(end.cost):
             return
         end = replace(end, start=start)

@@ -162,6 +162,7 @@ class _Descent:
         self.here: Evaluation | None = None
         self.failure: Evaluation | None = None
         self.linear: Dense | Arrow | None = None  # the residuals here, and their derivatives by theta
+        self.made: tuple[Dense | Arrow, np.ndarray, Solver | ArrowSolver] | None = None  # steps, and of what they are
 
     @property
     def used(self) -> int:
@@ -390,7 +391,7 @@ class _Descent:
     def stand(self, theta: np.ndarray, found: Evaluation) -> None:
         """Move to a point."""
         assert found.residuals is not None
-        self.theta, self.here = theta, found
+        self.theta, self.here, self.made = theta, found, None
         self.linear = self.linearised(theta, found, found.residuals)
 
     def linearised(self, theta: np.ndarray, found: Evaluation, residuals: np.ndarray) -> Dense | Arrow:
@@ -409,8 +410,12 @@ class _Descent:
         return self.levels if self.misfit.rows == self.misfit.points else np.append(self.levels, 1.0)
 
     def solver(self) -> Solver | ArrowSolver:
+        """Steps from here; a refused one leaves them as they are."""
         assert self.linear is not None
-        return self.linear.solver(self.all_levels(), self.low - self.theta, self.high - self.theta)
+        if self.made is None or self.made[0] is not self.linear or self.made[1] is not self.levels:
+            solver = self.linear.solver(self.all_levels(), self.low - self.theta, self.high - self.theta)
+            self.made = self.linear, self.levels, solver
+        return self.made[2]
 
     def weighted_squares(self, levels: np.ndarray) -> float:
         assert self.here is not None and self.here.residuals is not None
@@ -481,5 +486,5 @@ def _usable(found: Evaluation) -> bool:
     """Whether squares of all numbers are finite."""
     assert found.residuals is not None and found.jacobian is not None
     parts = [part[2] for part in found.jacobian.parts] if isinstance(found.jacobian, Blocks) else [found.jacobian]
-    largest = max(float(np.abs(part).max(initial=0)) for part in parts)
+    largest = max(float(max(part.max(initial=0), -part.min(initial=0))) for part in parts)
     return bool(np.isfinite(found.residuals @ found.residuals) and np.isfinite(largest))

@@ -58,6 +58,10 @@ class RestingFlow(Flow):
         self._rests: dict[float, _Resting] = {}
         self._shared = {} if rests is None else rests  # of all flows of a problem, by what they are the rest of
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Set up anew elsewhere: what it keeps is found by identities, which only hold here.
+        return type(self), (self.model, self.samples)
+
     def run(self, parameters, states, times, *, start=None, sensitivities=True, free_states=False, **options):
         """As `Flow.run`; an infinite time asks for the steady state after all others."""
         times = np.asarray(times, dtype=float)

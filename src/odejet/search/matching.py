@@ -1,0 +1,191 @@
+"""Matching: a start for large models all of whose states are measured, without simulating anything.
+
+Every state follows from the others by its own equation,
+
+    x_i(t) = x_i(0) + integral of f_i(x(s), p) from 0 to t,
+
+and with the smoothed measurements in place of the x(s) under the integral, each equation is a small regression of
+measurements on the few parameters that stand in it (integral matching; Himmelblau, Jones and Bischoff 1967).  The
+equations are solved together, by damped least squares, since they share parameters.  Noise in the integral biases the
+values a little, so that they are only a start; but no parameter can spoil the others, as in a system of all derivatives
+at one time, of which the larger ones have no usable root where there is noise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from odejet.budget import Budget
+from odejet.model.derivatives import derivative
+from odejet.model.expressions import TIME, Expression, Symbol, constant, evaluate, names
+from odejet.problem import Problem
+from odejet.problem.conditions import Condition
+from odejet.problem.coordinates import Coordinates
+from odejet.search.candidates import Candidate
+from odejet.search.shooting import Shot
+from odejet.smooth import Smoothed
+
+LARGE = 40
+"""Unknowns of an experiment from which on its equations are matched."""
+
+PARTS = (slice(None), slice(0, None, 2), slice(1, None, 2))
+"""Measurements that are matched for a start each."""
+
+GRID = 400
+"""Times at which rates are integrated, beside those of the measurements."""
+
+ROUNDS, FIRST_DAMPING, SETTLED = 200, 1e-2, 1e-6
+"""Of damped least squares: how many, the damping to begin with, relative to the curvature, and the relative decrease
+with which they end."""
+
+
+def is_matched(problem: Problem) -> bool:
+    """Whether the equations of a problem can be matched, and are so many that it pays."""
+    return all(_can(condition) for condition in problem.conditions) and len(problem.layout) >= LARGE
+
+
+def _can(condition: Condition) -> bool:
+    model, measured = condition.model, condition.experiment.outputs
+    expressions = [model.outputs[name] for name in measured]
+    states = {one.name for one in expressions if isinstance(one, Symbol)}
+    known = all(constant(value) is not None for value in model.initial.values())
+    return known and model.is_smooth and not model.inputs and not model.steady and states >= set(model.states)
+
+
+def candidates(
+    problem: Problem,
+    smoothed: Mapping[tuple[str, str], Smoothed],
+    levels: np.ndarray,
+    frame: Coordinates,
+    budget: Budget,
+) -> list[Candidate]:
+    """Starts from all measurements, and from each half of them: two that share none are independent."""
+    found = [matched(problem, smoothed, levels, frame, budget, part) for part in PARTS]
+    return [Candidate(z, Shot((), ""), "matching") for z in found if z is not None]
+
+
+def matched(
+    problem: Problem,
+    smoothed: Mapping[tuple[str, str], Smoothed],
+    levels: np.ndarray,
+    frame: Coordinates,
+    budget: Budget,
+    part: slice = slice(None),
+) -> np.ndarray | None:
+    """Values of all unknowns that match a part of the measurements best; None where that cannot be told."""
+    if not all((c.experiment.name, y) in smoothed for c in problem.conditions for y in c.experiment.outputs):
+        return None
+    noise = dict(zip(problem.misfit.outputs, levels.tolist(), strict=True))
+    numbers = range(len(problem.conditions))
+    sides = [side for number in numbers for side in _equations(problem, number, smoothed, noise, part)]
+    theta = frame.to(frame.inside(problem.sizes))
+    low, high = frame.box
+    with np.errstate(all="ignore"):
+        squares, gradient, curvature = _normal(sides, frame, theta)
+        damping = FIRST_DAMPING
+        for _ in range(ROUNDS):
+            if budget.over or not np.isfinite(squares):
+                break
+            scale = np.diag(curvature) + 1e-12 * np.trace(curvature) / len(theta) + 1e-300
+            step = np.linalg.solve(curvature + damping * np.diag(scale), -gradient)
+            trial = np.clip(theta + np.clip(step, -1.0, 1.0), low, high)
+            found = _normal(sides, frame, trial)
+            if not found[0] < squares:
+                damping *= 4
+                if damping > 1e12:
+                    break
+                continue
+            settled = squares - found[0] <= SETTLED * squares
+            theta, (squares, gradient, curvature) = trial, found
+            damping = max(damping / 5, 1e-14)
+            if settled:
+                break
+    return frame.back(theta) if np.isfinite(squares) else None
+
+
+@dataclass(frozen=True, eq=False)
+class _Equation:
+    """One state of one experiment: its rate, and its measurements."""
+
+    rate: Expression
+    slopes: Mapping[str, Expression]  # of the rate, by unknown parameter
+    values: Mapping[str, np.ndarray]  # of all smoothed states on a grid
+    grid: np.ndarray
+    at: np.ndarray  # places of the measurements on it
+    measured: np.ndarray
+    level: float
+    places: Mapping[str, int]  # of parameters in z
+    initial: int | float  # its entry of z, or its value
+
+    def rows(self, z: np.ndarray) -> tuple[np.ndarray, np.ndarray, list[int]]:
+        """Residuals in units of the noise, and their derivatives by these entries of z."""
+        values = {**self.values, **{name: z[place] for name, place in self.places.items()}}
+        start = z[self.initial] if isinstance(self.initial, int) else self.initial
+        residuals = start + self._integrated(self.rate, values) - self.measured
+        columns = [self._integrated(slope, values) for slope in self.slopes.values()]
+        entries = [self.places[name] for name in self.slopes]
+        if isinstance(self.initial, int):
+            columns, entries = [*columns, np.ones(len(residuals))], [*entries, self.initial]
+        return residuals / self.level, np.reshape(columns, (len(entries), -1)).T / self.level, entries
+
+    def _integrated(self, expression: Expression, values: Mapping[str, object]) -> np.ndarray:
+        """By trapezoids, up to every measurement."""
+        rates = np.broadcast_to(np.asarray(evaluate(expression, values, np), dtype=float), self.grid.shape)
+        pieces = 0.5 * (rates[1:] + rates[:-1]) * np.diff(self.grid)
+        return np.concatenate([[0.0], np.cumsum(pieces)])[self.at]
+
+
+def _equations(
+    problem: Problem,
+    number: int,
+    smoothed: Mapping[tuple[str, str], Smoothed],
+    noise: Mapping[str, float],
+    part: slice,
+) -> list[_Equation]:
+    """The equations of one experiment."""
+    condition, places = problem.conditions[number], problem.layout.places[number]
+    model, experiment = condition.model, condition.experiment
+    outputs = {}  # by state
+    for name in experiment.outputs:
+        if isinstance(expression := model.outputs[name], Symbol) and expression.name in model.states:
+            outputs[expression.name] = name
+    times = np.unique(np.concatenate([series.times for series in experiment.outputs.values()]))
+    grid = np.unique(np.concatenate([times, np.linspace(experiment.start, times[-1], GRID)]))
+    values: dict[str, np.ndarray] = {TIME: grid, **{name: np.asarray(v) for name, v in model.fixed.items()}}
+    values |= {state: smoothed[experiment.name, outputs[state]](grid) for state in model.states}
+    found = []
+    for state, rate in model.states.items():
+        series = experiment.outputs[outputs[state]]
+        free = [name for name in dict.fromkeys(names(rate)) if name in places and name not in model.states]
+        value = constant(model.initial[state]) if state in model.initial else None
+        found.append(
+            _Equation(
+                rate=rate,
+                slopes={name: derivative(rate, name) for name in free},
+                values=values,
+                grid=grid,
+                at=np.searchsorted(grid, series.times[part]),
+                measured=series.values[part],
+                level=noise[outputs[state]],
+                places={name: places[name] for name in free},
+                initial=places[state] if value is None else float(value),
+            )
+        )
+    return found
+
+
+def _normal(equations: list[_Equation], frame: Coordinates, theta: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
+    """Half the squares of all equations, their gradient and its Gauss-Newton curvature by theta."""
+    z = frame.back(theta)
+    slopes = frame.slopes(z)
+    squares, gradient, curvature = 0.0, np.zeros(len(z)), np.zeros((len(z), len(z)))
+    for equation in equations:
+        residuals, jacobian, entries = equation.rows(z)
+        jacobian = jacobian * slopes[entries]
+        squares += 0.5 * float(residuals @ residuals)
+        gradient[entries] += residuals @ jacobian
+        curvature[np.ix_(entries, entries)] += jacobian.T @ jacobian
+    return (squares if np.all(np.isfinite(curvature)) else np.inf), gradient, curvature
