@@ -20,8 +20,8 @@ from odejet.problem.misfit import ROUGH, Misfit
 from odejet.search.refine import Ending, Refined, refine
 
 LAPS = (30, 70, 400)
-"""Evaluations in each lap.  In 25 starts on seven published problems the cost after 20 to 30 told those that would come
-down to the optimum; most needed 50 to 100 to arrive."""
+"""Evaluations in each lap.  Of 21 plain refinements on seven published problems most had come down by nearly all of
+their way after 20 to 30, and the five that arrived at the optimum took 35 to 83."""
 
 KEPT = 3
 """One of so many begins the next lap."""

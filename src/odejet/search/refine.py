@@ -41,7 +41,7 @@ PRECISION = 1e-7
 MAX_EVALUATIONS = 500
 
 _ROUGH = 1e-2  # the relative decrease below which weights follow the residuals
-_FIRST_RADIUS, _LARGEST_RADIUS = 0.4, 8.0  # in logarithmic units
+_FIRST_RADIUS, _LARGEST_RADIUS = 0.4, 8.0  # in logarithmic units; a box may span dozens of them
 _SMALLEST_RADIUS = 1e-9
 _GOOD, _POOR = 0.75, 0.25  # ratios of actual to predicted decrease that change the radius
 _GROW, _SHRINK, _RETREAT = 2.0, 0.25, 0.1
