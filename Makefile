@@ -72,7 +72,7 @@ format: $(DEV)
 docs: export NO_MKDOCS_2_WARNING = 1
 docs: $(DOCS)
 	$(BIN)/python -m mkdocs build
-	@echo 'documentation: site/index.html'
+	@echo 'documentation: site/index.html; to search in it, $(BIN)/python -m http.server -d site'
 
 wheel: | $(BIN)/python
 	rm -rf dist

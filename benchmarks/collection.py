@@ -72,14 +72,23 @@ def _rows(path: Path) -> list[dict[str, str]]:
         return [{key: (text or "").strip() for key, text in row.items() if key} for row in lines]
 
 
-_KEYS = ("observableId", "preequilibrationConditionId", "simulationConditionId", "experimentId", "time")
+_KEYS = (
+    "observableId",
+    "preequilibrationConditionId",
+    "simulationConditionId",
+    "experimentId",
+    "time",
+    "observableParameters",
+)
 
 
 def _keyed(rows: list[dict[str, str]], shared: list[str]) -> Iterator[tuple[Any, ...]]:
     """What tells rows apart, with a number for replicates, whose simulations are the same or in the same order."""
     seen = Counter[tuple[Any, ...]]()
     for row in rows:
-        key = tuple(float(row[name]) if name == "time" else row[name] for name in shared)
+        # Some programs append what an observable depends on to its id.
+        told = row | {"observableId": row["observableId"].split("__")[0]}
+        key = tuple(float(told[name]) if name == "time" else told[name] for name in shared)
         seen[key] += 1
         yield (*key, seen[key])
 
@@ -93,7 +102,7 @@ def published(folder: Path) -> np.ndarray | None:
 def _aligned(folder: Path, simulated: list[dict[str, str]]) -> np.ndarray | None:
     """The simulations of a table in the order of the measurements.
 
-    Where ids or digits of times are others, outputs, conditions and times are taken in their order.
+    Where ids or digits of times are others, rows that have the same times are taken as they come.
     """
     tables = sorted(folder.glob("measurement*.tsv"))
     if len(tables) != 1:
@@ -104,24 +113,9 @@ def _aligned(folder: Path, simulated: list[dict[str, str]]) -> np.ndarray | None
     values = [float(row["simulation"]) for row in simulated]
     by_key = dict(zip(_keyed(simulated, shared), values, strict=True))
     found = np.array([by_key.get(key, math.nan) for key in _keyed(measured, shared)])
-    if np.isfinite(found).all() or len(measured) != len(simulated):
-        return found
-    by_order = dict(zip(_ordered(simulated), values, strict=True))
-    return np.array([by_order.get(key, math.nan) for key in _ordered(measured)])
-
-
-def _ordered(rows: list[dict[str, str]]) -> list[tuple[int, int, int]]:
-    """Rows by the number of their output, of their condition, and of their time among those of these two."""
-    ids = "simulationConditionId" if "simulationConditionId" in rows[0] else "simulationCondition"
-    pairs = [(row["observableId"], row[ids]) for row in rows]
-    outputs, conditions = (list(dict.fromkeys(column)) for column in zip(*pairs, strict=True))
-    groups = [(outputs.index(output), conditions.index(condition)) for output, condition in pairs]
-    keys = [(0, 0, 0)] * len(rows)
-    for group in set(groups):
-        own = sorted((i for i in range(len(rows)) if groups[i] == group), key=lambda i: float(rows[i]["time"]))
-        for rank, i in enumerate(own):
-            keys[i] = (*group, rank)
-    return keys
+    times = [np.array([float(row["time"]) for row in rows]) for rows in (measured, simulated)]
+    alike = len(measured) == len(simulated) and np.allclose(*times, rtol=1e-6)
+    return np.array(values) if alike and not np.isfinite(found).all() else found
 
 
 def compared(folder: Path) -> dict[str, Any]:
@@ -200,26 +194,42 @@ def fitted(folder: Path, seed: int, limit: float) -> dict[str, Any]:
 
 def table(lines: list[dict[str, Any]]) -> str:
     """One line per problem."""
-    reading = {line["problem"]: line for line in lines if line["task"] == "read"}
-    heads = ("problem", "states", "unknowns", "points", "log-likelihood", "simulations apart", "best of fits")
-    heads += ("reached", "certified", "false", "CPU s")
-    rows = [f"| {' | '.join(heads)} |", "|---" + "|--:" * 10 + "|"]
+    reading, amici = ({line["problem"]: line for line in lines if line["task"] == task} for task in ("read", "amici"))
+    heads = ("problem", "states", "unknowns", "points", "log-likelihood", "simulations apart", "from AMICI's")
+    heads += ("likelihood from AMICI's", "best of fits", "reached", "certified", "false", "CPU s")
+    rows = [f"| {' | '.join(heads)} |", "|---" + "|--:" * (len(heads) - 1) + "|"]
     for name, one in sorted(reading.items()):
         if "refused" in one:
-            rows.append(f"| {name} | {one['refused']} |" + " |" * 9)
+            rows.append(f"| {name} | {one['refused']} |" + " |" * (len(heads) - 2))
             continue
-        fits = [line for line in lines if line["problem"] == name and line["task"] == "fit" and "refused" not in line]
-        good = [fit for fit in fits if fit["log_posterior"] >= one["log_posterior"] - SHORT]
-        best = max((fit["log_likelihood"] for fit in fits), default=math.nan)
-        certified = [fit for fit in fits if fit["certified"]]
-        false = [fit for fit in certified if fit not in good]
-        seconds = float(np.median([fit["seconds"] for fit in fits])) if fits else math.nan
-        apart = f"{one['apart']:.1e} ({one['rows_apart']} rows)" if "apart" in one else "none published"
-        rows.append(
-            f"| {name} | {one['states']} | {one['unknowns']} | {one['points']} | {one['log_likelihood']:.4f} | {apart} "
-            f"| {best:.2f} | {len(good)} of {len(fits)} | {len(certified)} | {len(false)} | {seconds:.1f} |"
-        )
+        cells = [name, *(str(one[key]) for key in ("states", "unknowns", "points"))]
+        cells += [f"{one['log_likelihood']:.4f}", _told(one), *_beside(amici.get(name, {})), *_fits(name, one, lines)]
+        rows.append(f"| {' | '.join(cells)} |")
     return "\n".join(rows)
+
+
+def _told(one: dict[str, Any]) -> str:
+    """How far simulations are apart, and how many are too far."""
+    if "apart" not in one:
+        return ""
+    return f"{one['apart']:.0e}" + (f" ({one['rows_apart']} rows)" if one["rows_apart"] else "")
+
+
+def _beside(one: dict[str, Any]) -> list[str]:
+    """What AMICI says."""
+    return [_told(one), f"{one['difference']:.0e}" if "difference" in one else ""]
+
+
+def _fits(name: str, published: dict[str, Any], lines: list[dict[str, Any]]) -> list[str]:
+    """What fits found."""
+    fits = [line for line in lines if line["problem"] == name and line["task"] == "fit" and "refused" not in line]
+    if not fits:
+        return [""] * 5
+    good = [fit for fit in fits if fit["log_posterior"] >= published["log_posterior"] - SHORT]
+    certified = [fit for fit in fits if fit["certified"]]
+    false = [fit for fit in certified if fit not in good]
+    best, seconds = max(fit["log_likelihood"] for fit in fits), float(np.median([fit["seconds"] for fit in fits]))
+    return [f"{best:.2f}", f"{len(good)} of {len(fits)}", str(len(certified)), str(len(false)), f"{seconds:.1f}"]
 
 
 def main(argv: list[str]) -> int:

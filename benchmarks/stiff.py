@@ -1,21 +1,28 @@
-"""Stiff classics with and without sensitivities, side by side with CVODES in one run.
+"""Stiff problems with and without sensitivities, side by side with CVODES and AMICI in one run.
 
-    python -m benchmarks stiff [--problems NAME ...] [--tolerances 1e-6 1e-8 1e-10] [--write]
+    python -m benchmarks stiff [--problems NAME ...] [--tolerances 1e-6 1e-8 1e-10] [--amici PYTHON] [--write]
 
 Robertson, HIRES, E5, the Oregonator, the pollution model and the ring modulator are those of Hairer and Wanner (1996)
-and of the Test Set for IVP Solvers (Mazzia and Magherini 2008).  CVODES runs through CasADi, on the variational
-equations where sensitivities are asked for.  Times are processor milliseconds, the best of some repetitions.  Errors
-are relative to the largest value of each state and sensitivity: of values from SciPy's Radau method at 1e-12, of
-sensitivities from central differences of our own values at the tightest tolerance.
+and of the Test Set for IVP Solvers (Mazzia and Magherini 2008); all initial states and parameters are unknowns.  The
+others are problems of the public PEtab collection, with all their experiments, at their published parameters.
+
+CVODES runs through CasADi on the classics, on the variational equations where sensitivities are asked for.  AMICI runs
+where PYTHON has it, on models that it compiles first, and tells the time that its solver takes; ours is that of the
+whole call.  Times are processor milliseconds, the best of some repetitions.  Errors are relative to the largest value
+of each state (or output of the collection) and sensitivity: of classics from SciPy's Radau method at 1e-12 with
+sensitivities from central differences of our own values, of the others from our own solution at the tightest tolerance.
 """
 
 from __future__ import annotations
 
 import argparse
 import csv
+import json
+import os
+import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
@@ -24,12 +31,21 @@ import casadi
 import numpy as np
 from scipy.integrate import solve_ivp
 
+from benchmarks import collection
 from benchmarks.yardsticks import Cvodes, _rates, _Variational
 from odejet.model import Model
-from odejet.simulate.flow import Flow, Outcome
+from odejet.problem.courses import Effort
+from odejet.simulate.flow import TOLERANCE, Flow, Outcome, Trajectory
 
 RESULTS = Path(__file__).parent / "results" / "stiff"
+WORKER = Path(__file__).with_name("stiff_amici.py")
+COLLECTED = ("Boehm", "Raia", "Fujita", "Elowitz", "Crauste", "Brannmark", "Borghans", "Zheng")
 REPEATS = 5
+LONG = 0.3
+"""Seconds of a call beyond which it is not repeated."""
+
+STEPS = 1_000_000
+"""As many as CVODES and AMICI may take."""
 
 
 @dataclass(frozen=True)
@@ -177,6 +193,7 @@ class Row:
     method: str
     ours_ms: float | None
     cvodes_ms: float | None
+    amici_ms: float | None
     ours_error: float | None  # of the values
     ours_sensitivity_error: float | None
     cvodes_error: float | None
@@ -246,9 +263,9 @@ def by_differences(flow: Flow, case: Problem) -> np.ndarray | None:
     return result
 
 
-def milliseconds(call: Callable[[], object]) -> float:
+def milliseconds(call: Callable[[], object], repeats: int = REPEATS) -> float:
     times = []
-    for _ in range(REPEATS):
+    for _ in range(repeats):
         begin = time.process_time()
         call()
         times.append(time.process_time() - begin)
@@ -264,33 +281,119 @@ def error(found: np.ndarray | None, reference: np.ndarray | None) -> float | Non
     return float(np.nanmax(gap))
 
 
-def measure(name: str, case: Problem, tolerances: list[float], with_reference: bool) -> list[Row]:
-    rows, flow = [], Flow(case.model)
-    values = exact(case) if with_reference else None
-    slopes = by_differences(flow, case) if with_reference else None
+class Classic:
+    """A model by itself: its states at times."""
+
+    def __init__(self, name: str, with_reference: bool) -> None:
+        self.name, self.case = name, problems()[name]
+        self.flow, model = Flow(self.case.model), self.case.model
+        self.sizes = len(model.states), len(model.states) + len(model.parameters)
+        self.values = exact(self.case) if with_reference else None
+        self.slopes = by_differences(self.flow, self.case) if with_reference else None
+
+    def run(self, tolerance: float, sensitivities: bool) -> list[Trajectory]:
+        case, limits = self.case, {"max_steps": STEPS, "stiff_steps": STEPS}
+        return [self.flow.run(*case.values, case.times, sensitivities=sensitivities, tolerance=tolerance, **limits)]
+
+    def errors(self, found: list[Trajectory], sensitivities: bool) -> tuple[float | None, float | None]:
+        states = found[0].states
+        return error(states[:, :, :1], self.values), error(states, self.slopes) if sensitivities else None
+
+    def cvodes(self, tolerance: float, sensitivities: bool) -> tuple[float | None, float | None]:
+        """The time and the error of CVODES."""
+        peer = (Cvodes if sensitivities else Values)(self.case.model, self.case.times, tolerance)
+        begin = time.process_time()
+        found = peer.run(*self.case.values)
+        if found is None:
+            return None, None
+        repeats = 1 if time.process_time() - begin > LONG else REPEATS
+        return milliseconds(lambda: peer.run(*self.case.values), repeats), error(found[:, :, :1], self.values)
+
+    def job(self, folder: Path) -> dict[str, Any]:
+        """What AMICI is to simulate: the model with its initial states as parameters."""
+        model, name = self.case.model, self.name.replace(" ", "_")
+        initial = {f"{state}_0": self.case.initial.get(state, 0.0) for state in model.states}
+        known = {state: f"{state}_0" for state in model.states}
+        names = (*self.case.parameters, *initial)
+        Model(dict(model.states), parameters=names, initial=known, name=name).to_sbml(folder / f"{name}.xml")
+        times = self.case.times.tolist()
+        return {"sbml": str(folder / f"{name}.xml"), "parameters": self.case.parameters | initial, "times": times}
+
+
+class Collected:
+    """A problem of the collection: the outputs of all its experiments at its published parameters."""
+
+    def __init__(self, name: str, with_reference: bool) -> None:
+        self.name, self.folder = name, next(iter(collection.FOLDER.glob(f"{name}_*")))
+        problem = collection.read(self.folder).problem
+        misfit = problem.misfit
+        self.z = misfit.unknowns.vector(problem.nominal)
+        self.courses = [course for course in misfit.courses if course.series]
+        self.sizes = len(problem.model.states), len(problem.unknowns)
+        self.reference = self.run(TOLERANCE, True) if with_reference else None
+
+    def run(self, tolerance: float, sensitivities: bool) -> list[Trajectory]:
+        effort = Effort(tolerance, STEPS, STEPS)
+        return [course.run(self.z, effort, sensitivities) for course in self.courses]
+
+    def errors(self, found: list[Trajectory], sensitivities: bool) -> tuple[float | None, float | None]:
+        if self.reference is None:
+            return None, None
+        pairs = list(zip(found, self.reference, strict=True))
+        gaps = [error(one.outputs[:, :, :1], other.outputs[:, :, :1]) or 0.0 for one, other in pairs]
+        slopes = [error(one.outputs, other.outputs) or 0.0 for one, other in pairs] if sensitivities else []
+        return max(gaps), max(slopes, default=None)
+
+    def cvodes(self, tolerance: float, sensitivities: bool) -> tuple[float | None, float | None]:
+        return None, None
+
+    def job(self, folder: Path) -> dict[str, Any]:
+        own = self.folder / f"{self.folder.name}.yaml"
+        return {"petab": str(own if own.is_file() else next(iter(sorted(self.folder.glob("*.yaml")))))}
+
+
+def amici(
+    python: str, cases: Sequence[Classic | Collected], tolerances: list[float], folder: Path
+) -> dict[tuple[str, bool, float], float | None]:
+    """AMICI's milliseconds, from a process of its own; its models are compiled into the folder once."""
+    folder.mkdir(parents=True, exist_ok=True)
+    jobs = [{"name": case.name, "tolerances": tolerances} | case.job(folder) for case in cases]
+    (folder / "jobs.json").write_text(json.dumps(jobs))
+    # Compiling needs the tools that stand beside this Python.
+    places = {"PATH": f"{Path(python).parent}{os.pathsep}{os.environ['PATH']}"}
+    command = [python, str(WORKER), str(folder / "jobs.json"), str(folder)]
+    told = subprocess.run(command, env=os.environ | places, capture_output=True, text=True, check=False).stdout
+    lines = [json.loads(line) for line in told.splitlines() if line.startswith("{")]
+    return {(line["problem"], line["sensitivities"], line["tolerance"]): line["amici_ms"] for line in lines}
+
+
+def measure(
+    case: Classic | Collected, tolerances: list[float], peers: dict[tuple[str, bool, float], float | None]
+) -> list[Row]:
+    rows = []
     for sensitivities in (False, True):
         for tolerance in tolerances:
-            run = lambda s=sensitivities, t=tolerance: flow.run(  # noqa: E731
-                *case.values, case.times, sensitivities=s, tolerance=t
-            )
-            found = run()
-            completed = found.outcome is Outcome.COMPLETED
-            peer = (Cvodes if sensitivities else Values)(case.model, case.times, tolerance)
-            theirs = peer.run(*case.values)
-            states = found.states if completed else None
+            begin = time.process_time()
+            found = case.run(tolerance, sensitivities)
+            repeats = 1 if time.process_time() - begin > LONG else REPEATS
+            completed = all(one.outcome is Outcome.COMPLETED for one in found)
+            call = lambda s=sensitivities, t=tolerance: case.run(t, s)  # noqa: E731
+            errors = case.errors(found, sensitivities) if completed else (None, None)
+            cvodes_ms, cvodes_error = case.cvodes(tolerance, sensitivities)
             rows.append(
                 Row(
-                    problem=name,
-                    states=len(case.model.states),
-                    unknowns=len(case.model.states) + len(case.model.parameters),
+                    problem=case.name,
+                    states=case.sizes[0],
+                    unknowns=case.sizes[1],
                     sensitivities=sensitivities,
                     tolerance=tolerance,
-                    method=found.method.split(" from")[0] if completed else found.outcome.name,
-                    ours_ms=milliseconds(run) if completed else None,
-                    cvodes_ms=None if theirs is None else milliseconds(lambda p=peer: p.run(*case.values)),
-                    ours_error=None if states is None else error(states[:, :, :1], values),
-                    ours_sensitivity_error=error(states, slopes) if sensitivities else None,
-                    cvodes_error=None if theirs is None else error(theirs[:, :, :1], values),
+                    method=found[0].method.split(" from")[0] if completed else found[0].outcome.name,
+                    ours_ms=milliseconds(call, repeats) if completed else None,
+                    cvodes_ms=cvodes_ms,
+                    amici_ms=peers.get((case.name, sensitivities, tolerance)),
+                    ours_error=errors[0],
+                    ours_sensitivity_error=errors[1],
+                    cvodes_error=cvodes_error,
                 )
             )
             print(rows[-1], file=sys.stderr)
@@ -301,22 +404,27 @@ def number(value: float | None, style: str) -> str:
     return "-" if value is None else format(value, style)
 
 
+def quotient(above: float | None, below: float | None) -> float | None:
+    return None if above is None or below is None else above / below
+
+
 def table(rows: list[Row]) -> str:
     lines = [
-        "| problem | states, unknowns | sensitivities | tolerance | ours ms | CVODES ms | CVODES/ours | error "
-        "| of sensitivities | CVODES's error |",
-        "|---|---:|---|---:|---:|---:|---:|---:|---:|---:|",
+        "| problem | states, unknowns | sensitivities | tolerance | ours ms | AMICI ms | AMICI/ours | CVODES ms "
+        "| CVODES/ours | error | of sensitivities | CVODES's error |",
+        "|---|---:|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|",
     ]
     for row in rows:
-        ratio = None if row.ours_ms is None or row.cvodes_ms is None else row.cvodes_ms / row.ours_ms
         cells = [
             row.problem,
             f"{row.states}, {row.unknowns}",
             "with" if row.sensitivities else "without",
             f"{row.tolerance:.0e}",
             number(row.ours_ms, ".2f"),
+            number(row.amici_ms, ".2f"),
+            number(quotient(row.amici_ms, row.ours_ms), ".1f"),
             number(row.cvodes_ms, ".2f"),
-            number(ratio, ".1f"),
+            number(quotient(row.cvodes_ms, row.ours_ms), ".1f"),
             number(row.ours_error, ".0e"),
             number(row.ours_sensitivity_error, ".0e"),
             number(row.cvodes_error, ".0e"),
@@ -326,16 +434,21 @@ def table(rows: list[Row]) -> str:
 
 
 def main(argv: list[str] | None = None) -> int:
-    cases = problems()
+    classics = list(problems())
     parser = argparse.ArgumentParser(prog="python -m benchmarks stiff", description=__doc__.split("\n")[0])
-    parser.add_argument("--problems", nargs="+", default=list(cases), metavar="NAME")
+    parser.add_argument("--problems", nargs="+", default=[*classics, *COLLECTED], metavar="NAME")
     parser.add_argument("--tolerances", nargs="+", type=float, default=[1e-6, 1e-8, 1e-10])
     parser.add_argument("--quick", action="store_true", help="no reference")
+    parser.add_argument("--amici", metavar="PYTHON", help="a Python that has AMICI")
+    parser.add_argument("--models", type=Path, default=RESULTS / "models", help="where AMICI compiles")
     parser.add_argument("--write", action="store_true", help=f"write the table to {RESULTS}")
     options = parser.parse_args(argv)
+    kinds = {name: Classic if name in classics else Collected for name in options.problems}
+    cases = [kinds[name](name, not options.quick) for name in options.problems]
+    peers = amici(options.amici, cases, options.tolerances, options.models) if options.amici else {}
     rows: list[Row] = []
-    for name in options.problems:
-        rows += measure(name, cases[name], options.tolerances, not options.quick)
+    for case in cases:
+        rows += measure(case, options.tolerances, peers)
     text = table(rows)
     print(text)
     if options.write:
@@ -344,5 +457,5 @@ def main(argv: list[str] | None = None) -> int:
             writer = csv.DictWriter(file, [field.name for field in fields(Row)])
             writer.writeheader()
             writer.writerows(asdict(row) for row in rows)
-        (RESULTS / "stiff.md").write_text(f"# Stiff classics beside CVODES\n\n{text}\n")
+        (RESULTS / "stiff.md").write_text(f"# Stiff problems beside AMICI and CVODES\n\n{text}\n")
     return 0

@@ -329,11 +329,14 @@ def measured(seed: int, draw: int) -> dict:
     outcome = next((run.outcome for run in runs if run.outcome is not Outcome.COMPLETED), Outcome.COMPLETED)
     row = {"seed": seed, "draw": draw, "kinds": case.kinds, "outcome": outcome.name, "method": runs[0].method[:20]}
     row |= {"steps": runs[0].steps, "times": len(case.times)}
-    differences, happened = {}, []
+    differences: dict[str, float | None] = {}
+    happened: list[float] = []
     for program in (Cvode, Heyoka):
-        difference, when = compared(program(case, COARSE), runs, outcome)
+        difference, when = None, []
+        if outcome is Outcome.COMPLETED:
+            difference, when = compared(program(case, COARSE), runs)
         if difference is not None and difference > WRONG:  # is it the yardstick?
-            difference, when = compared(program(case, FINE), runs, outcome)
+            difference, when = compared(program(case, FINE), runs)
         differences[program.__name__.lower()], happened = difference, happened + when
     if outcome is Outcome.COMPLETED and all(difference is None for difference in differences.values()):
         row["rough"] = roughly(case, runs[0].states[:, :, 0])
@@ -341,13 +344,11 @@ def measured(seed: int, draw: int) -> dict:
     return row | differences | {"sensitivity": sensitivity, "events": len(happened) // 2}
 
 
-def compared(yardstick: Yardstick, runs: list[Trajectory], outcome: Outcome) -> tuple[float | None, list[float]]:
+def compared(yardstick: Yardstick, runs: list[Trajectory]) -> tuple[float | None, list[float]]:
     """The largest difference from a yardstick, if it has something to say, and when events happened there."""
     try:
         exact = yardstick.run()
     except (Endless, ArithmeticError, ValueError):
-        return None, yardstick.happened
-    if outcome is not Outcome.COMPLETED:
         return None, yardstick.happened
     clear = np.array([all(abs(t - when) > BESIDE for when in yardstick.happened) for t in yardstick.case.times])
     scale = np.maximum(np.abs(exact).max(axis=0), 1e-300)

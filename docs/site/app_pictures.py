@@ -20,6 +20,7 @@ INTO = Path(__file__).parents[1] / "app"
 FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync"]
 FLAGS += ["--disable-background-networking", "--disable-component-update"]
 PATIENCE = 300_000
+MISTAKEN = "gut' = -ka*gut\nblood' = ka*gut - ke*blood^2\n\nconc = blood/V\n\ngut(0) = 100\nblood(0) = 0"
 
 
 def main() -> None:
@@ -47,9 +48,7 @@ def draw(page: Any, address: str) -> None:
     page.screenshot(path=INTO / "start.png")
 
     page.click("#new")
-    page.fill(
-        "#equations", "gut' = -ka*gut\nblood' = ka*gut - ke*blood^2\n\nconc = blood/V\n\ngut(0) = 100\nblood(0) = 0"
-    )
+    page.fill("#equations", MISTAKEN)
     page.wait_for_selector("#mistake:visible")
     page.locator("section[aria-label=Model]").screenshot(path=INTO / "mistake.png")
 

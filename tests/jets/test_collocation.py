@@ -69,8 +69,8 @@ def test_the_transformation_takes_the_stages_apart(stages):
     total = rule.real_rate * np.outer(rule.together[:, 0], rule.apart[0])
     for q, (x, y) in enumerate(rule.rates):
         row = rule.apart[2 * q + 1] + 1j * rule.apart[2 * q + 2]
-        column = rule.together[:, 2 * q + 1] + 1j * rule.together[:, 2 * q + 2]
-        total += 2 * ((x + 1j * y) * np.outer(column, row)).real
+        column = rule.together[:, 2 * q + 1] - 1j * rule.together[:, 2 * q + 2]
+        total += ((x + 1j * y) * np.outer(column, row)).real
     np.testing.assert_allclose(total @ rule.matrix, np.eye(stages), atol=1e-11)
 
 

@@ -83,5 +83,5 @@ def test_values_and_outcomes_do_not_depend_on_sensitivities():
         assert runs[0].outcome is runs[1].outcome
         first, second = (run.states[:, :, 0] for run in runs)
         shared = min(len(first), len(second))
-        size = np.maximum(np.abs(first).max(axis=0), 1e-20)
+        size = np.maximum(np.abs(first).max(axis=0), 1e-16)  # what has decayed so far is rounding of 8090
         assert np.all(np.abs(first[:shared] - second[:shared]) <= 1e-9 * size)

@@ -6,8 +6,9 @@ polynomial that satisfies the equations at the points of a Radau rule:
     Z_i = x + h sum_j A_ij f(t + c_j h, Z_j)
 
 Newton's method with one Jacobian for all stages solves it in one real and a few complex systems of the size of the
-model (see `radau`).  A step is accepted when the last coefficients of its polynomial in Legendre's basis have decayed
-to the tolerance, and when no function of the tape hides a change between the points (see `features`).  Then follow the
+model (see `radau`).  A step is accepted when the coefficients of its polynomial in Legendre's basis decay so that the
+first which it lacks is of the size of the tolerance, and when no function of the tape hides a change between the points
+(see `features`).  Then follow the
 sensitivities of the stages: the same factors solve their linear equations, with exact derivatives at every stage, until
 they are the derivatives of the computed trajectory itself.  So values do not depend on whether sensitivities are asked.
 Where a switching function loses its sign inside a step, the step is taken again to end there.
@@ -18,13 +19,13 @@ from __future__ import annotations
 import numpy as np
 
 from odejet.jets.features import VANISHES, awake_step, exponent_of, may_hide, next_peak, slack_of
-from odejet.jets.kernel import TABLES, lay_out
+from odejet.jets.kernel import TABLES, lay_out, prepare
 from odejet.jets.lanes import WIDTH, entry, kernel, padded, peek, pointer, poke
 from odejet.jets.linear import solve
 from odejet.jets.points import find_rates, point_of
 from odejet.jets.radau import radau, stages_for
-from odejet.jets.registers import Registers
 from odejet.jets.roots import NONE, Switches, crossing
+from odejet.jets.sparsity import sparse_order
 from odejet.jets.stages import (
     decompose,
     differentiate,
@@ -39,17 +40,15 @@ from odejet.jets.stages import (
 from odejet.jets.steps import Drive, observe
 from odejet.model.tape import Tape
 
+_INSIDE = 10.0  # times the tolerance: what a polynomial may lack, since errors at the end of its step are far smaller
 _FRESH = 0.02  # ratios of updates beyond which the Jacobian is computed again
-_NOISE = 10.0  # times the last Newton update: what it may contribute to a coefficient
+_NOISE = 10.0  # times what Newton's method leaves: what that may contribute to a coefficient
 _SHRINK, _GROW = 0.2, 4.0  # limits of the change of the step size
 _KEPT = 1.15  # a step that could grow by less keeps its length, and with it the factors
 _SAFE = 0.8
 _SHORT = 5  # steps in a row that are too short to be worth their effort
 _RESOLUTION = 1e-13  # the smallest step, relative to the time
-_AIMED, _TRIES = (
-    1e-13,
-    8,
-)  # how near to the end of a step a switch is to be, relative to the step, and in how many tries
+_AIMED, _TRIES = 1e-13, 8  # how near to the end of a step a switch is to be, relative to the step; in how many tries
 _UNSEEN = 300.0  # times the tolerance: what a hidden change may do to a state
 
 
@@ -74,24 +73,20 @@ def collocate(
     `parameters` and `states` are rows of value and tangents, of which the latter may be left out; the states are left
     at the time reached.  Sampled inputs are those of one piece.  Steps below `least` are not worth their effort.
     """
-    lanes, moving = states.shape[1], np.flatnonzero(tape.states >= tape.statics)
+    lanes, moving = states.shape[1], sparse_order(tape)
     inner = padded(1 + len(moving))
     alone, seeds = np.zeros((len(parameters), inner)), np.zeros((len(states), inner))
     alone[:, 0], seeds[:, 0] = parameters[:, 0], states[:, 0]
     seeds[moving, 1 + np.arange(len(moving))] = 1
-    layouts = tuple(lay_out(tape, width, 2, True) for width in (WIDTH, inner, lanes))
-    memories = []
-    given = ((alone[:, :WIDTH], seeds[:, :WIDTH] * (np.arange(WIDTH) == 0)), (alone, seeds), (parameters, states))
-    for layout, (constants, rows) in zip(layouts, given, strict=True):
-        registers = Registers(layout, 1, float, TABLES)
-        registers.prepare(tape.constant_values, constants[None], rows[None])
-        memories.append(registers.memory[0])
+    layouts = tuple([lay_out(tape, width, 2, True) for width in (WIDTH, inner, lanes)])
+    memories = tuple([np.zeros(layout.size) for layout in layouts])
     rule = radau(stages or stages_for(tolerance))
     found = np.empty((len(times), *states.shape)), np.empty((len(times), len(tape.outputs), lanes))
-    recorded = np.r_[layouts[0].watched[:, 1], layouts[0].switches]
+    recorded = np.concatenate([layouts[0].watched[:, 1], layouts[0].switches])
     done, reached, steps, crossed = follow(
         layouts,
-        tuple(memories),
+        memories,
+        (tape.constant_values, alone, seeds, parameters),
         reserve(states[moving], len(rule.points), len(recorded)),
         recorded,
         moving,
@@ -232,30 +227,63 @@ def start_next(work):
 
 
 @kernel
-def extrapolate(rule, work, step):
-    """First guesses of the stages: the polynomial of the step before, beyond its end and over `step` of its units."""
+def look_ahead(rule, work, step):
+    """Weights that lead from the step before to first guesses of the stages of one that is `step` times as long.
+
+    They continue its polynomial beyond its end.  Legendre's terms that would grow there are left out: the first of
+    those is what the guess may be wrong by.
+    """
     nodes, n = work.values.shape
-    for i in range(1, nodes):
-        place_weights(rule, 1.0 + rule.nodes[i] * step, work.weights)
+    far, value, earlier, degree, least, grown = 1 + 2 * step, 1 + 2 * step, 1.0, 1, np.inf, 0.0
+    for k in range(1, nodes):
+        largest = 0.0
         for a in range(n):
-            guess = 0.0
+            coefficient = 0.0
             for j in range(nodes):
-                guess += work.weights[j] * work.before[j, a]
-            work.values[i, a] = guess
+                coefficient += rule.analysis[k, j] * work.before[j, a]
+            largest = max(largest, abs(coefficient) / work.scales[a])
+        grown = largest * abs(value)
+        if k > 1 and grown < least:
+            degree, least = k - 1, grown
+        value, earlier = ((2 * k + 1) * far * value - k * earlier) / (k + 1), value
+    if grown <= least:
+        degree = nodes - 1
+    for i in range(1, nodes):
+        x = 1 + 2 * rule.nodes[i] * step
+        for j in range(nodes):
+            work.outlook[i - 1, j] = rule.analysis[0, j]
+        value, earlier = x, 1.0
+        for k in range(1, degree + 1):
+            for j in range(nodes):
+                work.outlook[i - 1, j] += value * rule.analysis[k, j]
+            value, earlier = ((2 * k + 1) * x * value - k * earlier) / (k + 1), value
 
 
 @kernel
-def extrapolate_tangents(rule, work, step):
+def extrapolate(work):
+    """First guesses of the stages."""
+    nodes, n = work.values.shape
+    for i in range(1, nodes):
+        for a in range(n):
+            work.values[i, a] = 0.0
+        for j in range(nodes):
+            weight = work.outlook[i - 1, j]
+            for a in range(n):
+                work.values[i, a] += weight * work.before[j, a]
+
+
+@kernel
+def extrapolate_tangents(work):
     """The same for the sensitivities."""
     nodes, n, lanes = work.nodes.shape
     for i in range(1, nodes):
-        place_weights(rule, 1.0 + rule.nodes[i] * step, work.weights)
         for a in range(n):
             for k in range(lanes):
                 work.ahead[i, a, k] = 0.0
             for j in range(nodes):
+                weight = work.outlook[i - 1, j]
                 for k in range(lanes):
-                    work.ahead[i, a, k] += work.weights[j] * work.nodes[j, a, k]
+                    work.ahead[i, a, k] += weight * work.nodes[j, a, k]
 
 
 @kernel
@@ -322,6 +350,7 @@ def aimed(rule, work, first, switches, which, tries):
 def follow(
     layouts,
     memories,
+    rows,
     work,
     recorded,
     moving,
@@ -336,35 +365,45 @@ def follow(
     found,
     switches,
 ):
-    """`collocate`, with the registers of all layouts prepared: times done, the time reached, steps, and whether a
-    switching function lost its sign there.
+    """`collocate`, with all memory allotted: times done, the time reached, steps, and whether a switching function
+    lost its sign there.
 
     The layouts carry no tangents, a lane per moving state, and the lanes of `states`; states and outputs are `found`.
+    Rows are constants; parameters and states with a lane per moving state; and parameters with all lanes.
     """
     (tolerance, max_steps, least, with_tangents), (trajectory, outputs) = limits, found
     point, slope = point_of(layouts[0], memories[0], drive, tables), point_of(layouts[1], memories[1], drive, tables)
     force, stages, watched = point_of(layouts[2], memories[2], drive, tables), len(rule.points), layouts[0].watched
-    t, end, done, steps, short = start, times[-1], 0, 0, 0
+    constants, alone, seeds, parameters = rows
+    none = np.int64(0)  # named: numba would compile kernels anew for each literal
+    prepare(point.p, layouts[0], constants, alone, seeds, point.tables, none)
+    prepare(slope.p, layouts[1], constants, alone, seeds, point.tables, none)
+    prepare(force.p, layouts[2], constants, parameters, states, point.tables, none)
+    goal = (_INSIDE * tolerance) ** (stages / (stages + 1))
+    t, end, done, steps, short = start, times[-1], none, none, 0
     h = first_step(point, piece, t, moving, recorded, work, end - t)
-    before, factored, ratio = h, 0.0, np.inf
+    for a in range(len(moving)):
+        work.scales[a] = size_of(work, a)
+    before, factored, ratio = h, 0.0, 1.0
     which, tries, crossed = np.int64(-1), 0, False
     while done < len(times) and steps < max_steps and short < _SHORT:
         steps += 1
         h = end - t if abs(h) >= abs(end - t) else h
         if abs(h) <= _RESOLUTION * abs(t):
             break
-        extrapolate(rule, work, h / before)
+        look_ahead(rule, work, h / before)
+        extrapolate(work)
         if h != factored or ratio > _FRESH or is_outgrown(work):
             middle = stages // 2
             differentiate(slope, piece, t + rule.nodes[middle] * h, h, moving, work.values[middle], work)
             factored = h if decompose(rule, work, h) else 0.0
-        settled, ratio = solve_stages(point, piece, moving, recorded, rule, work, t, h, tolerance)
+        settled, ratio = solve_stages(point, piece, moving, recorded, rule, work, t, h, tolerance, min(ratio, 1.0))
         if factored == 0.0 or not settled:
             h, ratio, which = 0.4 * h, np.inf, np.int64(-1)
             continue
         rough = roughness(rule, work)
-        if rough > tolerance:
-            h, which = h * max(_SHRINK, _SAFE * (tolerance / rough) ** (1 / stages)), np.int64(-1)
+        if rough > goal:
+            h, which = h * max(_SHRINK, _SAFE * (goal / rough) ** (1 / stages)), np.int64(-1)
             continue
         part = attentive_part(point, piece, moving, watched, rule, work, t, h, tolerance)
         if part < 1:
@@ -378,8 +417,8 @@ def follow(
                 continue
             crossed = which >= 0
         if with_tangents:
-            extrapolate_tangents(rule, work, h / before)
-            if not solve_tangents(force, piece, moving, rule, work, t, h, tolerance):
+            extrapolate_tangents(work)
+            if not solve_tangents(force, piece, moving, rule, work, t, h, tolerance, ratio):
                 h, ratio, which, crossed = 0.4 * h, np.inf, np.int64(-1), False
                 continue
         start_next(work)
@@ -395,12 +434,12 @@ def follow(
         if crossed:
             switches.fired[0] = which
             break
-        growth = min(_GROW, _SAFE * (tolerance / max(rough, 1e-300)) ** (1 / stages))
+        growth = min(_GROW, _SAFE * (goal / max(rough, 1e-300)) ** (1 / stages))
         h *= 1.0 if 1 <= growth < _KEPT else growth
     for a in range(len(moving)):
         for k in range(states.shape[1]):
             states[moving[a], k] = work.ahead[0, a, k]
-    observe(memories[2], layouts[2], drive, times, 0, done, trajectory, outputs, point.tables, 0)
+    observe(memories[2], layouts[2], drive, times, none, done, trajectory, outputs, point.tables, none)
     memories[0][0] += 0.0  # a last use, for pointers do not keep the memory alive
     memories[1][0] += 0.0
     return done, t, steps, crossed

@@ -1,10 +1,10 @@
 """Lanes: the few vector operations that the Taylor kernels are written in, for each number type.
 
 A jet is stored as rows of lanes: lane 0 is the value, the others are its tangents.  Kernels move over a row in blocks
-of `width(c)` lanes, where `c` is a bare pointer: numba counts references to arrays at every call, which would take
-longer than the arithmetic.  For doubles a block is a hardware vector (LLVM's <4 x double>, which becomes AVX, SSE or
-NEON); for complex numbers and for residues modulo a prime it is a single number.  The last argument of every operation
-is the modulus of the arithmetic, which doubles and complex numbers ignore.
+of `width(c)` lanes, where `c` is a bare pointer: an array would bring its shape and strides along at every call.  For
+doubles a block is a hardware vector (LLVM's <4 x double>, which becomes AVX, SSE or NEON); for complex numbers and for
+residues modulo a prime it is a single number.  The last argument of every operation is the modulus of the arithmetic,
+which doubles and complex numbers ignore.
 
 Residues are kept in Montgomery form, x R mod p with R = 2^64, so that a product costs two multiplications and no
 division; their modulus is the tuple (p, -1/p mod R, R mod p) with p < 2^62.
@@ -22,16 +22,18 @@ from llvmlite import ir
 from numba import njit, types
 from numba.extending import intrinsic, models, overload, register_model
 
-from odejet.jets import shared
+from odejet.jets import parts, shared
 
-kernel = partial(njit, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)
-"""Decorator of what only other kernels call: sparing its wrappers halves the time of the first compilation."""
+_OPTIONS = {"error_model": "numpy", "_nrt": False}
+"""Kernels make no arrays, so that references to them need not be counted, which would take longer than some kernels."""
+
+kernel = partial(njit, no_cpython_wrapper=True, no_cfunc_wrapper=True, pipeline_class=parts.PartCompiler, **_OPTIONS)
+"""Decorator of what only other kernels call."""
 
 inlined = partial(kernel, inline="always")
-"""Decorator of what becomes part of its caller before that is compiled.
+"""Decorator of what becomes part of its caller before that is compiled: it pays for what is called in one place.
 
-numba optimises a kernel again with everything it calls for each kernel that calls it, so long chains of large kernels
-take long.  For small ones that are called often, inlining by LLVM, which `kernel` leaves to it, is better."""
+For small kernels that are called often, inlining by LLVM, which `kernel` leaves to it, is better."""
 
 
 def entry(function):
@@ -40,7 +42,7 @@ def entry(function):
     numba compiles again when the file of the function changes; here all files with kernels count.
     """
     # Without Python's lock, so that experiments can be simulated side by side.
-    dispatcher = njit(function, error_model="numpy", cache=True, nogil=True)
+    dispatcher = njit(function, cache=True, nogil=True, pipeline_class=parts.WholeCompiler, **_OPTIONS)
     dispatcher._cache._cache_file._source_stamp = shared.SOURCES
     compile_alone = dispatcher.compile
 

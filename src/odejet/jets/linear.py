@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
-from numba import njit
 
 from odejet.jets.lanes import kernel, reciprocal
 
-_reducing = njit(error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True, fastmath={"reassoc", "contract"})
+_reducing = partial(kernel, fastmath={"reassoc", "contract"})
 """Decorator of sums that may be taken in any order."""
+
+_PREFERENCE = 10.0
+"""How many times larger than the diagonal a pivot beside it is to be: the order of the states keeps factors sparse."""
 
 
 @kernel
@@ -16,10 +20,10 @@ def factor(a, pivots):
     """LU factors of a real matrix, in place; whether there are any."""
     size = len(a)
     for k in range(size):
-        best = k
+        best, largest = k, _PREFERENCE * abs(a[k, k])
         for i in range(k + 1, size):
-            if abs(a[i, k]) > abs(a[best, k]):
-                best = i
+            if abs(a[i, k]) > largest:
+                best, largest = i, abs(a[i, k])
         pivots[k] = best
         if not 0 < abs(a[best, k]) < np.inf:
             return False
@@ -41,8 +45,8 @@ def factor_complex(a, b, pivots):
     """LU factors of the complex matrix a + ib, in place; whether there are any."""
     size = len(a)
     for k in range(size):
-        best, largest = k, 0.0
-        for i in range(k, size):
+        best, largest = k, _PREFERENCE * (abs(a[k, k]) + abs(b[k, k]))
+        for i in range(k + 1, size):
             here = abs(a[i, k]) + abs(b[i, k])
             if here > largest:
                 best, largest = i, here

@@ -1,6 +1,6 @@
 """Points: the right-hand sides at single points of time and state, as kernels ask for them.
 
-All arrays are pointers: numba counts references to arrays at every call, which would take longer than the arithmetic.
+All arrays are pointers: an array would bring its shape and strides along at every call.
 """
 
 from __future__ import annotations

@@ -35,7 +35,7 @@ class Radau(NamedTuple):
     real_rate: float  # mu_0
     rates: np.ndarray  # mu_q of the complex pairs, as real and imaginary parts
     apart: np.ndarray  # rows of V^-1: real; then real and imaginary parts of each pair
-    together: np.ndarray  # columns of V alike
+    together: np.ndarray  # columns of V alike, for sums of parts with their conjugates
 
 
 @cache
@@ -54,7 +54,7 @@ def radau(stages: int) -> Radau:
     rows, columns = [left[real].real], [vectors[:, real].real]
     for q in pairs:
         rows += [left[q].real, left[q].imag]
-        columns += [vectors[:, q].real, vectors[:, q].imag]
+        columns += [2 * vectors[:, q].real, -2 * vectors[:, q].imag]
     return Radau(
         points=points,
         matrix=matrix,

@@ -1,6 +1,6 @@
 """Shared: the interpreter of the tape as one compiled function per number type, which all other kernels call.
 
-numba optimises whatever a kernel calls again as a part of that kernel.  The interpreter is large and everything calls
+numba optimises whatever a kernel calls as a part of that kernel.  The interpreter is large and everything calls
 it, so it is compiled by itself, kept on disk, and called by its address: compiled kernels read the address from a table
 that they know by the name of a symbol.  An address is entered when a kernel over its number type is first used.
 Python calls the same function by `interpret`.
@@ -22,6 +22,7 @@ from numba.extending import intrinsic
 from numba.np.numpy_support import from_dtype
 
 from odejet.jets import compilation
+from odejet.jets.parts import WholeCompiler
 
 _ELSEWHERE = ("model/tape.py", "algebra/newton.py", "algebra/tracker.py")
 
@@ -70,7 +71,7 @@ def interpreter(number: types.Type) -> CFunc:
     """The interpreter for a number type, compiled or loaded from disk when first asked for."""
     if number not in _COMPILED:
         options = {"nopython": True, "error_model": "numpy"}
-        function = CFunc(_FUNCTIONS[number], (_arguments(number), types.void), {}, options)
+        function = CFunc(_FUNCTIONS[number], (_arguments(number), types.void), {}, options, WholeCompiler)
         function.enable_caching()
         function._cache._cache_file._source_stamp = SOURCES
         with compilation.counted():

@@ -17,7 +17,8 @@ from odejet.jets.points import find_rates
 
 _ITERATIONS = 25  # of Newton's method
 _SLOWEST = 0.6  # the largest ratio of one update to the last with which iterations go on
-_SETTLED = 0.03  # times the tolerance: updates this small, relative to the states, are the last
+_SETTLED = 0.03  # times the tolerance: what may be left to be updated, relative to the states
+_LEAST, _AGAIN = 0.01, 0.8  # what a step expects of its ratios: those of the one before, but not too small, to a power
 _ROUNDED = 1e-8  # updates this small that have shrunk by _FAST and in two more by no more than _STALLED are rounding
 _FAST, _STALLED = 0.1, 0.5
 _OUTGROWN = 0.2  # the size of a state in its unit below which units are chosen again
@@ -33,48 +34,56 @@ class Work(NamedTuple):
     values: np.ndarray  # (1 + stages, states): the start of the step and its stages
     before: np.ndarray  # the same of the step before
     updates: np.ndarray  # (stages, states)
+    parts: np.ndarray  # the same, taken apart
     jacobian: np.ndarray  # in units of the states
     real: np.ndarray  # LU factors of mu_0 I - h J
     pairs: np.ndarray  # (2, pairs, states, states): real and imaginary parts of those of mu_q I - h J
     pivots: np.ndarray  # (1 + pairs, states)
-    parts: np.ndarray  # (2, states): a right-hand side taken apart
     scales: np.ndarray  # the unit of each state
     largest: np.ndarray  # what each state has reached so far
     reached: np.ndarray  # and each lane of the sensitivities
-    noise: np.ndarray  # how far the last update still moved each state
-    weights: np.ndarray
+    noise: np.ndarray  # how far the stages of each state may still be from their equations
+    weights: np.ndarray  # (1 + stages)
+    outlook: np.ndarray  # (stages, 1 + stages): from the step before to first guesses
     watched: np.ndarray  # (1 + stages, recorded): watched arguments and switching functions at the nodes
     powers: np.ndarray  # (1 + stages): one of them as powers of the place on the step
     forcing: np.ndarray  # (stages, states, lanes)
-    columns: np.ndarray  # (2, states, lanes)
+    columns: np.ndarray  # the same, taken apart
     nodes: np.ndarray  # (1 + stages, states, lanes): values and sensitivities
     ahead: np.ndarray  # the same, of the step to come
-    after: np.ndarray  # (stages, states, lanes)
 
 
 def reserve(rows: np.ndarray, stages: int, watched: int) -> Work:
     """The memory of steps that begin at rows of value and tangents."""
     n, lanes = rows.shape
-    pairs = (stages - 1) // 2
-    shapes = {"updates": (stages, n), "jacobian": (n, n), "real": (n, n), "pairs": (2, pairs, n, n), "parts": (2, n)}
-    shapes |= {
-        "scales": (n,),
-        "largest": (n,),
-        "reached": (lanes,),
-        "noise": (n,),
-        "weights": (stages + 1,),
-        "powers": (stages + 1,),
-    }
-    shapes |= {
-        "watched": (stages + 1, watched),
-        "forcing": (stages, n, lanes),
-        "after": (stages, n, lanes),
-        "columns": (2, n, lanes),
-    }
-    values, nodes = np.tile(rows[:, 0], (stages + 1, 1)), np.tile(rows, (stages + 1, 1, 1))
-    arrays = {name: np.zeros(shape) for name, shape in shapes.items()}
-    pivots = np.zeros((1 + pairs, n), np.int64)
-    return Work(values=values, before=values.copy(), pivots=pivots, nodes=nodes, ahead=nodes.copy(), **arrays)
+    nodes, pairs = stages + 1, (stages - 1) // 2
+    values, tangents = np.empty((2, nodes, n)), np.empty((2, nodes, n, lanes))
+    values[:], tangents[:] = rows[:, 0], rows
+    states, plane = np.zeros((3, n)), np.zeros((2, stages, n))
+    columns = np.zeros((2, stages, n, lanes))
+    matrices, places = np.zeros((2 + 2 * pairs, n, n)), np.zeros((2 + stages, nodes))
+    return Work(
+        values=values[0],
+        before=values[1],
+        updates=plane[0],
+        parts=plane[1],
+        jacobian=matrices[0],
+        real=matrices[1],
+        pairs=matrices[2:].reshape(2, pairs, n, n),
+        pivots=np.zeros((1 + pairs, n), np.int64),
+        scales=states[0],
+        largest=states[1],
+        reached=np.zeros(lanes),
+        noise=states[2],
+        weights=places[0],
+        outlook=places[2:],
+        watched=np.zeros((nodes, watched)),
+        powers=places[1],
+        forcing=columns[0],
+        columns=columns[1],
+        nodes=tangents[0],
+        ahead=tangents[1],
+    )
 
 
 @kernel
@@ -176,155 +185,179 @@ def decompose(rule, work, h):
 
 @kernel
 def solve_updates(rule, work):
-    """Solutions of all systems for the right-hand sides in `updates`, in place: apart, and together again.
-
-    Each part is kept in the row of the weights it was made with, in `forcing`'s first lane.
-    """
+    """Solutions of all systems for the right-hand sides in `updates`, in place: apart, and together again."""
     stages, n = work.updates.shape
+    updates, parts = work.updates, work.parts
     for row in range(stages):
         for a in range(n):
-            total = 0.0
-            for i in range(stages):
-                total += rule.apart[row, i] * work.updates[i, a]
-            work.forcing[row, a, 0] = total
-    for a in range(n):
-        work.parts[0, a] = work.forcing[0, a, 0]
-    solve(work.real, work.pivots[0], work.parts[0])
+            parts[row, a] = 0.0
+        for i in range(stages):
+            weight = rule.apart[row, i]
+            for a in range(n):
+                parts[row, a] += weight * updates[i, a]
+    solve(work.real, work.pivots[0], parts[0])
+    for q in range(len(rule.rates)):
+        solve_complex(work.pairs[0, q], work.pairs[1, q], work.pivots[1 + q], parts[2 * q + 1], parts[2 * q + 2])
     for i in range(stages):
         for a in range(n):
-            work.updates[i, a] = rule.together[i, 0] * work.parts[0, a]
-    for q in range(len(rule.rates)):
-        for a in range(n):
-            work.parts[0, a], work.parts[1, a] = work.forcing[2 * q + 1, a, 0], work.forcing[2 * q + 2, a, 0]
-        solve_complex(work.pairs[0, q], work.pairs[1, q], work.pivots[1 + q], work.parts[0], work.parts[1])
-        for i in range(stages):
-            x, y = 2 * rule.together[i, 2 * q + 1], 2 * rule.together[i, 2 * q + 2]
+            updates[i, a] = 0.0
+        for row in range(stages):
+            weight = rule.together[i, row]
             for a in range(n):
-                work.updates[i, a] += x * work.parts[0, a] - y * work.parts[1, a]
+                updates[i, a] += weight * parts[row, a]
 
 
 @kernel
-def has_settled(update, earlier, best, tolerance):
-    """Whether iterations have come to their end: updates are small, or they shrank fast and now rounding keeps them
-    where they were two iterations earlier."""
-    return update <= tolerance or (update < _ROUNDED and update > _STALLED * earlier and best < _FAST)
+def has_stalled(update, earlier, best):
+    """Whether updates shrank fast and now rounding keeps them where they were two iterations earlier."""
+    return update < _ROUNDED and update > _STALLED * earlier and best < _FAST
 
 
 @kernel
-def solve_stages(point, piece, moving, recorded, rule, work, t, h, tolerance):
-    """Newton's method from the stages in `values`: whether it settles, and the smallest ratio of two updates."""
+def left_after(update, rate):
+    """What all updates to come amount to, if each is smaller than the one before by a rate."""
+    return update * rate / (1 - rate) if rate < 1 else np.inf
+
+
+@kernel
+def solve_stages(point, piece, moving, recorded, rule, work, t, h, tolerance, rate):
+    """Newton's method from the stages in `values`: whether it settles, and the ratio of its last updates.
+
+    Until two updates tell, the ratio is expected to be about `rate`, that of the step before.
+    """
     stages, n = work.updates.shape
-    earlier, last, best, watches = np.inf, np.inf, 1.0, work.watched.shape[1]
+    earlier, last, best, known, watches = np.inf, np.inf, 1.0, rate, work.watched.shape[1]
+    rate = max(rate, _LEAST) ** _AGAIN
+    values, updates = work.values, work.updates
     for _ in range(_ITERATIONS):
         for i in range(stages):
-            put(point, moving, work.values[1 + i])
+            put(point, moving, values[1 + i])
             find_rates(point, piece, t + rule.points[i] * h)
             for a in range(n):
-                work.updates[i, a] = h * peek(point.p, peek(point.states, moving[a]) + point.lanes) / work.scales[a]
+                updates[i, a] = h * peek(point.p, peek(point.states, moving[a]) + point.lanes)
             for k in range(watches):
                 work.watched[1 + i, k] = peek(point.p, recorded[k])
         for i in range(stages):
             for j in range(stages):
                 weight = rule.inverse[i, j]
                 for a in range(n):
-                    work.updates[i, a] -= weight * (work.values[1 + j, a] - work.values[0, a]) / work.scales[a]
+                    updates[i, a] -= weight * (values[1 + j, a] - values[0, a])
+            for a in range(n):
+                updates[i, a] /= work.scales[a]
         solve_updates(rule, work)
         largest = 0.0
         for a in range(n):
             work.noise[a] = 0.0
             for i in range(stages):
-                update = work.updates[i, a]
+                update = updates[i, a]
                 if not abs(update) < np.inf:
                     return False, np.inf
                 work.noise[a] = max(work.noise[a], abs(update))
-                work.values[1 + i, a] += update * work.scales[a]
+                values[1 + i, a] += update * work.scales[a]
             largest = max(largest, work.noise[a])
-        if has_settled(largest, earlier, best, _SETTLED * tolerance):
-            return True, (min(best, largest / last) if last < np.inf else 0.0)
+        if last < np.inf:
+            rate = largest / last if last > 0 else 0.0
+            best = min(best, rate)
+        left = left_after(largest, rate)
+        if left <= _SETTLED * tolerance:
+            for a in range(n):
+                work.noise[a] *= left / largest if largest > 0 else 1.0
+            return True, (best if last < np.inf else known)
+        if has_stalled(largest, earlier, best):
+            return True, best
         if largest > _SLOWEST * last and largest > _ROUNDED:
             break
-        best, earlier, last = (min(best, largest / last) if last < np.inf else best), last, largest
+        earlier, last = last, largest
     return False, best
 
 
 @kernel
-def solve_tangents(point, piece, moving, rule, work, t, h, tolerance):
-    """Sensitivities of the stages in `ahead`, from guesses there: whether the iterations settle."""
+def solve_tangents(point, piece, moving, rule, work, t, h, tolerance, rate):
+    """Sensitivities of the stages in `ahead`, from guesses there: whether the iterations settle.
+
+    They are those of Newton's method, so that updates shrink at the `rate` of the latter.
+    """
     stages, n, lanes = work.forcing.shape
     earlier, last, best = np.inf, np.inf, 1.0
+    rate = max(rate, _LEAST) ** _AGAIN
+    ahead, forcing = work.ahead, work.forcing
     for _ in range(_TANGENT_ITERATIONS):
         for i in range(stages):
             for a in range(n):
                 place = peek(point.states, moving[a])
-                poke(point.p, place, work.values[1 + i, a])
                 for k in range(1, lanes):
-                    poke(point.p, place + k, work.ahead[1 + i, a, k])
+                    poke(point.p, place + k, ahead[1 + i, a, k])
+                poke(point.p, place, work.values[1 + i, a])
             find_rates(point, piece, t + rule.points[i] * h)
             for a in range(n):
                 place, unit = peek(point.states, moving[a]) + lanes, 1 / work.scales[a]
                 for k in range(lanes):
-                    work.forcing[i, a, k] = h * peek(point.p, place + k)
+                    forcing[i, a, k] = h * peek(point.p, place + k)
                 for j in range(stages):
                     weight = rule.inverse[i, j]
                     for k in range(lanes):
-                        work.forcing[i, a, k] -= weight * (work.ahead[1 + j, a, k] - work.ahead[0, a, k])
-                work.forcing[i, a, 0] = 0.0
+                        forcing[i, a, k] -= weight * (ahead[1 + j, a, k] - ahead[0, a, k])
+                forcing[i, a, 0] = 0.0
                 for k in range(lanes):
-                    work.forcing[i, a, k] *= unit
+                    forcing[i, a, k] *= unit
         solve_columns(rule, work)
-        largest = 0.0
-        for k in range(1, lanes):
-            size, moved = 0.0, 0.0
-            for i in range(stages):
-                for a in range(n):
-                    size = max(size, abs(work.ahead[1 + i, a, k]) / work.scales[a])
-                    moved = max(moved, abs(work.forcing[i, a, k]))
-            work.reached[k] = max(work.reached[k], size)
-            size = max(size, BEHIND * work.reached[k])
-            if moved > 0:
-                largest = max(largest, moved / size if size > 0 else 1.0)
-        for i in range(stages):
-            for a in range(n):
-                for k in range(1, lanes):
-                    work.ahead[1 + i, a, k] += work.forcing[i, a, k] * work.scales[a]
-        if has_settled(largest, earlier, best, tolerance):
+        largest = take_updates(work)
+        if last < np.inf:
+            rate = largest / last if last > 0 else 0.0
+            best = min(best, rate)
+        if left_after(largest, rate) <= _SETTLED * tolerance or has_stalled(largest, earlier, best):
             return True
         if not largest < np.inf:
             break
-        best, earlier, last = (min(best, largest / last) if last < np.inf else best), last, largest
+        earlier, last = last, largest
     return best < _FAST  # a contraction that went on for so long has left only rounding
+
+
+@kernel
+def take_updates(work):
+    """Add the updates in `forcing` to the sensitivities; the largest, relative to the sizes of their lanes."""
+    stages, n, lanes = work.forcing.shape
+    largest, ahead, forcing = 0.0, work.ahead, work.forcing
+    for k in range(1, lanes):
+        size, moved = 0.0, 0.0
+        for i in range(stages):
+            for a in range(n):
+                size = max(size, abs(ahead[1 + i, a, k]) / work.scales[a])
+                moved = max(moved, abs(forcing[i, a, k]))
+        work.reached[k] = max(work.reached[k], size)
+        size = max(size, BEHIND * work.reached[k])
+        if moved > 0:
+            largest = max(largest, moved / size if size > 0 else 1.0)
+    for i in range(stages):
+        for a in range(n):
+            unit = work.scales[a]
+            for k in range(1, lanes):
+                ahead[1 + i, a, k] += forcing[i, a, k] * unit
+    return largest
 
 
 @kernel
 def solve_columns(rule, work):
     """`solve_updates` for all lanes of `forcing` at once."""
-    stages, n, lanes = work.forcing.shape
-    solution, columns = work.after, work.columns
+    blend(rule.apart, work.forcing, work.columns)
+    solve_many(work.real, work.pivots[0], work.columns[0])
+    for q in range(len(rule.rates)):
+        low = 2 * q + 1
+        solve_many_complex(
+            work.pairs[0, q], work.pairs[1, q], work.pivots[1 + q], work.columns[low], work.columns[low + 1]
+        )
+    blend(rule.together, work.columns, work.forcing)
+
+
+@kernel
+def blend(weights, source, target):
+    """Planes of `target` as sums of those of `source`."""
+    stages, n, lanes = source.shape
     for i in range(stages):
         for a in range(n):
             for k in range(lanes):
-                solution[i, a, k] = 0.0
-    for q in range(-1, len(rule.rates)):
-        low = 0 if q < 0 else 2 * q + 1
-        for part in range(1 if q < 0 else 2):
-            for a in range(n):
+                target[i, a, k] = 0.0
+            for j in range(stages):
+                weight = weights[i, j]
                 for k in range(lanes):
-                    columns[part, a, k] = 0.0
-                for i in range(stages):
-                    weight = rule.apart[low + part, i]
-                    for k in range(lanes):
-                        columns[part, a, k] += weight * work.forcing[i, a, k]
-        if q < 0:
-            solve_many(work.real, work.pivots[0], columns[0])
-        else:
-            solve_many_complex(work.pairs[0, q], work.pairs[1, q], work.pivots[1 + q], columns[0], columns[1])
-        for i in range(stages):
-            x = rule.together[i, low] * (1 if q < 0 else 2)
-            y = 0.0 if q < 0 else -2 * rule.together[i, low + 1]
-            for a in range(n):
-                for k in range(lanes):
-                    solution[i, a, k] += x * columns[0, a, k] + y * columns[1, a, k]
-    for i in range(stages):
-        for a in range(n):
-            for k in range(lanes):
-                work.forcing[i, a, k] = solution[i, a, k]
+                    target[i, a, k] += weight * source[j, a, k]

@@ -24,7 +24,7 @@ details[open] summary {{ margin-bottom:10px }}
 .badge {{ display:inline-block; vertical-align:.22em; border:1.5px solid currentColor; border-radius:99px;
   padding:1px 12px; font-weight:600; font-size:.9rem; line-height:1.5; margin-left:6px }}
 .good {{ color:var(--good) }} .bad {{ color:var(--bad) }} .fair {{ color:var(--fair) }} .soft {{ color:var(--soft) }}
-.facts {{ display:grid; grid-template-columns:repeat(auto-fit, minmax(104px, max-content)); gap:10px 28px;
+.facts {{ display:grid; grid-template-columns:repeat(auto-fit, minmax(98px, max-content)); gap:10px 22px;
   margin:14px 0 0 }}
 .facts dt {{ color:var(--soft); font-size:.8rem; white-space:nowrap }}
 .facts dd {{ margin:0; font-size:1.05rem; white-space:nowrap }}

@@ -46,7 +46,7 @@ def linear(low: float, high: float, most: int = MOST_TICKS) -> Axis:
 def symmetric(limit: float) -> Axis:
     """An axis around zero, marked there and once on either side."""
     power = 10.0 ** math.floor(math.log10(0.96 * limit))
-    place = next(m * power for m in (5, 2, 1) if m * power <= 0.96 * limit)
+    place = next(m * power for m in (8, 6, 5, 4, 3, 2, 1.5, 1) if m * power <= 0.96 * limit)
     return Axis(-limit, limit, (-place, 0.0, place), (f"−{place:g}", "0", f"{place:g}"))
 
 

@@ -433,7 +433,7 @@ class _Problem:
         inside = int(np.searchsorted(np.abs(times - leg.time), abs(stop - leg.time), side="right"))
         grid = times[:inside] if inside and stop == times[inside - 1] else np.r_[times[:inside], stop]
         limits = self.stiff_tolerance(tolerance), leg.implicit_steps, least, self.used > 1
-        switches = no_switches() if self.passage is None else self.passage.switches
+        switches = _NO_SWITCHES if self.passage is None else self.passage.switches
         trajectory, outputs, time, count, crossed = collocate(
             self.tape, self.parameters, leg.states, self.flow.drive(grid), piece, leg.time, grid, *limits, switches
         )

@@ -1,0 +1,119 @@
+"""Parts: how numba compiles kernels.
+
+numba makes each function it compiles ready to be called from Python: its code is optimised together with that of all
+it calls, turned into machine code and loaded; and again as a part of whatever calls it, and of what calls that.  For
+kernels that only others call all of this is in vain but for the last time.  Here the code of a part is left as it was
+written down, and what Python calls takes in all parts at once.  Passes over what kernels do not have are left out:
+closures, context managers, literal loops, exceptions made at run time.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from numba import _dynfunc
+from numba.core import typed_passes, untyped_passes
+from numba.core.codegen import JITCodeLibrary
+from numba.core.compiler import CompilerBase, DefaultPassBuilder
+from numba.core.compiler_machinery import PassManager, register_pass
+
+_SPARED = (
+    untyped_passes.WithLifting,
+    untyped_passes.InlineClosureLikes,
+    untyped_passes.RewriteDynamicRaises,
+    untyped_passes.MakeFunctionToJitFunction,
+    untyped_passes.FindLiterallyCalls,
+    untyped_passes.LiteralUnroll,
+    typed_passes.InlineOverloads,
+    typed_passes.NoPythonSupportedFeatureValidation,
+    typed_passes.AnnotateTypes,
+    typed_passes.DumpParforDiagnostics,
+)
+
+
+class _Library(JITCodeLibrary):
+    """Code that is left as it was written down until it is whole."""
+
+    def _optimize_functions(self, ll_module: Any) -> None:
+        ll_module.data_layout = self._codegen._data_layout
+
+
+class _Part(_Library):
+    """Code to be linked into other code."""
+
+    def finalize(self) -> None:
+        self._finalize_dynamic_globals()
+        self._finalized = True
+
+
+class _Whole(_Library):
+    """Code that Python calls, with all its parts."""
+
+    def _optimize_final_module(self) -> None:
+        # Once: numba begins with passes for the counting of references, which kernels do not have.
+        passes, builder = self._codegen._module_pass_manager()
+        passes.run(self._final_module, builder)
+
+
+@register_pass(mutates_CFG=True, analysis_only=False)
+class _WholeLowering(typed_passes.NativeLowering):
+    """numba's own, to code for a `_Whole`."""
+
+    _name = "odejet_whole_lowering"
+
+    def run_pass(self, state: Any) -> bool:
+        state.library = _Whole(state.targetctx.codegen(), state.func_id.func_qualname)
+        state.library.enable_object_caching()
+        return super().run_pass(state)
+
+
+@register_pass(mutates_CFG=True, analysis_only=False)
+class _PartLowering(typed_passes.NativeLowering):
+    """To code for a `_Part`, and a function that stands for it where others call it."""
+
+    _name = "odejet_part_lowering"
+
+    def run_pass(self, state: Any) -> bool:
+        library = state.library = _Part(state.targetctx.codegen(), state.func_id.func_qualname)
+        state.flags.no_compile = True
+        super().run_pass(state)
+        lowered = state["cr"]
+        name, nowhere = lowered.fndesc.qualname.split(".")[-1], 0
+        function = _dynfunc.make_function(lowered.fndesc.lookup_module(), name, "", nowhere, lowered.env, (library,))
+        # Whoever calls it links it with all that it calls, each once.
+        linked = list(dict.fromkeys([library, *library._linking_libraries]))
+        state.targetctx.insert_user_function(function, lowered.fndesc, linked)
+        state.reload_init.extend(library._reload_init)
+        state["cr"] = lowered._replace(cfunc=function)
+        return True
+
+
+class _Compiler(CompilerBase):
+    """numba's own passes, but for those that kernels are spared."""
+
+    lowering: type
+
+    def define_pipelines(self) -> list[PassManager]:
+        whole = PassManager("odejet")
+        for passes in (
+            DefaultPassBuilder.define_untyped_pipeline(self.state),
+            DefaultPassBuilder.define_typed_pipeline(self.state),
+            DefaultPassBuilder.define_nopython_lowering_pipeline(self.state),
+        ):
+            for each, description in passes.passes:
+                if each not in _SPARED:
+                    whole.add_pass(self.lowering if each is typed_passes.NativeLowering else each, description)
+        whole.finalize()
+        return [whole]
+
+
+class PartCompiler(_Compiler):
+    """For what only other kernels call."""
+
+    lowering = _PartLowering
+
+
+class WholeCompiler(_Compiler):
+    """For what Python calls."""
+
+    lowering = _WholeLowering

@@ -1,0 +1,28 @@
+"""Which rates depend on which states, and orders of elimination, against what can be read off the equations."""
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from odejet.jets.sparsity import dependencies, sparse_order
+from odejet.model import Model
+from odejet.model.tape import build
+
+
+def test_dependencies_are_those_of_the_equations():
+    tape = build(Model({"a": "-k*a + b*c", "b": "k*a - exp(b)", "c": "b/(1 + d)", "d": "0"}, parameters=("k",)))
+    np.testing.assert_array_equal(dependencies(tape), [[1, 1, 1], [1, 1, 0], [0, 1, 0]])
+
+
+def test_what_touches_all_others_is_eliminated_when_it_no_longer_does():
+    """Eliminated first, the centre of a star would make all matrices full."""
+    rays = {f"x{i}": f"centre - x{i}" for i in range(6)}
+    tape = build(Model({"centre": "+".join(rays), **rays}, parameters=()))
+    assert list(sparse_order(tape)).index(0) >= len(rays) - 1
+
+
+@given(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 5)), max_size=15))
+def test_every_moving_state_has_its_place(pairs):
+    rates = [f"-x{i}" + "".join(f" + x{j}" for k, j in pairs if k == i) for i in range(6)]
+    tape = build(Model({f"x{i}": rate for i, rate in enumerate(rates)}, parameters=()))
+    assert sorted(sparse_order(tape)) == [i for i in range(6) if tape.states[i] >= tape.statics]
