@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from pathlib import Path
 
 import pytest
@@ -77,11 +76,5 @@ def test_a_fit_that_nobody_works_on_was_interrupted(folder: Folder) -> None:
         study.new_fit({"state": "running", "began": 1.0}),
         study.new_fit({"state": "running", "result": True}),
     )
-
-    async def start() -> None:
-        fits = Fits()
-        await fits.open(folder)
-        await fits.close()
-
-    asyncio.run(start())
+    Fits().recover(folder)
     assert (study.state(first)["state"], study.state(second)["state"]) == (INTERRUPTED, "done")

@@ -42,14 +42,18 @@ class Fits:
         self._spare = Worker()
         self._closing = False
 
-    async def open(self, folder: Folder) -> None:
-        """Note what was interrupted, and have a process ready."""
+    def recover(self, folder: Folder) -> None:
+        """Note what was interrupted when the program last stopped."""
         for study in folder:
             for number in study.fits():
                 state = study.state(number)
                 if state.get("state", RUNNING) in UNDER_WAY:
                     study.note(number, {**state, "state": _settled(state)})
-        await self._spare.start()
+
+    async def prepare(self) -> None:
+        """Have a process ready for the next fit."""
+        if not self._closing:
+            await self._spare.start()
 
     def begin(self, study: Study, draft: Mapping[str, Any], name: str) -> int:
         """A fit of a draft: its number; it runs as soon as there is a place."""
@@ -95,8 +99,7 @@ class Fits:
                 await worker.end()
             self._live.pop(key, None)
             self._tasks.pop(key, None)
-            if not self._closing:
-                await self._spare.start()
+            await self.prepare()
 
     async def cancel(self, study: Study, number: int) -> None:
         """End a fit that is under way."""

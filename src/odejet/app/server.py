@@ -60,11 +60,21 @@ class Desk:
     quick: Worker = field(default_factory=Worker)  # looks and curves, which nobody waits for
     slow: Worker = field(default_factory=Worker)  # verdicts and comparisons, which may take seconds
     fits: Fits = field(default_factory=Fits)
+    _preparing: asyncio.Task[None] = field(init=False)
 
     async def open(self) -> None:
-        await asyncio.gather(self.quick.start(), self.slow.start(), self.fits.open(self.folder))
+        self.fits.recover(self.folder)
+        self._preparing = asyncio.ensure_future(self._prepare())
+
+    async def _prepare(self) -> None:
+        """One process after the other: on a new installation the first compiles the kernels for all."""
+        await self.quick.warm()
+        await self.slow.start()
+        await self.fits.prepare()
 
     async def close(self) -> None:
+        self._preparing.cancel()
+        await asyncio.wait([self._preparing])
         await self.fits.close()
         await asyncio.gather(self.quick.end(), self.slow.end())
         self.folder.close()

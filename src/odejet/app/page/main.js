@@ -85,7 +85,6 @@ async function home() {
     list.length ? [h("h2", {}, "Your studies"), h("ul", { class: "studies" }, list)] : "",
     h("p", { class: "soft small" }, `Studies are kept in ${told.folder}. odejet ${told.version}.`)));
   content.focus({ preventScroll: true });
-  ask("GET", "api/ready").catch(() => {});
 }
 
 // --- one study ---
@@ -387,5 +386,14 @@ async function route() {
   opened++;
   if (id) await open(id); else await home().catch(failed);
 }
+// Until questions are answered at once, the page says what is being waited for.
+async function prepare() {
+  const patience = setTimeout(() => { byId("getting").hidden = false; }, 2000);
+  await ask("GET", "api/ready").catch(() => {});
+  clearTimeout(patience);
+  byId("getting").hidden = true;
+}
+
 addEventListener("hashchange", route);
+prepare();
 route();
