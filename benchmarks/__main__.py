@@ -33,6 +33,8 @@ SECTIONS = (
     "stiff",
     "sbml",
     "collection",
+    "searches",
+    "race",
 )
 
 

@@ -1,12 +1,15 @@
 """Collection: problems with real data that others published as PEtab, read, compared and fitted.
 
     python -m benchmarks collection FOLDER [--only NAMES] [--seeds S ...] [--limit SECONDS] [--output FILE]
+                                           [--amici PYTHON] [--models FOLDER]
 
 FOLDER has a folder for each problem, with a YAML file and perhaps the published simulations.  Of each problem the
 likelihood at the published values is told and how far simulations are from those published; then it is fitted from its
-bounds alone, once per seed.  A fit reaches the published optimum if its log-likelihood (with priors, its posterior) is
-at most 0.1 lower; a certificate of one that does not is false.  Every task is one line of a file: stopping and starting
-again repeats nothing.  Without seeds nothing is fitted.
+bounds alone, once per seed, with limits of time in processor seconds.  A fit reaches the published optimum if its
+log-likelihood (with priors, its posterior) is at most 0.1 lower; a certificate of one that does not is false.  With
+--amici, an interpreter whose environment has AMICI, likelihood and simulations are compared with AMICI's, and AMICI's
+with those published; its compiled models and its answers are kept in the folder of models.  Every task is one line of a
+file: stopping and starting again repeats nothing.  Without seeds nothing is fitted.
 """
 
 from __future__ import annotations
@@ -15,6 +18,9 @@ import argparse
 import csv
 import json
 import math
+import os
+import subprocess
+import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -24,6 +30,7 @@ from typing import Any
 import numpy as np
 
 import odejet as oj
+from benchmarks.clock import by_processor
 from odejet.io.petab.posing import Posed, pose
 from odejet.jets import compilation
 
@@ -45,10 +52,15 @@ def names(folder: Path | None = None) -> list[str]:
     return sorted(found)
 
 
+def yaml_of(folder: Path) -> Path:
+    """The file of a problem."""
+    own = folder / f"{folder.name}.yaml"
+    return own if own.is_file() else next(iter(sorted(folder.glob("*.yaml"))))
+
+
 def read(folder: Path) -> Posed:
     """A problem and the rows of its tables."""
-    own = folder / f"{folder.name}.yaml"
-    return pose(own if own.is_file() else next(iter(sorted(folder.glob("*.yaml")))))
+    return pose(yaml_of(folder))
 
 
 # --- simulations ------------------------------------------------------------------------------------------------------
@@ -75,14 +87,41 @@ def _keyed(rows: list[dict[str, str]], shared: list[str]) -> Iterator[tuple[Any,
 def published(folder: Path) -> np.ndarray | None:
     """The published simulations in the order of the measurements; None where there are none."""
     paths = sorted(folder.glob("simulatedData*.tsv"))
+    return _aligned(folder, _rows(paths[0])) if paths else None
+
+
+def _aligned(folder: Path, simulated: list[dict[str, str]]) -> np.ndarray | None:
+    """The simulations of a table in the order of the measurements.
+
+    Where ids or digits of times are others, outputs, conditions and times are taken in their order.
+    """
     tables = sorted(folder.glob("measurement*.tsv"))
-    if not paths or len(tables) != 1:
+    if len(tables) != 1:
         return None
-    measured, simulated = _rows(tables[0]), _rows(paths[0])
+    measured = _rows(tables[0])
     known = measured[0].keys() & simulated[0].keys()
     shared = [name for name in _KEYS if name in known]
-    by_key = dict(zip(_keyed(simulated, shared), (float(row["simulation"]) for row in simulated), strict=True))
-    return np.array([by_key.get(key, math.nan) for key in _keyed(measured, shared)])
+    values = [float(row["simulation"]) for row in simulated]
+    by_key = dict(zip(_keyed(simulated, shared), values, strict=True))
+    found = np.array([by_key.get(key, math.nan) for key in _keyed(measured, shared)])
+    if np.isfinite(found).all() or len(measured) != len(simulated):
+        return found
+    by_order = dict(zip(_ordered(simulated), values, strict=True))
+    return np.array([by_order.get(key, math.nan) for key in _ordered(measured)])
+
+
+def _ordered(rows: list[dict[str, str]]) -> list[tuple[int, int, int]]:
+    """Rows by the number of their output, of their condition, and of their time among those of these two."""
+    ids = "simulationConditionId" if "simulationConditionId" in rows[0] else "simulationCondition"
+    pairs = [(row["observableId"], row[ids]) for row in rows]
+    outputs, conditions = (list(dict.fromkeys(column)) for column in zip(*pairs, strict=True))
+    groups = [(outputs.index(output), conditions.index(condition)) for output, condition in pairs]
+    keys = [(0, 0, 0)] * len(rows)
+    for group in set(groups):
+        own = sorted((i for i in range(len(rows)) if groups[i] == group), key=lambda i: float(rows[i]["time"]))
+        for rank, i in enumerate(own):
+            keys[i] = (*group, rank)
+    return keys
 
 
 def compared(folder: Path) -> dict[str, Any]:
@@ -101,11 +140,42 @@ def compared(folder: Path) -> dict[str, Any]:
     }
     theirs = published(folder)
     if theirs is not None and len(theirs) == len(one.rows):
-        ours = one.simulated(problem.nominal)
-        sizes = np.maximum(np.abs(theirs), TINY * np.nanmax(np.abs(theirs)))
-        apart = np.abs(ours - theirs) / sizes
-        found["apart"] = float(np.nanmax(apart))
-        found["rows_apart"] = int(np.count_nonzero(~(apart <= CLOSE)))
+        found["apart"], found["rows_apart"] = _apart(one.simulated(problem.nominal), theirs)
+    return found
+
+
+def _apart(ours: np.ndarray, theirs: np.ndarray) -> tuple[float, int]:
+    """How far simulations are from others, relative to these, and how many are too far or missing."""
+    known = np.isfinite(theirs)
+    if not known.any():
+        return math.nan, len(theirs)
+    apart = np.abs(ours - theirs)[known] / np.maximum(np.abs(theirs), TINY * np.abs(theirs[known]).max())[known]
+    return float(apart.max()), int(np.count_nonzero(~(apart <= CLOSE)) + np.count_nonzero(~known))
+
+
+def by_amici(folder: Path, python: Path, models: Path) -> dict[str, Any]:
+    """Likelihood and simulations beside those of AMICI, and AMICI's simulations beside those published."""
+    answer = models / f"{folder.name}.json"
+    if not answer.is_file():
+        models.mkdir(parents=True, exist_ok=True)
+        tools = {"PATH": f"{python.parent}{os.pathsep}{os.environ['PATH']}"}
+        command = [str(python), str(Path(__file__).with_name("amici_worker.py")), str(yaml_of(folder)), str(models)]
+        done = subprocess.run(command, env=os.environ | tools, capture_output=True, text=True, check=False)
+        if done.returncode:
+            return {"failed": done.stderr.strip().splitlines()[-1]}
+        answer.write_text(done.stdout.splitlines()[-1])
+    told = json.loads(answer.read_text())
+    one = read(folder)
+    ours = one.problem.log_likelihood(one.problem.nominal)
+    table = [{key: "" if value is None else str(value) for key, value in row.items()} for row in told["simulations"]]
+    simulated = _aligned(folder, table)
+    found = {"log_likelihood": told["log_likelihood"], "ours": ours, "compile_seconds": told["compile_seconds"]}
+    found["difference"] = abs(ours - told["log_likelihood"]) / max(abs(told["log_likelihood"]), 1.0)
+    if simulated is not None:
+        found["apart"], found["rows_apart"] = _apart(one.simulated(one.problem.nominal), simulated)
+        theirs = published(folder)
+        if theirs is not None:
+            found["published_apart"], found["published_rows_apart"] = _apart(simulated, theirs)
     return found
 
 
@@ -159,13 +229,17 @@ def main(argv: list[str]) -> int:
     parser.add_argument("--seeds", type=int, nargs="*", default=[])
     parser.add_argument("--limit", type=float, default=120.0)
     parser.add_argument("--output", type=Path, default=RESULTS / "collection.jsonl")
+    parser.add_argument("--amici", type=Path)
+    parser.add_argument("--models", type=Path, default=Path(tempfile.gettempdir()) / "odejet-amici")
     options = parser.parse_args(argv)
     options.output.parent.mkdir(parents=True, exist_ok=True)
     lines = [json.loads(line) for line in options.output.read_text().splitlines()] if options.output.is_file() else []
     done = {(line["problem"], line["task"], line.get("seed"), line.get("limit")) for line in lines}
-    wanted = [name for name in names(options.folder) if not options.only or name in options.only]
+    wanted = options.only or names(options.folder)
     tasks = [(name, "read", None, None) for name in wanted]
-    tasks += [(name, "fit", seed, options.limit) for name in wanted for seed in options.seeds]
+    tasks += [(name, "amici", None, None) for name in wanted if options.amici]
+    tasks += [(name, "fit", seed, options.limit) for seed in options.seeds for name in wanted]
+    by_processor()
     for name, task, seed, limit in tasks:
         if (name, task, seed, limit) in done:
             continue
@@ -173,6 +247,8 @@ def main(argv: list[str]) -> int:
         try:
             if task == "read":
                 line |= compared(options.folder / name)
+            elif task == "amici":
+                line |= by_amici(options.folder / name, options.amici, options.models)
             else:
                 line |= {"seed": seed, "limit": limit, **fitted(options.folder / name, seed or 0, limit or 0.0)}
         except (oj.ModelError, oj.DataError) as error:

@@ -1,32 +1,45 @@
 """Projection: evaluations to the optimum of problems with scales and offsets, with and without eliminating them.
 
-python -m benchmarks projection [--seed 16] [--starts 20] [--sets 1 3]
+python -m benchmarks projection [--seed 16] [--starts 20] [--searches 6] [--sets 1 3] [--output FILE]
 
 Ten models whose outputs have a scale, an offset or both, that are not known and belong to each data set: 30 points,
-noise of 2 % of the spread, one data set or three.
-Starts are those of a search that knows nothing: the sizes that the units of the data suggest, times factors of up to a
-hundred either way, even by their logarithm, and without screening.  Counted are evaluations of the misfit with
-derivatives for each start that reaches the best optimum of all: those of all starts, divided by how many reach it.
+noise of 2 % of the spread, one data set or three.  Counted are evaluations of the misfit with derivatives until its
+best optimum is first reached, with what those starts or searches took that did not reach it.
+
+- refinements, from starts that know nothing: the sizes that the units of the data suggest, times factors of up to a
+  hundred either way, even by their logarithm, and without screening;
+- searches of the box from several seeds, each until it has the optimum: both ways look at 64 starts at a glance first;
+- minpack, where there is one output: Levenberg and Marquardt's method from the starts of the refinements, on the same
+  residuals and derivatives.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
 import numpy as np
+from scipy.optimize import least_squares
 
 import odejet as oj
+from benchmarks.store import write_whole
 from odejet.problem import Problem
+from odejet.problem.misfit import Evaluation
+from odejet.search import multistart, projection
 from odejet.search import refine as refinement
 
 RESULTS = Path(__file__).parent / "results" / "refine"
 POINTS, NOISE, FACTOR, SAME = 30, 0.02, 100.0, 1e-3
+SEARCHED = 768  # starts that a search may draw
+FAR = 1e6  # residuals, in units of the spread, where nothing can be simulated
+WAYS = ("refinements", "searches", "minpack")
 
 
 @dataclass(frozen=True)
@@ -130,49 +143,162 @@ def problem_of(name: str, seed: int, sets: int) -> tuple[Problem, np.ndarray]:
     return problem, np.array([truths[one.experiment or "e1"][one.name] for one in problem.layout])
 
 
-def cell(name: str, seed: int, starts: int, sets: int) -> dict[str, Any]:
-    """Evaluations from the same starts in both ways, for each that reaches the best optimum."""
+WITHOUT = [(refinement, "projected"), (multistart, "projected")]
+"""Where scales and offsets are eliminated."""
+
+
+@contextmanager
+def eliminating(wanted: bool) -> Iterator[None]:
+    """With or without eliminating scales and offsets."""
+    with ExitStack() as stack:
+        for module, name in () if wanted else WITHOUT:
+            stack.enter_context(patch.object(module, name, lambda *_: None))
+        yield
+
+
+@contextmanager
+def recorded() -> Iterator[list[float]]:
+    """The costs of all points that refinements look at, in order."""
+    costs: list[float] = []
+    evaluate = refinement._Descent.evaluate
+
+    def watched(self: refinement._Descent, theta: np.ndarray) -> Evaluation:
+        found = evaluate(self, theta)
+        costs.append(math.inf if found.residuals is None else self.misfit.cost(found.residuals, rest=found.rest))
+        return found
+
+    with patch.object(refinement._Descent, "evaluate", watched):
+        yield costs
+
+
+@dataclass(frozen=True)
+class Tally:
+    """Evaluations that were spent, and how often the optimum was reached."""
+
+    spent: int = 0
+    reached: int = 0
+
+    def with_costs(self, costs: Sequence[float], best: float) -> Tally:
+        """And those of one more attempt, which ends where it reaches the optimum."""
+        hits = [i for i, cost in enumerate(costs) if cost <= best + SAME]
+        return Tally(self.spent + (hits[0] + 1 if hits else len(costs)), self.reached + bool(hits))
+
+    @property
+    def each(self) -> float:
+        return self.spent / self.reached if self.reached else math.inf
+
+
+def refinements(problem: Problem, starts: Sequence[np.ndarray], best: float, eliminate: bool) -> Tally:
+    tally, frame = Tally(), problem.frame(problem.sizes)
+    for start in starts:
+        with eliminating(eliminate), recorded() as costs:
+            refinement.refine(problem.misfit, start, frame=frame)
+        tally = tally.with_costs(costs, best)
+    return tally
+
+
+def searches(problem: Problem, seeds: range, best: float, eliminate: bool) -> Tally:
+    """Searches that end with the optimum; those on parts of the data do not count as having reached it."""
+    tally = Tally()
+    for seed in seeds:
+        with eliminating(eliminate), recorded() as costs:
+            found = multistart.multistart(
+                problem.misfit, scale=problem.sizes, seed=seed, starts=SEARCHED, goal=best + SAME, agree=SEARCHED
+            )
+        reached = bool(found) and found[0].cost <= best + SAME
+        tally = Tally(tally.spent + len(costs), tally.reached + reached)
+    return tally
+
+
+def minpack(problem: Problem, starts: Sequence[np.ndarray], best: float, eliminate: bool) -> Tally:
+    """Refinements by another program."""
+    whole, frame = problem.misfit, problem.frame(problem.sizes)
+    part = projection.projected(whole, frame) if eliminate else None
+    misfit, own = (whole, frame) if part is None else (part, part.rest)
+    tally = Tally()
+    for start in starts:
+        costs: list[float] = []
+
+        def residuals(theta: np.ndarray, costs: list[float] = costs) -> np.ndarray:
+            found = misfit.evaluate(own.back(theta))
+            costs.append(math.inf if found.residuals is None else misfit.cost(found.residuals))
+            return np.full(misfit.points, FAR) if found.residuals is None else found.residuals / misfit.scales[0]
+
+        def derivatives(theta: np.ndarray) -> np.ndarray:
+            slopes = own.slopes(own.back(theta))
+            return misfit.evaluate(own.back(theta)).dense * slopes / misfit.scales[0]
+
+        first = own.to(start if part is None else start[part.kept])
+        # A point where it asks for derivatives and there are none is the end of its way.
+        with np.errstate(all="ignore"), suppress(AssertionError, ValueError):
+            least_squares(residuals, first, derivatives, method="lm", max_nfev=refinement.MAX_EVALUATIONS)
+        tally = tally.with_costs(costs, best)
+    return tally
+
+
+def cell(name: str, seed: int, starts: int, seeds: int, sets: int) -> dict[str, Any]:
+    """Evaluations with and without elimination, by each of the ways."""
     problem, truth = problem_of(name, seed, sets)
     rng = np.random.default_rng([seed, 1])
-    found = []
-    for _ in range(starts):
-        start = problem.sizes * np.exp(rng.uniform(-np.log(FACTOR), np.log(FACTOR), len(truth)))
-        frame = problem.frame(problem.sizes)
-        both = [refinement.refine(problem.misfit, start, frame=frame)]
-        with patch.object(refinement, "projected", lambda *_: None):
-            both.append(refinement.refine(problem.misfit, start, frame=frame))
-        found.append(both)
-    frame = problem.frame(truth)
-    best = min(
-        refinement.refine(problem.misfit, truth, frame=frame).cost, *(one.cost for both in found for one in both)
-    )
-    reached = [sum(both[i].cost <= best + SAME for both in found) for i in (0, 1)]
-    spent = [sum(both[i].evaluations for both in found) for i in (0, 1)]
-    return {"model": name, "sets": sets, "starts": starts, "reached": reached, "evaluations": spent}
+    spread = math.log(FACTOR)
+    drawn = [problem.sizes * np.exp(rng.uniform(-spread, spread, len(truth))) for _ in range(starts)]
+    best = refinement.refine(problem.misfit, truth, frame=problem.frame(truth)).cost
+    ways: dict[str, Callable[[bool], Tally]] = {
+        "refinements": lambda eliminate: refinements(problem, drawn, best, eliminate),
+        "searches": lambda eliminate: searches(problem, range(seeds), best, eliminate),
+    }
+    if len(problem.misfit.outputs) == 1:
+        ways["minpack"] = lambda eliminate: minpack(problem, drawn, best, eliminate)
+    found = {way: [asdict(run(eliminate)) for eliminate in (True, False)] for way, run in ways.items()}
+    return {"model": name, "sets": sets, **found}
 
 
-def ratio(line: Mapping[str, Any]) -> float:
-    """Evaluations for each start that reaches the optimum, without elimination beside with it."""
-    each = [
-        count / hits if hits else float("inf") for count, hits in zip(line["evaluations"], line["reached"], strict=True)
+def ratio(line: Mapping[str, Any], way: str) -> float:
+    """Evaluations for each time that the optimum is reached, without elimination beside with it."""
+    ours, theirs = (Tally(**one).each for one in line[way])
+    return math.nan if math.isinf(ours) else theirs / ours
+
+
+def table(lines: Sequence[Mapping[str, Any]]) -> str:
+    """One row per model, and the medians."""
+    text = [
+        "Evaluations with derivatives for each time that the optimum is reached, with / without elimination.",
+        "",
+        f"| model | data sets | {' | '.join(f'{way} | ratio' for way in WAYS)} |",
+        f"|---|---:|{'---:|---:|' * len(WAYS)}",
     ]
-    return each[1] / each[0]
+    for line in lines:
+        cells = []
+        for way in WAYS:
+            pair = [Tally(**one).each for one in line.get(way, ())]
+            cells += [" / ".join(f"{each:.1f}" for each in pair), f"{ratio(line, way):.1f}"] if pair else ["", ""]
+        text.append(f"| {line['model']} | {line['sets']} | {' | '.join(cells)} |")
+    for sets in sorted({line["sets"] for line in lines}):
+        own = [line for line in lines if line["sets"] == sets]
+        medians = [np.nanmedian([ratio(line, way) for line in own if way in line] or [math.nan]) for way in WAYS]
+        text.append(f"| median | {sets} | {' | '.join(f' | {median:.1f}' for median in medians)} |")
+    return "\n".join(text) + "\n"
 
 
 def main(argv: list[str]) -> int:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks projection", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m benchmarks projection", description=(__doc__ or "").split("\n")[0])
     parser.add_argument("--seed", type=int, default=16)
     parser.add_argument("--starts", type=int, default=20)
+    parser.add_argument("--searches", type=int, default=6)
     parser.add_argument("--sets", type=int, nargs="+", default=[1, 3])
     parser.add_argument("--models", nargs="+", choices=list(TASKS), default=list(TASKS))
     parser.add_argument("--output", type=Path)
-    arguments = parser.parse_args(argv)
-    path = arguments.output or RESULTS / f"projection-seed{arguments.seed}.jsonl"
+    given = parser.parse_args(argv)
+    path = given.output or RESULTS / f"projection-seed{given.seed}.jsonl"
     path.parent.mkdir(parents=True, exist_ok=True)
-    lines = [cell(name, arguments.seed, arguments.starts, n) for n in arguments.sets for name in arguments.models]
-    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
-    for line in lines:
-        print(line, f"{ratio(line):.2f}")
-    for n in arguments.sets:
-        print(f"{n} data sets: median ratio {np.median([ratio(line) for line in lines if line['sets'] == n]):.2f}")
+    lines = [json.loads(text) for text in path.read_text().splitlines()] if path.exists() else []
+    done = {(line["model"], line["sets"]) for line in lines}
+    for sets in given.sets:
+        for name in given.models:
+            if (name, sets) not in done:
+                lines.append(cell(name, given.seed, given.starts, given.searches, sets))
+                with path.open("a") as file:
+                    file.write(json.dumps(lines[-1]) + "\n")
+    write_whole(path.with_suffix(".md"), table(lines))
+    print(table(lines))
     return 0

@@ -3,11 +3,11 @@
     python -m benchmarks switches [--seed S] [--count N] [--path FILE]
 
 Every model has up to three states, perhaps a fast one beside them (stiff), one to three switches (piecewise, abs, min,
-max, floor; in time, in states, in several of them) and perhaps events, at times or on conditions.  The yardstick is
-CVODE with its own root finding: right-hand sides are written in Python with a flag per switch, CVODE stops where one is
-to change, and starts again.  Where flags change without end (the solution slides on a surface, or events pile up) the
-yardstick has nothing to say; there Euler's method in tiny steps, which chatters along, is a rough one.  Every model is
-one line of a file: stopping and starting again repeats nothing.
+max, floor; in time, in states, in several of them) and perhaps events, at times or on conditions.  The yardsticks are
+CVODE with its own root finding and heyoka with its terminal events: right-hand sides have a flag per switch, both
+programs stop where one is to change, and start again.  Where flags change without end (the solution slides on a
+surface, or events pile up) they have nothing to say; there Euler's method in tiny steps, which chatters along, is a
+rough yardstick.  Every model is one line of a file: stopping and starting again repeats nothing.
 """
 
 from __future__ import annotations
@@ -15,25 +15,31 @@ from __future__ import annotations
 import argparse
 import json
 import math
-from collections.abc import Callable
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
+import heyoka
 import numpy as np
 from sksundae.cvode import CVODE
 
 from odejet import Event, Model
-from odejet.simulate.flow import Flow, Outcome
+from odejet.simulate.flow import Flow, Outcome, Trajectory
 
 RESULTS = Path(__file__).parent / "results" / "switches.jsonl"
 WRONG = 1e-6
-"""Differences beyond this, relative to the largest value of a state, are wrong; CVODE at 1e-11 stays well below."""
+"""Differences beyond this, relative to the largest value of a state, are wrong; CVODE at 1e-11 and heyoka stay well
+below."""
+
+COARSE, FINE = 0.02, 0.002
+"""The longest steps of the yardsticks, and those that settle a difference."""
 
 ROUGH, STEP = 1e-2, 1e-4
 """The same beside Euler's method, and its steps."""
 
 BESIDE = 1e-6
-"""Times as near to an event are not compared: the yardstick places events to 1e-9 at best."""
+"""Times as near to an event are not compared: CVODE places events to 1e-9 at best."""
 
 _END = 12.0
 _FAST = 1e4
@@ -45,12 +51,12 @@ _BASES: dict[str, dict[str, str]] = {
     "prey": {"x": "0.6*x - 0.5*x*y", "y": "0.4*x*y - 0.5*y"},
     "chain": {"x": "-0.7*x", "y": "0.7*x - 0.2*y", "z": "0.2*y - 0.05*z"},
 }
-Rate = Callable[..., float]
 
 
 @dataclass
 class Case:
-    """A random model, and the same in Python: terms of the rates with flags, and the functions that change them."""
+    """A random model, and the same with flags that are one or zero: terms of the rates, and the functions that change
+    flags, as text for any arithmetic that Python can evaluate."""
 
     rates: dict[str, str]
     values: dict[str, float]
@@ -63,7 +69,7 @@ class Case:
     planned: list[tuple[float, dict[str, str]]] = field(default_factory=list)
 
     def flag(self, function: str) -> str:
-        """A flag for the sign of a function, as text that Python evaluates."""
+        """A flag for the sign of a function."""
         self.functions.append(function)
         return f"b[{len(self.functions) - 1}]"
 
@@ -112,23 +118,22 @@ def _add_switch(case: Case, rng: np.random.Generator, i: int, paths: dict[str, n
     shape, where = str(rng.choice(["piecewise", "window", "abs", "max", "min", "floor"])), str(rng.choice([*functions]))
     g = functions[where]
     if shape == "piecewise":
-        ours, theirs = f"piecewise(1, {g} > 0, 0.2)", f"(1 if {case.flag(g)} else 0.2)"
+        ours, theirs = f"piecewise(1, {g} > 0, 0.2)", f"0.2 + 0.8*{case.flag(g)}"
     elif shape == "window":
         other = f"t - {rng.uniform(0, _END):.6g}"
         ours = f"piecewise(1, {g} > 0 and not {other} < 0, 0)"
-        theirs = f"(1 if {case.flag(g)} and {case.flag(other)} else 0)"
+        theirs = f"{case.flag(g)}*{case.flag(other)}"
     elif shape == "abs":
-        ours, theirs = f"abs({g})/(1 + ({g})**2)", f"(({g}) if {case.flag(g)} else -({g}))/(1 + ({g})**2)"
+        ours, theirs = f"abs({g})/(1 + ({g})**2)", f"(2*{case.flag(g)} - 1)*({g})/(1 + ({g})**2)"
     elif shape == "floor":
-        # three steps of a slow wave, as the yardstick needs one flag each
+        # three steps of a slow wave, as the yardsticks need one flag each
         wave = f"1.4*sin({rng.uniform(0.3, 1):.6g}*t)"
         flags = [case.flag(f"{wave} - ({k})") for k in (-1, 0, 1)]
         ours, theirs = f"floor({wave})/2", f"(-2 + {' + '.join(flags)})/2"
     else:
-        pick = ">" if shape == "max" else "<"
-        ours = f"{shape}({g}, 0.1)/(1 + {state}**2)"
         flag = case.flag(f"{g} - 0.1")
-        theirs = f"(({g}) if {flag if pick == '>' else 'not ' + flag} else 0.1)/(1 + {state}**2)"
+        taken, left = (flag, f"(1 - {flag})") if shape == "max" else (f"(1 - {flag})", flag)
+        ours, theirs = f"{shape}({g}, 0.1)/(1 + {state}**2)", f"({taken}*({g}) + {left}*0.1)/(1 + {state}**2)"
     case.rates[target] += f" + {name}*{bounded}*({ours})"
     case.terms[target].append(f"{name}*{bounded}*({theirs})")
     case.kinds.append(f"{shape} in {where}")
@@ -153,7 +158,7 @@ def _add_doses(case: Case, rng: np.random.Generator) -> None:
     case.kinds.append("doses")
 
 
-# --- the yardstick ---
+# --- the yardsticks ---
 
 
 class Endless(Exception):
@@ -162,21 +167,30 @@ class Endless(Exception):
 
 @dataclass
 class Yardstick:
-    """A case by CVODE, flag by flag."""
+    """A case by another program, flag by flag: `leg` is what that program does between two changes."""
 
     case: Case
     longest: float
 
     def __post_init__(self) -> None:
-        names = [name for name in self.case.values if name not in self.case.rates]
         self.states = list(self.case.rates)
-        scope = {name: self.case.values[name] for name in names} | {"sin": math.sin}
+        self.numbers = {name: value for name, value in self.case.values.items() if name not in self.case.rates}
+        self.scope: dict[str, Any] = self.numbers | {"sin": math.sin}
         arguments = ", ".join(["t", "b", *self.states])
         self.rate = eval(
-            f"lambda {arguments}: ({', '.join(' + '.join(self.case.terms[s]) for s in self.states)},)", scope
+            f"lambda {arguments}: {self.written(' + '.join(self.case.terms[s]) for s in self.states)}", self.scope
         )
-        self.functions = eval(f"lambda {arguments}: ({', '.join([*self.case.functions, '0'])},)", scope)
-        self.scope, self.happened = scope, []
+        self.functions = eval(f"lambda {arguments}: {self.written(self.case.functions)}", self.scope)
+        self.happened: list[float] = []
+
+    @staticmethod
+    def written(texts: Iterable[str]) -> str:
+        """Texts as that of a tuple."""
+        return "(" + "".join(f"{text}, " for text in texts) + ")"
+
+    def leg(self, t: float, x: np.ndarray, b: list[bool], target: float) -> tuple[float, np.ndarray, bool]:
+        """The time and the states where a function loses its sign, or at the target, and whether one did."""
+        raise NotImplementedError
 
     def set(self, x: np.ndarray, change: dict[str, str], t: float) -> np.ndarray:
         place = dict(zip(self.states, x, strict=True)) | {"t": t}
@@ -185,11 +199,11 @@ class Yardstick:
 
     def flags(self, t: float, x: np.ndarray, b: list[bool] | None = None) -> list[bool]:
         """The flags just after a time: where a function vanishes, by where it goes."""
-        found = [value > 0 for value in self.functions(t, b, *x)[:-1]]
+        found = [value > 0 for value in self.functions(t, b, *x)]
         for _ in range(4):
             before, ahead = found, x + 1e-8 * np.array(self.rate(t, found, *x))
-            later = self.functions(t + 1e-8, found, *ahead)[:-1]
-            now = self.functions(t, found, *x)[:-1]
+            later = self.functions(t + 1e-8, found, *ahead)
+            now = self.functions(t, found, *x)
             found = [(b2 if abs(a) < 1e-7 else a) > 0 for a, b2 in zip(now, later, strict=True)]
             if found == before:
                 return found
@@ -219,7 +233,7 @@ class Yardstick:
         """Euler's method, with flags as they are at each step; events on conditions have to wait for a step."""
         case, x = self.case, np.array([self.case.values[s] for s in self.states])
         planned, rows, t = sorted(case.planned, key=lambda one: one[0]), [x], 0.0
-        b = [value > 0 for value in self.functions(t, None, *x)[:-1]]
+        b = [value > 0 for value in self.functions(t, None, *x)]
         for target in case.times[1:]:
             grid = np.linspace(t, target, 1 + max(1, math.ceil((target - t) / STEP)))
             for h in np.diff(grid):
@@ -227,7 +241,7 @@ class Yardstick:
                 t += h
                 while planned and planned[0][0] <= t:
                     x = self.set(x, planned.pop(0)[1], t)
-                new = [value > 0 for value in self.functions(t, b, *x)[:-1]]
+                new = [value > 0 for value in self.functions(t, b, *x)]
                 x, b = self.cascade_roughly(t, x, b, new)
             t = float(target)
             rows.append(x)
@@ -237,7 +251,7 @@ class Yardstick:
         for i, change in self.case.conditions:
             if new[i] and not b[i]:
                 x = self.set(x, change, t)
-                new = [value > 0 for value in self.functions(t, new, *x)[:-1]]
+                new = [value > 0 for value in self.functions(t, new, *x)]
         return x, new
 
     def past(self, t: float, x: np.ndarray, b: list[bool]) -> tuple[np.ndarray, list[bool]]:
@@ -255,12 +269,16 @@ class Yardstick:
             b, new = new, self.flags(t, x)
         raise Endless
 
+
+class Cvode(Yardstick):
+    """CVODE with its root finding, at steps short enough to see every change of sign."""
+
     def leg(self, t: float, x: np.ndarray, b: list[bool], target: float) -> tuple[float, np.ndarray, bool]:
         def rates(t, y, out):
             out[:] = self.rate(t, b, *y)
 
         def roots(t, y, out):
-            out[:] = self.functions(t, b, *y)[:-1]
+            out[:] = self.functions(t, b, *y)
 
         count = len(self.case.functions)
         options = {"rtol": 1e-11, "atol": 1e-13, "max_step": self.longest, "max_num_steps": 1_000_000}
@@ -268,11 +286,36 @@ class Yardstick:
             options |= {"eventsfn": roots, "num_events": count}
         found = CVODE(rates, method="BDF" if "f" in self.states else "Adams", **options).solve([t, target], x)
         stopped = bool(count) and found.t_events is not None and len(found.t_events) > 0
-        if stopped and abs(found.t[-1] - target) < 1e-13:
-            stopped = True
-        elif not stopped and found.t[-1] < target:
+        if not stopped and found.t[-1] < target:
             raise Endless
         return float(found.t[-1]), np.array(found.y[-1]), stopped
+
+
+class Heyoka(Yardstick):
+    """heyoka's Taylor integrator, which stops at terminal events; flags are its parameters."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        symbols = [heyoka.expression(name) for name in self.states]
+        flags = [heyoka.par[i] for i in range(len(self.case.functions))]
+        scope = self.numbers | {"sin": heyoka.sin, "t": heyoka.time, "b": flags}
+        scope |= dict(zip(self.states, symbols, strict=True))
+        rates = [eval(" + ".join(self.case.terms[name]), dict(scope)) for name in self.states]
+        events = [heyoka.t_event(eval(text, dict(scope))) for text in self.case.functions]
+        system = list(zip(symbols, rates, strict=True))
+        self.integrator = heyoka.taylor_adaptive(system, t_events=events, compact_mode=True)
+
+    def leg(self, t: float, x: np.ndarray, b: list[bool], target: float) -> tuple[float, np.ndarray, bool]:
+        integrator = self.integrator
+        if integrator.time != t or np.any(integrator.state != x):
+            integrator.reset_cooldowns()  # where something was set, an event of a moment ago may happen again
+            integrator.time, integrator.state[:] = t, x
+        integrator.pars[:] = b[: len(integrator.pars)]  # those of conditions come last, and no rate has them
+        outcome = integrator.propagate_until(target, max_delta_t=self.longest)[0]
+        stopped = -len(self.case.functions) <= int(outcome) < 0
+        if not stopped and outcome != heyoka.taylor_outcome.time_limit:
+            raise Endless
+        return float(integrator.time), integrator.state.copy(), stopped
 
 
 def measured(seed: int, draw: int) -> dict:
@@ -286,28 +329,30 @@ def measured(seed: int, draw: int) -> dict:
     outcome = next((run.outcome for run in runs if run.outcome is not Outcome.COMPLETED), Outcome.COMPLETED)
     row = {"seed": seed, "draw": draw, "kinds": case.kinds, "outcome": outcome.name, "method": runs[0].method[:20]}
     row |= {"steps": runs[0].steps, "times": len(case.times)}
-    difference, happened = compared(case, runs, outcome)
-    if difference is not None and difference > WRONG:  # is it the yardstick?
-        difference, happened = compared(case, runs, outcome, 0.002)
-    if difference is None and outcome is Outcome.COMPLETED:
+    differences, happened = {}, []
+    for program in (Cvode, Heyoka):
+        difference, when = compared(program(case, COARSE), runs, outcome)
+        if difference is not None and difference > WRONG:  # is it the yardstick?
+            difference, when = compared(program(case, FINE), runs, outcome)
+        differences[program.__name__.lower()], happened = difference, happened + when
+    if outcome is Outcome.COMPLETED and all(difference is None for difference in differences.values()):
         row["rough"] = roughly(case, runs[0].states[:, :, 0])
     sensitivity = _sensitivity(flow, given, runs[0].states, happened) if outcome is Outcome.COMPLETED else None
-    return row | {"difference": difference, "sensitivity": sensitivity, "events": len(happened)}
+    return row | differences | {"sensitivity": sensitivity, "events": len(happened) // 2}
 
 
-def compared(case: Case, runs, outcome: Outcome, longest: float = 0.02) -> tuple[float | None, list[float]]:
-    yardstick = Yardstick(case, longest)
+def compared(yardstick: Yardstick, runs: list[Trajectory], outcome: Outcome) -> tuple[float | None, list[float]]:
+    """The largest difference from a yardstick, if it has something to say, and when events happened there."""
     try:
         exact = yardstick.run()
     except (Endless, ArithmeticError, ValueError):
         return None, yardstick.happened
     if outcome is not Outcome.COMPLETED:
         return None, yardstick.happened
-    clear = np.array([all(abs(t - when) > BESIDE for when in yardstick.happened) for t in case.times])
+    clear = np.array([all(abs(t - when) > BESIDE for when in yardstick.happened) for t in yardstick.case.times])
     scale = np.maximum(np.abs(exact).max(axis=0), 1e-300)
-    return max(
-        float((np.abs(run.states[clear, :, 0] - exact[clear]) / scale).max()) for run in runs
-    ), yardstick.happened
+    found = [float((np.abs(run.states[clear, :, 0] - exact[clear]) / scale).max()) for run in runs]
+    return max(found), yardstick.happened
 
 
 def roughly(case: Case, found: np.ndarray) -> float:
@@ -332,15 +377,19 @@ def _sensitivity(flow: Flow, given, states: np.ndarray, happened: list[float]) -
 
 
 def summary(rows: list[dict]) -> str:
-    judged = [row for row in rows if row["difference"] is not None]
-    wrong = [row for row in rows if (row["difference"] or 0) > WRONG or row.get("rough", 0) > ROUGH]
+    programs = ("cvode", "heyoka")
+    wrong = [row for row in rows if max(row[p] or 0 for p in programs) > WRONG or row.get("rough", 0) > ROUGH]
     outcomes = {name: sum(row["outcome"] == name for row in rows) for name in sorted({r["outcome"] for r in rows})}
     slopes = np.array([row["sensitivity"] for row in rows if row["sensitivity"] is not None] or [0.0])
+    judged = {p: np.array([row[p] for row in rows if row[p] is not None] or [0.0]) for p in programs}
+    beside = "; ".join(
+        f"{len(found)} beside {program}, largest difference {found.max():.1e}, median {np.median(found):.1e}"
+        for program, found in judged.items()
+    )
     return (
-        f"{len(rows)} models, {len(judged)} beside CVODE, the rest beside Euler's method, {len(wrong)} wrong"
-        f" ({', '.join(str(row['draw']) for row in wrong)}); outcomes {outcomes}; largest difference "
-        f"{max((row['difference'] for row in judged), default=0):.1e}; sensitivities against differences: median "
-        f"{np.median(slopes):.1e}, 95 % below {np.quantile(slopes, 0.95):.1e}"
+        f"{len(rows)} models, {len(wrong)} wrong ({', '.join(str(row['draw']) for row in wrong)}): {beside}; "
+        f"{sum('rough' in row for row in rows)} beside Euler's method; outcomes {outcomes}; sensitivities against "
+        f"differences: median {np.median(slopes):.1e}, 95 % below {np.quantile(slopes, 0.95):.1e}"
     )
 
 

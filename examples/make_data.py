@@ -43,6 +43,21 @@ def doses():
     return frame
 
 
+def motor():
+    """What a computer set, every tenth of a second, and what it saw of the motor, every hundredth."""
+    import pandas
+
+    set_at, times = np.arange(12) / 10, np.arange(121) / 100
+    volts = [0.4, 6, 6, 2, 9, 9, 4, 12, 12, 5, 3, 1.5]
+    values = {"R": 1.5, "L": 0.02, "K": 0.08, "J": 4e-4, "b": 3e-4, "c": 0.03}
+    model = oj.Model.from_toml(HERE / "motor.toml")
+    frame = oj.simulate(model, values, {}, times, inputs={"v": (set_at, volts)}).to_dataframe()
+    rng = np.random.default_rng(20)
+    for output, sd, digits in (("current", 0.05, 3), ("speed", 0.5, 2)):
+        frame[output] = (frame[output] + sd * rng.standard_normal(len(frame))).round(digits)
+    return frame, pandas.DataFrame({"time": set_at, "v": volts})
+
+
 def main():
     rates = {"k1": 0.6, "k2": 0.5, "k3": 0.3}
     write("lotka_volterra", measured("lotka_volterra", rates, {"r": 1.5, "w": 0.5}, np.linspace(0, 30, 151), 0.02, 1))
@@ -70,6 +85,12 @@ def main():
     write("michaelis_menten", *progress)
     write("enzyme", measured("enzyme", {}, {}, np.linspace(0, 14, 29), 0.02, 12, digits=4, relative=False))
     write("repeated_doses", doses())
+    seen, volts = motor()
+    write("motor", seen)
+    write("motor_voltage", volts)
+    cell, start_of_cell = {"a": 0.7, "b": 0.8, "eps": 0.08}, {"v": -1.0, "w": -0.5}
+    spikes = measured("neuron", cell, start_of_cell, np.linspace(0, 100, 201), 0.1, 21, digits=3, relative=False)
+    write("neuron", spikes)
     write("sirt", measured("sirt", epidemic, start, np.linspace(0, 20, 201), 1e-3, 7))
 
 

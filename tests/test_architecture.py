@@ -13,7 +13,7 @@ import pytest
 
 ROOT = Path(__file__).parents[1] / "src" / "odejet"
 ORDER = (
-    ("startup", "errors", "progress", "attach"),
+    ("startup", "errors", "numerals", "extras", "progress", "attach"),
     ("model",),
     ("jets",),
     ("budget",),
@@ -30,8 +30,8 @@ ORDER = (
     ("report",),
     ("io",),
     ("fitting",),
-    ("cli",),
     ("app",),
+    ("cli",),
 )
 RANKS = {name: rank for rank, names in enumerate(ORDER) for name in names}
 ENTRANCES = ("__init__.py", "__main__.py")

@@ -175,7 +175,7 @@ def last_states(monkeypatch: pytest.MonkeyPatch) -> list[State]:
 def test_without_bounds_what_is_vague_is_searched_at_two_scales(monkeypatch, sd, searches):
     scales = []
     monkeypatch.setattr(stages, "starts_around", lambda state, scale: scales.append(scale) or state)
-    monkeypatch.setattr(ladder, "MORE_ROUNDS", 0)
+    monkeypatch.setattr(ladder, "wants_more", lambda state: False)
     fit(DECAY, decay(sd=sd, times=TIMES[::3]))
     posed = Problem(DECAY, decay(sd=sd, times=TIMES[::3]))
     assert [np.array_equal(scale, posed.sizes) for scale in scales] == [False, True][:searches]

@@ -83,11 +83,11 @@ class Counted(Misfit):
     def left(self) -> int:
         return max(int(self.part * self.budget.evaluations) - self.evaluations, 0)
 
-    def evaluate(self, z: np.ndarray, jacobian: bool = True) -> Evaluation:
+    def evaluate(self, z: np.ndarray, jacobian: bool = True, deadline: float = math.inf) -> Evaluation:
         if self.left == 0 or self.seconds > self.part * self.budget.seconds:
             raise Over
         self.evaluations += 1
-        found = super().evaluate(z, jacobian)
+        found = super().evaluate(z, jacobian, deadline)
         if found.residuals is not None:
             self._remember(z, self.cost(found.residuals))
         return found

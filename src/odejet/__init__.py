@@ -63,9 +63,18 @@ provided(
     Model=("odejet.io.models", "odejet.io.sbml.writing"),
     Data=("odejet.io.csv",),
     Problem=("odejet.io.petab.writing",),
-    Prediction=("odejet.report.plots",),
-    Profile=("odejet.report.plots",),
-    Fit=("odejet.report.text", "odejet.report.plots", "odejet.report.html", "odejet.io.fits", "odejet.io.pages"),
+    Simulation=("odejet.io.figures",),
+    Prediction=("odejet.io.figures",),
+    Profile=("odejet.io.figures",),
+    Verdict=("odejet.algebra.likely",),
+    Fit=(
+        "odejet.report.text",
+        "odejet.report.html",
+        "odejet.io.fits",
+        "odejet.io.pages",
+        "odejet.io.figures",
+        "odejet.io.pypesto",
+    ),
 )
 
 _LATER = {

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 import multiprocessing
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import Executor, ProcessPoolExecutor
 from dataclasses import dataclass
 from typing import Any
@@ -43,7 +43,7 @@ def fit(
     seed: int = 0,
     jobs: int = 1,
     effort: str = "auto",
-    progress: bool = False,
+    progress: bool | Callable[[str], object] = False,
     *,
     fixed: Mapping[str, float | str] | None = None,
     local: Sequence[str] = (),
@@ -65,6 +65,7 @@ def fit(
     "full" tries all of it.  What is tried is counted, so that the answer does not depend on the speed of the machine
     unless it takes longer than `time_limit` seconds.  Experiments are simulated on `jobs` cores, which is worth it
     where there are many or where they take long; `fit_many` spreads data sets over `jobs` cores.
+    `progress` shows a bar in terminals; a function is called with the name of every stage instead.
     `weights="none"`, `refine=False` and `estimators` are for comparisons with other methods.
     """
     options = _checked(seed, jobs, effort, refine, estimators, time_limit)
@@ -73,7 +74,7 @@ def fit(
     posed["weights"] = weights
     problem = _problem(model, data, posed)
     problem.check_points()
-    with Progress(progress) as told, one_thread():
+    with Progress(progress, options.time_limit) as told, one_thread():
         return _fit(search(Task(problem, options, budget, Record(told))))
 
 
@@ -97,6 +98,7 @@ def _fit(answer: Answer) -> Fit:
         answer.best,
         others=answer.others,
         rivals=answer.rivals,
+        attempts=answer.attempts,
         verdict=answer.verdict,
         success=answer.certificate.granted,
         message=answer.message,

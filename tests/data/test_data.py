@@ -197,6 +197,15 @@ def test_what_a_table_cannot_hold_is_not_dropped(tmp_path):
     assert not (tmp_path / "d.csv").exists()
 
 
+def test_doses_have_a_table_of_their_own(tmp_path):
+    data = oj.Data([1, 2], {"y1": [1, 2]}, doses={"time": 0, "state": "x", "amount": 1})
+    with pytest.raises(oj.DataError, match=r"doses stand in a table of their own.*doses='doses.csv'"):
+        data.to_csv(tmp_path / "d.csv")
+    with pytest.raises(oj.DataError, match="there are no doses to write"):
+        oj.Data([1, 2], {"y1": [1, 2]}).to_csv(tmp_path / "d.csv", doses=tmp_path / "e.csv")
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_looks():
     data = oj.Data([0, 1], {"y1": [1, 2]}, inputs={"u": ([0, 2], [3, 4])}, name="<hot>")
     assert repr(data).splitlines() == [

@@ -84,20 +84,22 @@ def test_a_search_without_certificate_goes_on_until_starts_agree():
     assert not wants_more(reached(state(time_limit=0.0), 1))
 
 
-def test_further_rounds_are_counted_and_draw_other_starts(monkeypatch):
-    drawn = []
+def test_the_search_goes_on_with_other_starts_until_enough_of_them_agree(monkeypatch):
+    before, drawn = reached(state(WRONG, seed=5), 1, "few", rounds=0), []
+    rounds = 3 + MORE_ROUNDS
 
-    def nothing(*_: object, seed: object, agree: int, **__: object) -> list:
+    def late(*_: object, seed: object, agree: int, **__: object) -> list:
         drawn.append((seed, agree))
-        return []
+        assert before.best is not None
+        return [before.best.refined] * (AGREE if agree >= rounds * AGREE else 0)
 
-    monkeypatch.setattr(stages, "multistart", nothing)
+    monkeypatch.setattr(stages, "multistart", late)
     monkeypatch.setattr(stages, "shoot", lambda state, rung: iter(()))
-    *_, last = climb(reached(state(WRONG, seed=5), 1, "few", rounds=0))
-    assert last.rounds == 1 + MORE_ROUNDS
-    rounds = list(dict.fromkeys(drawn))
-    assert len(rounds) == 1 + MORE_ROUNDS and len({seed for seed, _ in rounds}) == len(rounds)
-    assert rounds[0] == (5, AGREE) and [agree for _, agree in rounds] == sorted(agree for _, agree in rounds)
+    *_, last = climb(before)
+    assert last.rounds == rounds
+    different = list(dict.fromkeys(drawn))
+    assert len(different) == rounds and len({seed for seed, _ in different}) == rounds
+    assert different[0] == (5, AGREE) and [agree for _, agree in different] == sorted(agree for _, agree in different)
 
 
 def test_states_only_grow():

@@ -161,3 +161,12 @@ def test_orders_are_those_of_the_paper():
     assert {systems.load(n).title: order for n, order in MAX_ORDER.items()} == {
         title: row["max_order"] for title, row in templates.items()
     }
+
+
+def test_a_known_state_without_a_rate_may_stand_in_static_expressions():
+    """x1 = 2 for ever, so that only 2 m1 + m2 is told; x1 = m1 m2 + 1 tells both, up to an exchange of values."""
+    rates = {"x1": "0", "x2": "x1*x2 + m1*x1 + m2"}
+    verdict = oj.identify(oj.Model(rates, {"y": "x2"}, initial={"x1": 2, "x2": 1}), functions=["2*m1 + m2"])
+    assert {q.name: q.kind for q in verdict.values()} == {"m1": "none", "m2": "none", "2*m1 + m2": "global"}
+    verdict = oj.identify(oj.Model(rates, {"y": "x2"}, initial={"x1": "m1*m2 + 1", "x2": 1}))
+    assert {q.name: q.values for q in verdict.values()} == {"m1": 2, "m2": 2}

@@ -18,9 +18,9 @@ def verdict():
 
 
 def test_it_is_a_mapping_by_name(verdict):
-    assert list(verdict) == ["x", "z", "a", "b", "c", "a/b", "a*b"]
+    assert list(verdict) == ["x", "z", "a", "b", "c", "a/b", "a*b", "c**2"]
     assert {name: q.kind for name, q in verdict.items()} == {
-        **dict.fromkeys(["x", "z", "a*b"], "global"),
+        **dict.fromkeys(["x", "z", "a*b", "c**2"], "global"),
         **dict.fromkeys(["a", "b", "a/b"], "none"),
         "c": "local",
     }
@@ -33,7 +33,8 @@ def test_it_is_a_mapping_by_name(verdict):
         "combination",
     ]
     assert verdict.solutions == 2
-    assert verdict.combinations == ("a*b",)
+    assert verdict.combinations == ("a*b", "c**2")
+    assert verdict.generate is True
     assert verdict.fix == ("b",)
     assert verdict.orders == {"y1": 1, "y2": 1}
     assert verdict.rows == (("y1", 0), ("y2", 0), ("y1", 1), ("y2", 1))
@@ -49,7 +50,7 @@ def test_it_prints_as_a_table(verdict):
     )
     assert "x(0)      yes, one value    global" in text
     assert "c         one of 2 values   local" in text
-    assert "known in combination: a*b" in text
+    assert "known in combination: a*b, c**2; all else that can be known follows" in text
     assert "give a value to b, and every other quantity is identifiable" in text
     page = verdict._repr_html_()
     assert page.startswith("<table>")
@@ -69,7 +70,13 @@ def test_it_becomes_a_data_frame_and_json(verdict):
     assert frame.loc["c", "values"] == 2
     assert frame["values"].isna()["a"]
     document = json.loads(verdict.to_json())
-    assert document["quantities"]["a"] == {"role": "parameter", "kind": "none", "values": None, "reason": ""}
+    assert document["quantities"]["a"] == {
+        "role": "parameter",
+        "kind": "none",
+        "values": None,
+        "tested": True,
+        "reason": "",
+    }
     assert document["rows"][0] == ["y1", 0]
     assert document["solutions"] == 2
 
@@ -149,3 +156,9 @@ def test_the_command_refuses_models_without_an_answer(tmp_path, capsys, text, me
     path.write_text(text)
     assert main(["identify", str(path)]) == 2
     assert message in capsys.readouterr().err
+
+
+def test_what_is_not_decided_at_all_is_not_said_to_be_known():
+    verdict = oj.identify(Model({"x": "piecewise(-k*x, x > a, -b*x)"}, {"y": "x"}))
+    assert {(q.kind, q.tested, q.sentence) for q in verdict.values()} == {("undecided", False, "not decided")}
+    assert "nothing is decided" in str(verdict) and "yes" not in str(verdict)

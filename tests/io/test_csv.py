@@ -151,7 +151,7 @@ def test_the_quick_way_refuses_alike(both, text):
 def test_the_quick_way_is_taken(monkeypatch):
     """Were it not, large files would be read ten times slower."""
     monkeypatch.setattr(csv, "_LARGE", 0)
-    monkeypatch.setattr(csv._Parser, "transposed", lambda *_: pytest.fail("read the careful way"))
+    monkeypatch.setattr(csv.Parser, "transposed", lambda *_: pytest.fail("read the careful way"))
     for text in (
         "# remark\ntime,y1,y2\n0,1,\n1,NaN,3\n",
         "time;y1\n0;1,5\n",

@@ -74,3 +74,36 @@ def test_doses_that_cannot_be_read_name_the_line(tmp_path):
     ):
         with pytest.raises(oj.DataError, match=sentence):
             oj.Data.from_csv(path, doses=written(tmp_path, text, "doses.csv"))
+
+
+@pytest.mark.parametrize(
+    ("text", "doses"),
+    [
+        (FILE, None),
+        (FILE.replace("1,4,.,1.5,0,2,70", "1,3,.,.,3,1,70\n1,4,.,1.5,0,2,70"), None),
+        (
+            "time,conc,WT\n1,2,70\n2,1.5,70\n",
+            "time,state,amount,duration,every,count\nlag,gut,100*F,,12,3\n0,blood,10,0.5,,\n",
+        ),
+    ],
+    ids=["NONMEM", "emptied", "own words"],
+)
+def test_what_is_read_can_be_written_and_read_again(tmp_path, text, doses):
+    beside = None if doses is None else written(tmp_path, doses, "given.csv")
+    data = oj.Data.from_csv(written(tmp_path, text), doses=beside)
+    data.to_csv(tmp_path / "again.csv", doses=tmp_path / "doses.csv")
+    again = oj.Data.from_csv(tmp_path / "again.csv", doses=tmp_path / "doses.csv")
+    assert [one.doses for one in again.experiments] == [one.doses for one in data.experiments]
+    assert [one.start for one in again.experiments] == [one.start for one in data.experiments]
+    assert again.columns(dosed=True).keys() == data.columns(dosed=True).keys()
+
+
+def test_what_no_columns_can_say_is_refused(tmp_path):
+    emptied = oj.Data.from_csv(written(tmp_path, FILE.replace("1,4,.,1.5,0,2,70", "1,4,.,.,3,1,70")))
+    for dose, reason in (
+        ({"time": 9, "state": "gut", "amount": 1}, "hold numbers alone"),
+        ({"time": 9, "state": "1", "amount": "F"}, "hold numbers alone"),
+        ({"time": 9, "state": "1", "amount": 1, "every": 2}, "repeats without end"),
+    ):
+        with pytest.raises(oj.DataError, match=reason):
+            emptied.dosed(dose).dose_columns()

@@ -106,3 +106,28 @@ def test_series_take_over_again_where_implicit_steps_do_not_pay():
     assert found.steps > 500
     np.testing.assert_allclose(found.states[:, 0, 0], np.sin(400 * times), atol=1e-9)
     np.testing.assert_allclose(found.states[:, 0, -1], times * np.cos(400 * times), atol=1e-7)
+
+
+@pytest.mark.parametrize("tiny", [0.0, 1e-20, 1e-48])
+def test_states_that_are_zero_do_not_drown_tiny_ones(tiny):
+    """As of a drug that was not given: s and c stay zero, e and w are what is left of something, and b is stiff."""
+    model = Model(
+        {
+            "s": "-s",
+            "c": "b*s - 3*c",
+            "b": "-100000*(b - 1 - u) - b*s + 3*c + u*b",
+            "u": "-b*u + 0.01*(1 - u)",
+            "e": "c - e",
+            "w": "b*s - 3*w",
+        },
+        {"y": "b"},
+        initial={"s": "0", "c": "0", "w": "0"},
+    )
+    flow, times = Flow(model), np.array([10.0, 50.0])
+    run = flow.run([], [0, 0, 2, 0.3, tiny, 0], times, start=0.0, sensitivities=False)
+    assert run.outcome is Outcome.COMPLETED and "collocation" in run.method
+    b, u = run.states[-1, 2:4, 0]
+    # The fast state follows the slow one: b = 1 + u to 1e-5, and u rests where b u = (1 - u)/100.
+    assert b == pytest.approx(1 + u, rel=2e-5) and (1 + u) * u == pytest.approx(0.01 * (1 - u), rel=1e-4)
+    np.testing.assert_allclose(run.states[:, 4, 0], tiny * np.exp(-times), rtol=1e-6, atol=1e-15 * tiny)
+    np.testing.assert_allclose(run.states[:, [0, 1, 5], 0], 0, atol=1e-25)  # what rounding leaves of zeros

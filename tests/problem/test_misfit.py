@@ -151,6 +151,17 @@ def test_a_blow_up_is_an_evaluation_that_says_how_far_it_got():
     assert misfit.screen([np.array([1.0, 0.5]), np.array([1.0, 0.1])])[0] == np.inf
 
 
+def test_an_evaluation_of_many_experiments_ends_when_the_time_is_over():
+    times = np.linspace(0, 6, 9)
+    one = Data(times, {"y1": np.ones(9)})
+    several, single = (Problem(PREDATORS, data).misfit for data in (Data.join([one] * 3), one))
+    late = several.evaluate(np.ones(9), deadline=0.0)
+    assert late.outcome is Outcome.OUT_OF_TIME and not late.complete and late.work < 4
+    assert several.score(np.ones(9), deadline=0.0) == np.inf > several.score(np.ones(9))
+    assert several.screen([np.ones(9)], deadline=0.0).tolist() == [np.inf]
+    assert single.evaluate(np.ones(5), deadline=0.0).complete  # what is simulated already is not thrown away
+
+
 def test_a_window_is_the_misfit_of_its_measurements():
     times = np.linspace(0, 10, 101)
     data = Data(times, {"y1": np.cos(times) + 2, "y2": np.sin(times) + 2})

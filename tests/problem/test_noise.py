@@ -200,6 +200,15 @@ def test_a_design_of_counts():
     assert named.stderr["s"] == pytest.approx(0.1 / np.sqrt(18))
 
 
+@pytest.mark.parametrize("noise", ["normal(s)", "lognormal(s)", "student(s, 4)"])
+def test_exact_data_are_certified_though_their_noise_has_no_most_likely_scale(noise):
+    model = oj.Model({"r": "k1*r - k2*r*w", "w": "k2*r*w - k3*w"}, {"y1": "r", "y2": "w"})
+    clean = oj.simulate(model, {"k1": 0.7, "k2": 0.5, "k3": 0.6}, {"r": 1.0, "w": 0.5}, np.linspace(0, 20, 41))
+    fit = oj.fit(model, oj.Data(clean.times, dict(clean.outputs)), noise=noise, positive=True)
+    assert fit.certified and fit.message == "certified: the residuals are down to rounding"
+    assert fit.values["k2"] == pytest.approx(0.5, rel=1e-9)
+
+
 @pytest.mark.parametrize(
     ("noise", "sentence"),
     [

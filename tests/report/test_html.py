@@ -14,7 +14,7 @@ import pytest
 
 from odejet import Data, Fit, Model
 from odejet.report.html import fragment, page
-from odejet.report.style import POLICY
+from odejet.report.script import POLICY, SCRIPT
 from odejet.result import Identifiability
 from tests.fits import driven, predators, refined_fit
 
@@ -63,18 +63,49 @@ def test_what_the_page_shows():
     described = read.values("aria-label")
     assert described == [
         "fit, data and residuals of y1",
-        "states in experiment1",
-        "deviance along every quantity",
-        "derivatives of y1 in experiment1",
+        "r over time with its band in experiment1",
+        "w over time with its band in experiment1",
+        *(f"deviance along {label}" for label in fit.labels),
         "correlations of the estimates",
-        "seconds per stage",
         "candidates of every unknown, relative to the answer",
+        "derivatives of y1 in experiment1",
     ]
+
+
+def changed(estimate, **values):
+    return replace(estimate, parameters={**estimate.parameters, **values})
+
+
+def test_how_it_was_found_is_folded_away():
+    text = page(predators())
+    before, folded = text.split("<details>")
+    assert "<h2>How it was found</h2>" in folded and folded.index("</details>") > folded.index("first rung")
+    for words in ("derivatives of y1", "Error of the raw estimate", "30 kept, 12 not real", "smoothed"):
+        assert words in folded and words not in before
+
+
+def test_digits_agree_between_tables():
+    """The value of an unknown has the same digits among the estimates, beside other solutions and in a terminal."""
+    fit = predators()
+    fit = replace(fit, solutions=(fit.solutions[0], changed(fit.solutions[0], k1=0.9)))
+    cells = re.findall(r'<tr><td data-head="quantity"><code>k1</code></td>(.*?)</tr>', page(fit).split("<details>")[0])
+    assert len(cells) == 2
+    one, other = (re.search(r"<td[^>]*>([^<]*)</td>", row).group(1) for row in cells)
+    assert one == other and f" {one} " in str(fit)
+
+
+def test_only_what_differs_stands_beside_a_rival():
+    fit = predators()
+    text = page(replace(fit, rivals=(changed(fit.solutions[0], k3=0.9),)))
+    section = text[text.index("<h2>All solutions</h2>") :]
+    section = section[: section.index("</section>")]
+    assert section.count("<code>") == 1 and "<code>k3</code>" in section
+    assert "The other 4 quantities are the same" in section
 
 
 def test_names_are_escaped(evil, evil_page):
     read = Reader(evil_page)
-    assert read.tags["script"] == read.tags["img"] == read.tags["b"] - 1 == 0  # one <b> is the page's own
+    assert read.tags["img"] == read.tags["b"] == read.tags["script"] - 1 == 0  # one script is the page's own
     assert not [name for _, name, _ in read.attributes if name.startswith("on")]
     assert read.text.count("alert(1)") >= 6
     assert any("</svg><b>" in words for words in read.words)
@@ -87,24 +118,22 @@ def test_nothing_comes_from_outside(evil_page):
     assert POLICY in read.values("content")
     for name in ("src", "href", "action", "data", "srcset", "xlink:href"):
         assert all(value.startswith(("#", "data:")) for value in read.values(name)), name
-    assert not read.tags.keys() & {"link", "script", "iframe", "object", "embed", "base", "form"}
+    assert not read.tags.keys() & {"link", "iframe", "object", "embed", "base", "form"}
+    assert re.findall(r"<script>(.*?)</script>", evil_page, re.DOTALL) == [SCRIPT]
     style = "".join(re.findall(r"<style.*?</style>", evil_page, re.DOTALL))
     assert "url(http" not in style and "@import" not in style
 
 
-def test_ids_are_unique_and_references_have_targets(evil_page):
+def test_pictures_refer_to_nothing(evil_page):
+    """No ids, so that none can be there twice, and no references."""
     read = Reader(evil_page)
-    ids = read.values("id")
-    assert len(ids) == len(set(ids))
-    wanted = {value[1:] for value in read.values("href") if value.startswith("#")}
-    wanted |= set(re.findall(r"url\(#([^)]*)\)", evil_page))
-    assert wanted and wanted <= set(ids)
+    assert read.values("id") == [] and read.values("href") == [] and "url(" not in evil_page
 
 
 def test_colours_follow_the_dress_of_the_page(evil_page):
     drawn = "".join(re.findall(r"<svg.*?</svg>", evil_page, re.DOTALL))
-    assert "var(--ink)" in drawn and "var(--blue)" in drawn
-    assert "#222222" not in drawn and "#1f4e79" not in drawn
+    assert 'class="dots ink"' in drawn and 'class="line blue"' in drawn
+    assert not re.search(r"#[0-9a-f]{3,6}\b", drawn)
     assert "prefers-color-scheme: dark" in evil_page
 
 
@@ -121,10 +150,9 @@ def test_many_outputs_and_solutions():
     times = np.linspace(0, 3, 12)
     data = Data(times, {f"y{i}": (i + 1) * np.exp(-times) for i in range(count)})
     fit = refined_fit(model, data, [*range(1, count + 1), 0.9])
-    fit = replace(fit, solutions=fit.solutions * 14)
+    fit = replace(fit, solutions=tuple(changed(fit.solutions[0], k=0.1 * i) for i in range(14)))
     read = Reader(page(fit))
     assert sum("fit, data and residuals" in label for label in read.values("aria-label")) == count
-    assert "2 more series are not shown here" in read.text
     assert "14 sets of values" in read.text and "2 more solutions are not shown here" in read.text
 
 
@@ -153,15 +181,38 @@ CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", 
 
 MEASURE = """<script>
 addEventListener('load', () => {
-  const boxes = [...document.querySelectorAll('svg, img')].map(element => {
-    const box = element.getBoundingClientRect();
-    const drawn = element.getBBox ? element.getBBox() : box;
-    return [box.width, box.height, drawn.width, drawn.height];
+  const pictures = [...document.querySelectorAll('figure > svg')];
+  for (const element of document.querySelectorAll('details')) element.open = true;
+  const boxes = pictures.map(element => element.getBoundingClientRect()).map(box => [box.width, box.height]);
+  const level = document.querySelectorAll('svg.picture text:not([transform])');
+  const words = [...level].map(element => element.getBoundingClientRect());
+  const overlapping = pictures.flatMap(element => {
+    const ticks = [...element.querySelectorAll('text')].map(one => one.getBoundingClientRect());
+    return ticks.filter((one, i) => ticks.slice(i + 1).some(other => one.left < other.right - 1 &&
+      other.left < one.right - 1 && one.top < other.bottom - 3 && other.top < one.bottom - 3)).map(one => one.left);
   });
-  const seen = {boxes, requests: performance.getEntriesByType('resource').map(entry => entry.name),
+  const cut = [...document.querySelectorAll('.scroll')].filter(one => one.scrollWidth > one.clientWidth + 1).length;
+  const seen = {boxes, overlapping, cut, requests: performance.getEntriesByType('resource').map(entry => entry.name),
+    heights: [Math.min(...words.map(box => box.height)), Math.max(...words.map(box => box.height))],
     wider: document.documentElement.scrollWidth - innerWidth, title: document.title,
+    saves: document.querySelectorAll('.save button').length,
     ground: getComputedStyle(document.body).backgroundColor};
-  document.body.textContent = JSON.stringify(seen);
+  const root = standing(pictures[0]);
+  const image = new Image();
+  const told = () => { document.body.textContent = JSON.stringify(seen) };
+  image.onload = () => {
+    const canvas = document.createElement('canvas');
+    canvas.width = image.width; canvas.height = image.height;
+    const pen = canvas.getContext('2d');
+    pen.drawImage(image, 0, 0);
+    const colours = new Set();
+    const data = pen.getImageData(0, 0, canvas.width, canvas.height).data;
+    for (let i = 0; i < data.length; i += 4) colours.add((data[i] << 16) + (data[i + 1] << 8) + data[i + 2]);
+    seen.saved = [image.width, image.height, colours.size];
+    told();
+  };
+  image.onerror = told;
+  image.src = 'data:image/svg+xml;charset=utf-8,' + encodeURIComponent(new XMLSerializer().serializeToString(root));
 });
 </script>"""
 
@@ -176,28 +227,30 @@ def browse(path, tmp_path, *options):
 
 
 @pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium here")
-def test_a_browser_shows_the_page(evil, evil_page, tmp_path):
+def test_a_browser_shows_the_page(evil, tmp_path):
     path = tmp_path / "fit.html"
     evil.report(path)
     text, complaints = browse(path, tmp_path)
     assert complaints == []
-    read = Reader(text)
-    assert read.tags["script"] == 0 and read.tags["svg"] == Reader(evil_page).tags["svg"] == 10
+    pictures = len(Reader(path.read_text()).values("aria-label"))
+    assert Reader(text).tags["button"] == 2 * pictures  # the page's own script has run
 
-    # The same page with a script that measures it; the page itself allows none.
+    # The same page with a script that measures it; the page itself allows none but its own.
     measured = tmp_path / "measured.html"
-    open_page = path.read_text().replace(POLICY, "script-src 'unsafe-inline'; " + POLICY)
-    measured.write_text(open_page.replace("</main>", "</main>" + MEASURE))
-    for width, dark in ((1200, False), (420, True)):
+    open_page = path.read_text().replace(POLICY, POLICY.partition("script-src")[0] + "script-src 'unsafe-inline'")
+    measured.write_text(open_page.replace("</body>", MEASURE + "</body>"))
+    for width, dark in ((1200, False), (500, True)):
         dress = ["--blink-settings=preferredColorScheme=0"] if dark else []
         text, complaints = browse(measured, tmp_path, f"--window-size={width},900", *dress)
         seen = json.loads(Reader(text[text.index("<body") :]).text)
         assert complaints == []
-        assert len(seen["boxes"]) == 10 and min(map(min, seen["boxes"])) > 20
-        assert seen["requests"] == []
-        assert seen["wider"] <= 0
+        assert len(seen["boxes"]) == pictures and min(map(min, seen["boxes"])) > 60
+        assert seen["requests"] == [] and seen["wider"] <= 0 and seen["cut"] == 0
+        assert seen["overlapping"] == []
+        assert 10 < seen["heights"][0] <= seen["heights"][1] < 18  # words keep their size at every width
         assert EVIL in seen["title"]
         assert (seen["ground"] == "rgb(18, 20, 23)") == dark
+        assert seen["saved"][0] > seen["boxes"][0][0] and seen["saved"][2] > 20
 
 
 @pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium here")

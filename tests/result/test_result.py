@@ -11,6 +11,7 @@ from scipy import stats
 
 from odejet import Data, DataError, Fit, Model, ModelError, simulate
 from odejet.decide.answer import NO_SEARCH
+from odejet.numerals import measured
 from odejet.problem import Problem
 from odejet.report.html import page
 from odejet.result import Certificate, Identifiability
@@ -412,7 +413,7 @@ def test_rivals_stand_beside_the_answer():
     fit = Fit.of(problem, best, rivals=[moved])
     assert fit.rivals[0].parameters["b"] == moved.z[1] and len(fit.solutions) == 1
     for shown in (str(fit), page(fit), str(Fit.from_dict(fit.to_dict()))):
-        assert f"{moved.z[1]:.6g}" in shown and "rival 1" in shown
+        assert measured(moved.z[1], fit.stderr["b"]) in shown and "rival 1" in shown
     assert "rival" not in str(Fit.of(problem, best))
 
 

@@ -10,6 +10,8 @@ from scipy.integrate import solve_ivp
 
 import odejet as oj
 from odejet import Event, Model, Outcome
+from odejet.jets.compilation import now
+from odejet.simulate.flow import Flow
 
 DIGITS = 50
 
@@ -401,3 +403,55 @@ def test_many_switches_of_the_clock_at_once():
     model = oj.Model({"x": " + ".join(terms)}, initial={"x": 0}, fixed={f"c{i}": 0 if i < 7 else 1 for i in range(8)})
     found = oj.simulate(model, {}, {}, [0, 1, 2], start=0.0)
     assert found.success and found.states["x"] == pytest.approx([0, 7, 15], rel=1e-12)
+
+
+def test_a_surface_that_one_side_alone_leads_to_holds_the_solution():
+    """p rises with d up to c, and beyond c nothing moves."""
+    model = oj.Model({"p": "piecewise(d, p <= c, 0)"}, {"y": "p"})
+    found = oj.simulate(model, {"c": 5.0, "d": 2.0}, {"p": 1.0}, [0.0, 1.0, 3.0], sensitivities=True)
+    np.testing.assert_allclose(found["y"], [1.0, 3.0, 5.0], rtol=1e-14)
+    np.testing.assert_allclose([found.sensitivity("y", n)[2] for n in "cdp"], [1.0, 0.0, 0.0], atol=1e-13)
+
+
+def test_many_blocks_with_dry_friction_start_from_rest_at_once():
+    """Those go that are pushed by more than the friction: v = (F - sign F)(1 - e^(-t))."""
+    forces = {"F0": 1.5, "F1": -2.0, "F2": 0.3, "F3": 0.0, "F4": -0.5, "F5": 1.2}
+    rates = {f"v{i}": f"F{i} - sign(v{i}) - v{i}" for i in range(6)}
+    found = oj.simulate(oj.Model(rates), forces, dict.fromkeys(rates, 0.0), [0.0, 2.0])
+    assert found.success
+    expected = [(f - np.sign(f)) * (1 - np.exp(-2)) if abs(f) > 1 else 0.0 for f in forces.values()]
+    np.testing.assert_allclose([v[-1] for v in found.states.values()], expected, rtol=1e-13, atol=1e-15)
+
+
+@pytest.mark.parametrize(("condition", "count"), [("v > 0", 0), ("v >= 0", 1)])
+def test_what_is_held_at_zero_is_zero_to_conditions(condition, count):
+    """Friction stops v from below."""
+    events = [oj.Event(when=condition, set={"n": "n + 1"})]
+    model = oj.Model({"v": "-sign(v)", "n": "0"}, {"y": "n"}, events=events)
+    assert oj.simulate(model, {}, {"v": -1.0, "n": 0.0}, [0.0, 2.0])["y"][-1] == count
+
+
+def test_a_surface_that_is_left_may_be_met_again_by_another_method():
+    """x = sin(t) leaves zero at the start and comes back at pi, where a stiff state beside it has long asked for
+    collocation; from there on x and its fast shadow grow."""
+    rates = {"x": "piecewise(cos(t), x >= 0, -1)", "f": "-1e5*(f - x)"}
+    found = oj.simulate(oj.Model(rates), {}, {"x": 0.0, "f": 0.0}, [0.0, 1.5, 3.0, 3.5])
+    assert found.success and "collocation" in found.method
+    np.testing.assert_allclose(found.states["x"], [0.0, np.sin(1.5), np.sin(3.0), np.pi - 3.5], atol=1e-10)
+
+
+def test_the_clock_is_looked_at_from_event_to_event():
+    """Of a hundred resets none happens where the time is over at the start, and what was reached is kept."""
+    model = oj.Model({"x": "1"}, {"y": "x"}, events=[oj.Event(when="x > 1", set={"x": 0})])
+    run = Flow(model).run([], [0.0], np.linspace(0, 100, 11), deadline=now() - 1)
+    assert run.outcome is Outcome.OUT_OF_TIME and len(run.states) == 0
+    assert Flow(model).run([], [0.0], np.linspace(0, 100, 11), deadline=now() + 600).outcome is Outcome.COMPLETED
+
+
+def test_switches_that_states_cause_may_be_limited():
+    """Resets are counted, those of the clock are not."""
+    reset = oj.Model({"x": "1"}, {"y": "x"}, events=[oj.Event(when="x > 1", set={"x": 0})])
+    run = Flow(reset).run([], [0.0], [0.0, 4.5, 9.5], max_switches=5)
+    assert run.outcome is Outcome.EXHAUSTED and len(run.states) == 2 and run.time == pytest.approx(6.0)
+    wave = oj.Model({"x": "piecewise(1, sin(t) > 0, -1)"}, {"y": "x"})
+    assert Flow(wave).run([], [0.0], [0.0, 100.0], max_switches=5).outcome is Outcome.COMPLETED

@@ -171,7 +171,7 @@ def test_what_decays_for_long_ends_at_zero(end):
 
 
 def test_steps_run_out():
-    found = run(systems.load("flexible_arm").model, [0.5] * 5, [0.5] * 4, [0.0, 1e5], max_steps=100)
+    found = run(Model({"p": "w*q", "q": "-w*p"}, {"y": "p"}), [3.0], [0.5, 0.5], [0.0, 1e5], max_steps=100)
     assert found.outcome is Outcome.EXHAUSTED
     assert "100 steps" in found.message
 

@@ -126,12 +126,74 @@ def test_events_happen_before_the_end():
         np.testing.assert_allclose(found.sensitivity("y", name)[2], slope, rtol=1e-12, atol=1e-13)
 
 
+A_TO_B = {"A": "-k*A + B", "B": "k*A - B"}
+
+
+@pytest.mark.parametrize("at_start", [False, True])
+def test_events_on_conditions_happen_on_the_way_to_rest(at_start):
+    """Once B exceeds c there is more of A, and k is twice what it was: B = (A0 + dose) 2k/(1 + 2k) in the end."""
+    event = oj.Event(when="B > c", set={"A": "A + dose", "k": "2*k"})
+    k, dose, c, total = 1.1, 0.7, 0.4, 1.3
+    values = {"k": k, "c": c, "dose": dose, "T": total}
+    if at_start:
+        model = oj.Model(A_TO_B, {"y": "B"}, initial="steady", before={"A": "T", "B": 0}, events=[event])
+    else:
+        model = oj.Model(A_TO_B, {"y": "B"}, initial={"A": "T", "B": 0}, events=[event])
+    found = oj.simulate(model, values, {}, [0.0, 0.01, np.inf], sensitivities=True)
+    assert found.success
+    rest = 2 * k / (1 + 2 * k)
+    np.testing.assert_allclose(
+        found["y"][[0, 2]], [(total + dose) * rest * at_start, (total + dose) * rest], rtol=1e-13
+    )
+    slopes = {"k": (total + dose) * 2 / (1 + 2 * k) ** 2, "c": 0.0, "dose": rest, "T": rest}
+    for name, slope in slopes.items():
+        np.testing.assert_allclose(found.sensitivity("y", name)[2], slope, rtol=1e-12, atol=1e-13)
+
+
+def test_what_history_leaves_at_rest_depends_on_it_exactly():
+    """Nothing brings p back: it rises to c, is set to c + p0 d there, and stays."""
+    event = oj.Event(when="p >= c", set={"p": "p + p0*d"})
+    model = oj.Model({"p": "piecewise(d, p <= c, 0)"}, {"y": "p"}, initial={"p": "p0"}, events=[event])
+    found = oj.simulate(model, {"c": 5.0, "d": 1.5, "p0": 2.0}, {}, [0.0, np.inf], sensitivities=True)
+    np.testing.assert_allclose(found["y"], [2.0, 8.0], rtol=1e-14)
+    for name, slope in {"c": 1.0, "d": 2.0, "p0": 1.5}.items():
+        np.testing.assert_allclose(found.sensitivity("y", name)[1], slope, rtol=1e-13)
+
+
+def test_a_switch_after_the_last_time_is_not_missed():
+    """x' = a between s and s + w, and nothing else moves it."""
+    model = oj.Model({"x": "piecewise(a, t > s and t < s + w, 0)"}, {"y": "x"}, initial={"x": 1})
+    found = oj.simulate(model, {"a": 2.0, "s": 5.0, "w": 1.5}, {}, [0.0, 1.0, np.inf], sensitivities=True)
+    np.testing.assert_allclose(found["y"], [1.0, 1.0, 4.0], rtol=1e-13)
+    np.testing.assert_allclose([found.sensitivity("y", n)[2] for n in "asw"], [1.5, 0.0, 2.0], atol=1e-12)
+
+
+def test_a_threshold_that_is_approached_for_ever_is_not_passed():
+    model = oj.Model({"x": "k*(1 - x)"}, {"y": "x"}, events=[oj.Event(when="x >= 1", set={"x": 0})])
+    found = oj.simulate(model, {"k": 2.0}, {"x": 0.0}, [0.0, 1.0, np.inf])
+    np.testing.assert_allclose(found["y"], [0.0, 1 - np.exp(-2), 1.0], rtol=1e-12)
+
+
+def test_an_event_at_a_time_may_set_a_parameter_before_the_end():
+    model = oj.Model({"x": "k - d*x"}, {"y": "x"}, events=[oj.Event(at="lag", set={"k": "3*k"})])
+    found = oj.simulate(model, {"k": 1.0, "d": 0.5, "lag": 3.0}, {"x": 0.0}, [0.0, 1.0, np.inf], sensitivities=True)
+    np.testing.assert_allclose(found["y"][2], 6.0, rtol=1e-13)
+    np.testing.assert_allclose([found.sensitivity("y", n)[2] for n in ("k", "d", "lag")], [6, -12, 0], atol=1e-11)
+
+
+def test_resets_without_end_are_no_rest():
+    model = oj.Model({"x": "1 - k*x"}, {"y": "x"}, events=[oj.Event(when="x > 1", set={"x": 0})])
+    found = oj.simulate(model, {"k": 0.1}, {"x": 0.0}, [0.0, 0.5, np.inf])
+    assert found.outcome is Outcome.RESTLESS and len(found.times) == 2
+
+
 @pytest.mark.parametrize(
     ("event", "reason"),
     [
-        (oj.Event(when="x > 1", set={"x": 0}), "events go on happening"),
         (oj.Event(at=1, every=1, set={"x": 0}), "events go on happening"),
-        (oj.Event(at=1, set={"k": 0}), "an event sets 'k'"),
+        (oj.Event(when="x > t", set={"x": 0}), "a condition of an event depends on t"),
+        (oj.Event(when="sin(t) > 0", set={"x": 0}), "a condition of an event depends on t"),
+        (oj.Event(when="x > 1", set={"x": "t"}), "what an event sets depends on t"),
     ],
 )
 def test_what_goes_on_happening_has_no_end(event, reason):
@@ -166,8 +228,9 @@ def test_totals_that_nothing_tells_are_asked_for():
         oj.simulate(model, {"k": 1.0}, {}, [0.0])
 
 
-def test_equations_that_never_rest_have_no_end():
-    model = oj.Model({"x": "sin(t) - x"}, {"y": "x"})
+@pytest.mark.parametrize("rate", ["sin(t) - x", "piecewise(1, sin(t) > 0, 0) - x"])
+def test_equations_that_never_rest_have_no_end(rate):
+    model = oj.Model({"x": rate}, {"y": "x"})
     with pytest.raises(oj.ModelError, match="depend on t"):
         oj.simulate(model, {}, {"x": 0.0}, [0.0, np.inf])
 

@@ -8,4 +8,5 @@ homotopy    roots followed from data to data
 monodromy   all roots at generic data
 solve       all roots at measured data
 library     all of it, found once per model
+likely      how many roots give the same outputs: what a verdict that is undecided can go by
 """

@@ -54,7 +54,7 @@ class Library:
         """The verdict that so many seconds allow; what they leave undecided is tried again when there are more."""
         seconds = min(seconds, IDENTIFY_SECONDS)
         if self._verdict is None or (self._verdict.reason and seconds > MORE * self._judged):
-            self._verdict, self._judged = identify(self.model, budget=seconds), seconds
+            self._verdict, self._judged = identify(self.model, budget=seconds, engine="exact"), seconds
         return self._verdict
 
     def system(self, points: int = 1, budget: Budget | None = None) -> SquareSystem:

@@ -51,6 +51,8 @@ class Fibre:
     roots: np.ndarray
     complete: bool
     loops: int
+    steady: int = 0
+    """The last loops, in a row, that found nothing new."""
 
     def __len__(self) -> int:
         return len(self.roots)
@@ -105,13 +107,11 @@ def _explore(system: SquareSystem, fixed: np.ndarray, rng: np.random.Generator, 
     """Loops from one generic point; where they are slow to find everything, another point may do better."""
     root, begin = _start(system, fixed, rng, budget)
     found = Fibre(system, begin, root, len(root) == system.roots, 0)
-    steady = 0
     while len(found) < _most(system) and found.loops < LOOPS and not budget.over:
-        before = len(found)
-        seeded = steady % SEED_EVERY == SEED_EVERY - 1
-        found = _seeded(found, rng, budget) if seeded else _loop(found, rng, budget)
-        steady = 0 if len(found) > before else steady + 1
-        if system.roots is None and steady >= STEADY:
+        seeded = found.steady % SEED_EVERY == SEED_EVERY - 1
+        after = _seeded(found, rng, budget) if seeded else _loop(found, rng, budget)
+        found = replace(after, steady=0 if len(after) > len(found) else found.steady + 1)
+        if system.roots is None and found.steady >= STEADY:
             break
     return found
 

@@ -18,9 +18,6 @@ if TYPE_CHECKING:
 
 MAX_TIMES = 10_000_000
 
-PLOTS = (".png", ".pdf", ".svg")
-"""How the name of a plot may end."""
-
 
 class Parser(argparse.ArgumentParser):
     """A parser whose complaints are like all others."""
@@ -205,7 +202,7 @@ def check_files(arguments: argparse.Namespace) -> None:
     given = vars(arguments)
     reads = {"model": "the model file", "data": "the file of the data", "inputs": "the file of the inputs"}
     reads["doses"] = "the file of the doses"
-    writes = {"plot": "--plot", "output": "-o", "json": "--json", "report": "--report"}
+    writes = {"plot": "--plot", "output": "-o", "json": "--json", "report": "--report", "pypesto": "--pypesto"}
     taken = {what: given.get(key) for key, what in reads.items()}
     if [given.get("json"), given.get("report")] == ["-", "-"]:
         raise ModelError("--json and --report cannot both be stdout; name a file for one of them")

@@ -18,12 +18,19 @@ from odejet.cli.arguments import (
     read_values_by_experiment,
 )
 from odejet.cli.console import Status, complain, put
-from odejet.cli.networks import check_unknowns, is_network, is_problem, measured
+from odejet.cli.networks import check_unknowns, is_network, is_problem
 from odejet.errors import DataError, ModelError
+from odejet.jets.compilation import now
+from odejet.numerals import duration
+from odejet.progress import Progress
 
 if TYPE_CHECKING:
     from odejet.problem import Problem
     from odejet.result import Fit
+
+
+NOTICED = 0.5
+"""Seconds of work beside the fit that are told."""
 
 
 def describe(commands: Any) -> None:
@@ -109,12 +116,17 @@ def describe(commands: Any) -> None:
     )
     add("--json", metavar="FILE", help="write the whole fit into a file; - is stdout, and words then go to stderr")
     add("--report", metavar="FILE", help="write a page with all plots (HTML); - is stdout")
+    add("--pypesto", metavar="FILE", help="write every start and where it has led for pyPESTO (HDF5)")
+    add("-v", "--verbose", action="store_true", help="all that was tried, and the time of every stage")
     add("-q", "--quiet", action="store_true", help="no table on stdout")
 
 
 def run(arguments: argparse.Namespace) -> int:
     from odejet.fitting import fit
+    from odejet.io.pypesto import hdf5
 
+    if arguments.pypesto:
+        hdf5()  # before the fit, not after it
     problem = _read(arguments) if is_problem(arguments.model) else _posed(arguments)
     found = fit(
         problem,
@@ -154,6 +166,7 @@ def _posed(arguments: argparse.Namespace) -> Problem:
     from odejet.data import Data
     from odejet.io import csv
     from odejet.io.formats import read_model
+    from odejet.io.networks import measured
 
     if arguments.data is None:
         raise DataError(f"{arguments.model}: a fit of a model needs data; name a CSV file after it")
@@ -188,21 +201,22 @@ def _posed(arguments: argparse.Namespace) -> Problem:
 def _delivered(found: Fit, arguments: argparse.Namespace) -> int:
     """The file, the table and the page; what cannot be written costs nothing of the rest."""
     from odejet.io.fits import dumps
+    from odejet.io.pypesto import dumped
     from odejet.report.html import page
 
     complaints = []
     if arguments.json:
-        complaints += _written(arguments.json, lambda: dumps(found), arguments.quiet)
+        complaints += _written(arguments.json, lambda: dumps(found).encode(), arguments.quiet)
+    if arguments.pypesto:
+        complaints += _written(arguments.pypesto, lambda: dumped(found), arguments.quiet)
     if not arguments.quiet:
-        asked = [*(found.labels if arguments.intervals == "profile" else ()), *arguments.profile]
-        told = [f"  {found.profile(name).sentence}" for name in dict.fromkeys(asked)]
-        words = "\n".join([found.summary(), *(["", "  by the likelihood:", *told] if told else [])])
+        words = _words(found, arguments)
         if "-" in (arguments.json, arguments.report):
             print(words, file=sys.stderr)
         else:
             put(f"{words}\n".encode())
     if arguments.report:
-        complaints += _written(arguments.report, lambda: page(found), arguments.quiet)
+        complaints += _written(arguments.report, lambda: page(found).encode(), arguments.quiet)
     for complaint in complaints:
         complain(complaint, Status.BAD_INPUT)
     if complaints:
@@ -210,17 +224,37 @@ def _delivered(found: Fit, arguments: argparse.Namespace) -> int:
     return Status.DONE if found.certified else Status.UNCERTIFIED
 
 
-def _written(path: str, text: Callable[[], str], quiet: bool) -> list[str]:
-    """Write a text to a file, or to stdout if that is called -; what went wrong, if anything."""
+def _words(found: Fit, arguments: argparse.Namespace) -> str:
+    """The table and what stands under it, with the time that it took if one has noticed."""
+    asked = [*(found.labels if arguments.intervals == "profile" else ()), *arguments.profile]
+    with Progress(True) as shown:
+        begin = now()
+        shown.stage("looking for what the data determine")
+        words = found.summary(arguments.verbose)
+        told = []
+        for name in dict.fromkeys(asked):
+            shown.stage(f"following the likelihood along {name}")
+            told.append(f"  {found.profile(name).sentence}")
+        spent = now() - begin
+    lines = [words, *([f"  time of this table: {duration(spent)}"] if spent > NOTICED else [])]
+    return "\n".join([*lines, *(["", "  by the likelihood:", *told] if told else [])])
+
+
+def _written(path: str, content: Callable[[], bytes], quiet: bool) -> list[str]:
+    """Write something to a file, or to stdout if that is called -; what went wrong, if anything."""
     from odejet.io.files import write_all
 
+    begin = now()
     if path == "-":
-        put(text().encode())
+        put(content())
         return []
     try:
-        write_all({path: lambda file: file.write(text().encode())})
+        with Progress(not quiet) as shown:
+            shown.stage(f"writing {path}")
+            write_all({path: lambda file: file.write(content())})
     except ModelError as error:
         return [str(error)]
     if not quiet:
-        print(f"written: {path}", file=sys.stderr)
+        spent = now() - begin
+        print(f"written: {path}{f' (in {duration(spent)})' if spent > NOTICED else ''}", file=sys.stderr)
     return []

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import argparse
-from typing import Any
+from typing import Any, Literal
 
 from odejet.cli.arguments import described
 from odejet.cli.console import Status, put
+from odejet.progress import Progress
 
 
 def describe(commands: Any) -> None:
@@ -29,8 +30,24 @@ def describe(commands: Any) -> None:
         default="generic",
         help="take inputs to be any that excite the model enough, or those in the file (default %(default)s)",
     )
+    add(
+        "--experiments",
+        metavar="N",
+        type=_experiments,
+        default=1,
+        help="ask what so many experiments with the same parameters tell, or any number of them (default %(default)s)",
+    )
     add("--budget", metavar="S", type=float, default=60.0, help="seconds for counting solutions (default %(default)s)")
     add("--seed", metavar="S", type=int, default=0, help="seed of the random points (default %(default)s)")
+
+
+def _experiments(text: str) -> int | Literal["any"]:
+    if text == "any":
+        return "any"
+    try:
+        return int(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"expected a whole number or any, not {text!r}") from None
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -40,6 +57,9 @@ def run(arguments: argparse.Namespace) -> int:
 
     from odejet.identify import identify
 
-    verdict = identify(model, arguments.functions, arguments.inputs, arguments.budget, arguments.seed)
+    asked = arguments.functions, arguments.inputs, arguments.budget, arguments.seed
+    with Progress(True, arguments.budget) as shown:
+        shown.stage("identify")
+        verdict = identify(model, *asked, experiments=arguments.experiments)
     put(f"{verdict.to_json() if arguments.json else verdict}\n".encode())
     return Status.DONE

@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import Any
 
-from odejet.cli.arguments import PLOTS, is_same, read_number, read_times
-from odejet.cli.console import Status, complain, put
+from odejet.cli.arguments import is_same, read_number, read_times
+from odejet.cli.console import Status, complain
+from odejet.cli.course import add_course, check_plot, write_course
 from odejet.errors import ModelError
-
-if TYPE_CHECKING:
-    from odejet.io.files import Writer
-    from odejet.result import Prediction
 
 
 def describe(commands: Any) -> None:
@@ -37,8 +33,7 @@ def describe(commands: Any) -> None:
         help="bands by curvature, by profiles, or by either where it is right (default %(default)s)",
     )
     add("--states", action="store_true", help="the states too")
-    add("--plot", metavar="FILE", help=f"plot the bands into a file ({', '.join(PLOTS)})")
-    add("-o", "--output", metavar="FILE", default="-", help="write the CSV into a file instead of stdout")
+    add_course(parser, "the bands")
     parser.set_defaults(run=run)
 
 
@@ -47,22 +42,12 @@ def run(arguments: argparse.Namespace) -> int:
     times = None if arguments.times is None else read_times(arguments.times)
     level = read_number(arguments.level, "--level")
 
-    from odejet.io import csv
-    from odejet.io.files import write_all
     from odejet.io.fits import read
 
     found = read(arguments.fit).predict(times, arguments.experiment, level, arguments.method, arguments.states)
     if not found.success:
         return complain(found.message, Status.UNSOLVED)
-    columns = found.columns(arguments.states)
-    contents: dict[str, Writer] = {}
-    if arguments.plot:
-        contents[arguments.plot] = _plot(found, Path(arguments.plot).suffix, arguments.states)
-    if arguments.output != "-":
-        contents[arguments.output] = lambda file: file.writelines(csv.lines(columns))
-    write_all(contents)
-    if arguments.output == "-":
-        put(*csv.lines(columns))
+    write_course(found.columns(arguments.states), lambda: found.plot(states=arguments.states), arguments)
     if not found.trusted:
         complain("some bands are not to be trusted: their profiles took too long; ask for fewer times", Status.DONE)
     return Status.DONE
@@ -70,18 +55,10 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _check(arguments: argparse.Namespace) -> None:
     """Refuse what makes no sense, before any work."""
-    if arguments.plot and Path(arguments.plot).suffix.lower() not in PLOTS:
-        raise ModelError(f"--plot {arguments.plot}: the name must end in one of {', '.join(PLOTS)}")
+    check_plot(arguments)
     written = [path for path in (arguments.plot, arguments.output) if path and path != "-"]
     for path in written:
         if is_same(path, arguments.fit):
             raise ModelError(f"{path}: this is the fit file; name another file to write to")
     if len(written) == 2 and is_same(*written):
         raise ModelError(f"{written[0]}: this is what -o writes too; name another file to write to")
-
-
-def _plot(found: Prediction, suffix: str, states: bool) -> Writer:
-    def write(file: BinaryIO) -> None:
-        found.plot(states).savefig(file, format=suffix.lower().removeprefix("."), dpi=150)
-
-    return write

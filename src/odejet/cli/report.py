@@ -8,6 +8,7 @@ from typing import Any
 from odejet.cli.arguments import is_same
 from odejet.cli.console import Status, put
 from odejet.errors import ModelError
+from odejet.progress import Progress
 
 
 def describe(commands: Any) -> None:
@@ -33,5 +34,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.output == "-":
         put(page(found).encode())
     else:
-        found.report(arguments.output)
+        with Progress(True) as shown:
+            shown.stage(f"writing {arguments.output}")
+            found.report(arguments.output)
     return Status.DONE

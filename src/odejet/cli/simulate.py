@@ -6,18 +6,16 @@ import argparse
 import math
 import sys
 from collections.abc import Mapping, Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, Any
 
-from odejet.cli.arguments import PLOTS, add_values, check_files, described, read_times, read_values
-from odejet.cli.console import Status, complain, put
+from odejet.cli.arguments import add_values, check_files, described, read_times, read_values
+from odejet.cli.console import Status, complain
+from odejet.cli.course import add_course, check_plot, write_course
 from odejet.errors import ModelError
 
 if TYPE_CHECKING:
-    import matplotlib.figure
     import numpy as np
 
-    from odejet.io.files import Writer
     from odejet.model import Model
     from odejet.simulate import Simulation
 
@@ -48,14 +46,12 @@ def describe(commands: Any) -> None:
     add("--seed", metavar="S", type=int, default=0, help="seed of the noise (default %(default)s)")
     add("--states", action="store_true", help="write the states too, always without noise")
     add("--max-steps", metavar="N", type=int, help="give up after so many steps")
-    add("--plot", metavar="FILE", help=f"plot the outputs into a file ({', '.join(PLOTS)})")
-    add("-o", "--output", metavar="FILE", default="-", help="write the CSV into a file instead of stdout")
+    add_course(parser, "the outputs")
     add("-q", "--quiet", action="store_true", help="no summary on stderr")
 
 
 def run(arguments: argparse.Namespace) -> int:
     from odejet.io import csv
-    from odejet.io.files import write_all
     from odejet.io.formats import read_model
 
     model = read_model(arguments.model, arguments.free)
@@ -78,16 +74,10 @@ def run(arguments: argparse.Namespace) -> int:
         return complain(simulation.message, Status.UNSOLVED)
     outputs = _noisy(simulation.outputs, arguments.noise, arguments.seed)
     columns = {"time": simulation.times, **outputs, **(simulation.states if arguments.states else {})}
-    contents: dict[str, Writer] = {}
-    if arguments.plot:
-        contents[arguments.plot] = _plot(simulation, outputs if arguments.noise else {}, Path(arguments.plot).suffix)
-    if arguments.output != "-":
-        contents[arguments.output] = lambda file: file.writelines(csv.lines(columns))
-    write_all(contents)
-    if arguments.output == "-":
-        put(*csv.lines(columns))
+    measured = outputs if arguments.noise else None
+    files = write_course(columns, lambda: simulation.plot(measured=measured), arguments)
     if not arguments.quiet:
-        _summarise(simulation, outputs, list(contents))
+        _summarise(simulation, outputs, files)
     return Status.DONE
 
 
@@ -104,8 +94,7 @@ def _check(arguments: argparse.Namespace, model: Model) -> None:
     missing = [name for name, expression in model.inputs.items() if expression is None]
     if missing and not arguments.inputs:
         raise ModelError(f"{arguments.model}: the input '{missing[0]}' is sampled; give its samples with --inputs FILE")
-    if arguments.plot and Path(arguments.plot).suffix.lower() not in PLOTS:
-        raise ModelError(f"--plot {arguments.plot}: the name must end in one of {', '.join(PLOTS)}")
+    check_plot(arguments)
     check_files(arguments)
 
 
@@ -119,33 +108,17 @@ def _noisy(outputs: Mapping[str, np.ndarray], eta: float, seed: int) -> dict[str
     }
 
 
-def _plot(simulation: Simulation, measured: Mapping[str, np.ndarray], suffix: str) -> Writer:
-    """The outputs as curves, with the noisy values as points."""
-
-    def write(file: BinaryIO) -> None:
-        figure: matplotlib.figure.Figure = simulation.plot()
-        for panel, values in zip(figure.axes, measured.values(), strict=False):
-            panel.plot(simulation.times, values, ".", color="#c46a2b", markersize=3, alpha=0.6, zorder=1)
-        figure.savefig(file, format=suffix.lower().removeprefix("."), dpi=150)
-
-    return write
-
-
 def _summarise(simulation: Simulation, outputs: Mapping[str, np.ndarray], files: Sequence[str]) -> None:
     """What was done, for people: the range of each output, and the files."""
-    from rich import box
-    from rich.console import Console
-    from rich.table import Table
+    from odejet.uncertainty.tables import table
 
     times = simulation.times
     span = f"{len(times)} times from {times.min():.6g} to {times.max():.6g}"
     print(f"{simulation.model.name}: {span}, solved by {simulation.method}", file=sys.stderr)
     if outputs:
-        table = Table("output", box=box.SIMPLE_HEAD)
-        for heading in ("min", "mean", "max"):
-            table.add_column(heading, justify="right")
+        rows: list[tuple[str, ...]] = [("output", "min", "mean", "max")]
         for name, values in outputs.items():
-            table.add_row(name, *(f"{number:.6g}" for number in (values.min(), values.mean(), values.max())))
-        Console(stderr=True).print(table)
+            rows.append((name, *(f"{number:.6g}" for number in (values.min(), values.mean(), values.max()))))
+        print("\n" + "\n".join(f"  {line}" for line in table(rows, right=(1, 2, 3))) + "\n", file=sys.stderr)
     for file in files:
         print(f"written: {file}", file=sys.stderr)

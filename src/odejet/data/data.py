@@ -18,9 +18,11 @@ import numpy as np
 from odejet.attach import attached
 from odejet.data import arrays, table
 from odejet.data.doses import Dose, rows_of
+from odejet.data.doses import columns as dose_columns
 from odejet.data.doses import read as read_doses
 from odejet.data.experiment import Experiment
 from odejet.errors import DataError, clipped, nearest
+from odejet.extras import needed
 
 if TYPE_CHECKING:
     import pandas
@@ -175,9 +177,12 @@ class Data:
         """The same from a table of pandas, wide or tidy."""
         return cls.of(table.experiments(table.of_frame(frame)))
 
-    def columns(self) -> dict[str, Any]:
-        """The columns of a tidy table: measurements, and as observables sampled inputs and known numbers."""
-        rows = [row for experiment in self.experiments for row in table.rows(experiment)]
+    def columns(self, dosed: bool = False) -> dict[str, Any]:
+        """The columns of a tidy table: measurements, and as observables sampled inputs and known numbers.
+
+        Doses have a table of their own, `dose_columns`; unless it is `dosed`, data that have some are refused.
+        """
+        rows = [row for experiment in self.experiments for row in table.rows(experiment, dosed)]
         columns = {
             table.OBSERVABLE: [name for name, _, times, *_ in rows for _ in range(len(times))],
             table.EXPERIMENT[0]: [label for _, label, times, *_ in rows for _ in range(len(times))],
@@ -188,15 +193,18 @@ class Data:
             columns[table.SD] = np.concatenate([np.full(len(t), np.nan) if s is None else s for _, _, t, _, s in rows])
         return columns
 
+    def dose_columns(self) -> dict[str, list[Any]]:
+        """The columns of a table of all doses, as `dosed` and files have them."""
+        return dose_columns({one.name: one.doses for one in self.experiments})
+
     def to_dataframe(self) -> pandas.DataFrame:
         """A tidy table with one measurement per row."""
-        import pandas
-
+        pandas = needed("pandas")
         return pandas.DataFrame(self.columns())
 
     @attached
-    def to_csv(self, path: str | os.PathLike[str]) -> None:
-        """Write a tidy CSV file, which `from_csv` reads back."""
+    def to_csv(self, path: str | os.PathLike[str], doses: str | os.PathLike[str] | None = None) -> None:
+        """Write a tidy CSV file, and one of doses beside it; `from_csv` reads them back."""
         raise NotImplementedError
 
     # --- looks ---

@@ -103,6 +103,48 @@ def read(rows: Rows) -> dict[str, list[Dose]]:
     return found
 
 
+def columns(doses: Mapping[str, Iterable[Dose]]) -> dict[str, list[Any]]:
+    """The columns of a table that holds the doses of experiments; what empties a system is written as NONMEM has it."""
+    rows = [(label, dose) for label, own in doses.items() for dose in own]
+    row_of = _nonmem if any(dose.amount is None for _, dose in rows) else _told
+    told = [row_of(*row) for row in rows]
+    return {name: [row[name] for row in told] for name in (told[0] if told else COLUMNS)}
+
+
+def _told(label: str, dose: Dose) -> dict[str, Any]:
+    cells = (dose.time, dose.state, dose.amount, dose.duration, dose.every, dose.count, label)
+    return {name: _cell(cell) for name, cell in zip(COLUMNS, cells, strict=True)}
+
+
+def _nonmem(label: str, dose: Dose) -> dict[str, Any]:
+    known = [None if part is None else constant(part) for part in (dose.time, dose.amount, dose.duration, dose.every)]
+    time, amount, length, every = (None if exact is None else float(exact) for exact in known)
+    parts = zip((dose.time, dose.amount, dose.duration, dose.every), (time, amount, length, every), strict=True)
+    if not dose.state.isdecimal() or any(part is not None and exact is None for part, exact in parts):
+        reason = "beside doses that empty a system, NONMEM's columns hold numbers alone, also of states"
+        raise DataError(f"{label}: the dose to '{dose.state}' at t = {dose.time} cannot be written: {reason}")
+    if every is not None and dose.count is None:
+        raise DataError(f"{label}: the dose to '{dose.state}' repeats without end, which NONMEM's columns cannot say")
+    return {
+        "ID": label,
+        "TIME": time,
+        "AMT": "" if amount is None else amount,
+        "CMT": int(dose.state),
+        "RATE": amount / length if amount and length else "",
+        "II": "" if every is None else every,
+        "ADDL": "" if dose.count is None else dose.count - 1,
+        "EVID": 3 if amount is None else 1,
+    }
+
+
+def _cell(value: Any) -> Any:
+    """A number as one, what is missing as nothing."""
+    if not isinstance(value, Expression):
+        return "" if value is None else value
+    exact = constant(value)
+    return str(value) if exact is None else float(exact)
+
+
 def is_missing(value: Any) -> bool:
     if isinstance(value, str):
         return value.strip().lower() in MISSING

@@ -198,10 +198,15 @@ Rows = tuple[str, str, np.ndarray, np.ndarray, np.ndarray | None]
 """Name, experiment, times, values and known sds of one series."""
 
 
-def rows(experiment: Experiment) -> Iterator[Rows]:
-    """The rows of a tidy table that hold an experiment; what a table cannot hold is refused."""
+def rows(experiment: Experiment, dosed: bool = False) -> Iterator[Rows]:
+    """The rows of a tidy table that hold an experiment, but for doses that stand elsewhere; what a table cannot hold is
+    refused."""
     numbers = {name: constant(value) for name, value in experiment.values.items()}
-    happens = experiment.events or experiment.doses or experiment.steady
+    if experiment.doses and not dosed:
+        raise DataError(
+            f"{experiment.name}: doses stand in a table of their own; give to_csv its name, doses='doses.csv'"
+        )
+    happens = experiment.events or experiment.steady
     unwritten = len(experiment.sampled) < len(experiment.inputs) or experiment.initial or happens
     if unwritten or any(value is None for value in numbers.values()):
         raise DataError(

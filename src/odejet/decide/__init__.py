@@ -3,13 +3,14 @@
 from odejet.decide.answer import Answer, Candidates
 from odejet.decide.certificate import Certificate
 from odejet.decide.ladder import search
-from odejet.decide.optima import Provenance
+from odejet.decide.optima import Attempt, Provenance
 from odejet.decide.task import LIMITS, Options, Record, Task
 from odejet.decide.verdict import Identifiability
 
 __all__ = [
     "LIMITS",
     "Answer",
+    "Attempt",
     "Candidates",
     "Certificate",
     "Identifiability",

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from odejet.decide.certificate import Certificate
-from odejet.decide.optima import Optimum, Provenance
+from odejet.decide.optima import Attempt, Optimum, Provenance
 from odejet.decide.state import State
 from odejet.decide.task import Options
 from odejet.decide.verdict import Identifiability
@@ -46,6 +46,7 @@ class Answer:
     best: Refined
     others: tuple[Refined, ...]  # as good, but elsewhere
     rivals: tuple[Refined, ...]  # nearly as likely, and elsewhere
+    attempts: tuple[Attempt, ...]  # every start, and where it has led
     certificate: Certificate
     provenance: Provenance
     message: str
@@ -74,6 +75,7 @@ def answer(state: State, interrupted: bool = False) -> Answer:
         best=best.refined,
         others=tuple(state.others),
         rivals=tuple(rivals),
+        attempts=tuple(one.attempt for one in state.optima.found or (best,)),
         certificate=certificate,
         provenance=best.provenance,
         message=certificate.message if math.isfinite(best.cost) else (NO_TRAJECTORY if task.left else NO_TIME),

@@ -26,7 +26,7 @@ from odejet.search.proposals import ALL, FEW
 from odejet.search.refine import refine
 
 MORE_ROUNDS = 3
-"""Further searches of the box, with other starts, while there is no certificate."""
+"""Further searches of the box, with other starts, once enough of them agree on an optimum that has no certificate."""
 PER_DERIVATIVE = 3
 """Times for each of an output's derivatives: with fewer, the algebra led to the optimum in 1 of 4 fits to 12 points."""
 
@@ -47,11 +47,18 @@ def search(task: Task) -> Answer:
     try:
         for latest in climb(state):
             state = latest
+            task.record.progress.note(so_far(state))
     except KeyboardInterrupt:
         if not state.optima:
             raise
         return answer(state, interrupted=True)
     return answer(state)
+
+
+def so_far(state: State) -> str:
+    """What a search has, in a few words."""
+    count = len(state.optima.refined)
+    return f"{count} {'optimum' if count == 1 else 'optima'} so far" if count else ""
 
 
 def climb(state: State) -> Iterator[State]:
@@ -62,9 +69,7 @@ def climb(state: State) -> Iterator[State]:
         state = yield from climbed(state, step)
         if is_over(state):
             break
-    for _ in range(MORE_ROUNDS):
-        if not wants_more(state):
-            break
+    while wants_more(state):
         state = yield from climbed(state, stages.search_box)
     if state.task.options.refine:
         yield from stages.find_others(state)
@@ -134,10 +139,15 @@ def is_over(state: State) -> bool:
 
 
 def wants_more(state: State) -> bool:
-    """Whether more starts in the box may earn a certificate, or lead to a better optimum."""
+    """Whether more starts in the box may earn a certificate, or lead to a better optimum.
+
+    As long as few starts agree on the best one there may be a better, and the search goes on while there is time.
+    """
     if not state.rounds or not state.task.left or state.is_certified or state.is_exact:
         return False
-    return (state.explains_data and state.is_tested) or state.optima.at_best(BOX) < AGREE
+    if state.optima.at_best(BOX) < AGREE:
+        return True
+    return state.explains_data and state.is_tested and state.rounds <= MORE_ROUNDS
 
 
 def can_smooth(problem: Problem) -> bool:

@@ -15,6 +15,7 @@ from functools import cached_property
 import numpy as np
 
 from odejet.decide.statistics import FitCheck, check
+from odejet.numerals import moment
 from odejet.problem.coordinates import Coordinates
 from odejet.problem.misfit import Misfit
 from odejet.search.candidates import ALIKE, distance
@@ -43,7 +44,7 @@ class Provenance:
 
     @property
     def sentence(self) -> str:
-        times = ", ".join(f"{t:.4g}" for t in self.times)
+        times = ", ".join(map(moment, self.times))
         parts = [self.rung, self.start, self.estimator, f"t = {times}" if times else ""]
         return ", ".join(part for part in dict.fromkeys(parts) if part) or "not recorded"
 
@@ -70,10 +71,32 @@ class Optimum:
     def is_settled(self) -> bool:
         return self.sharp or self.refined.ending.settled
 
+    @property
+    def attempt(self) -> Attempt:
+        """What is told of it in the end."""
+        one = self.refined
+        start = one.start if len(one.start) else one.z
+        told = one.z, one.cost, self.is_settled, one.message, one.evaluations, one.seconds
+        return Attempt(self.provenance.rung, start, *told)
+
     @cached_property
     def check(self) -> FitCheck:
         """What its residuals say, found once."""
         return check(self.misfit, self.refined)
+
+
+@dataclass(frozen=True, eq=False)
+class Attempt:
+    """A start and where it has led."""
+
+    rung: str
+    start: np.ndarray
+    end: np.ndarray
+    cost: float
+    settled: bool
+    message: str
+    evaluations: int
+    seconds: float
 
 
 @dataclass(frozen=True, eq=False)

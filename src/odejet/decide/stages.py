@@ -91,11 +91,16 @@ def shoot(state: State, rung: Rung) -> Steps:
         asked = state.libraries, state.smoothed, task.options.estimators, task.options.seed
         proposer = Proposer(task.problem, *asked, record.census, budget)
         found = [proposer.propose(number, rung) for number in range(len(task.problem.experiments))]
-    with task.stage("rank"):
-        everything = combined(task.problem, found, state.levels)
+    with task.stage("rank") as budget:
+        everything = combined(task.problem, found, state.levels, budget.deadline)
         inside, outside = candidates.within(everything, state.frame, record.census)
         ranked = partial(
-            candidates.ranked, misfit=task.misfit, frame=state.frame, levels=state.levels, census=record.census
+            candidates.ranked,
+            misfit=task.misfit,
+            frame=state.frame,
+            levels=state.levels,
+            census=record.census,
+            deadline=budget.deadline,
         )
         cloud = ranked([*state.cloud, *inside])
         if len(cloud) < rung.refinements:
@@ -136,6 +141,7 @@ def refined(state: State, z: np.ndarray, provenance: Provenance, budget: Budget)
     found = further(z, time_limit=budget.seconds, max_evaluations=FIRST_EVALUATIONS)
     if found.ending is Ending.EVALUATION_LIMIT and found.cost <= goal:
         found = further(found.z, time_limit=budget.seconds, max_evaluations=MAX_EVALUATIONS - FIRST_EVALUATIONS)
+    found = replace(found, start=state.frame.inside(z))
     task.record.census.add("refinements", found.ending.name.lower().replace("_", " "))
     return replace(state.adding(found, provenance), tried=(*state.tried, z))
 

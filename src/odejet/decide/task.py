@@ -21,7 +21,7 @@ LIMITS = {"quick": 60.0, "auto": 120.0, "full": 1200.0}
 SHARES = {
     "identify": 0.1,
     "smooth": 0.1,
-    "algebra": 0.25,
+    "algebra": 0.1,
     "rank": 0.1,
     "refine": 0.25,
     "alternatives": 0.1,

@@ -3,6 +3,7 @@
     local         ranks modulo primes: which quantities have finitely many values
     orders        the least derivatives that tell them: the square system at one time
     combinations  what survives of quantities that are lost
+    generators    whether all that is identifiable follows from it, with the `invariants` of what has several values
     globally      how many values, by counting the solutions of polynomial equations
     elimination   the same by input-output equations
     judge         all of them in order
@@ -12,7 +13,8 @@ Counting rests on `ring` (the tape over any ring), `prolong` (explicit equations
 linear), `msolve` or `groebner` (bases for the rest) and `quotient` (solutions as an algebra).  Elimination rests on
 `projection` (input-output equations, by `eliminants` in `symbols`, less what `conservation` finds), `coefficients`
 (what they tell of parameters) and `wronskian` (whether one experiment tells them); where it takes long it goes to a
-`worker` process.  `blocks` decides experiments in one model by few of them; `outputs` takes invertible functions off.
+`worker` process.  `blocks` decides experiments in one model by few of them, `replicas` writes several experiments as
+one model; `outputs` takes invertible functions off.
 """
 
 from __future__ import annotations
@@ -33,7 +35,8 @@ def identify(
     inputs: Literal["generic", "actual"] = "generic",
     budget: float = 60.0,
     seed: int = 0,
-    engine: Literal["auto", "elimination", "msolve", "builtin"] = "auto",
+    engine: Literal["auto", "exact", "elimination", "msolve", "builtin", "monodromy"] = "auto",
+    experiments: int | Literal["any"] = 1,
 ) -> Verdict:
     """What can be known of a model from its outputs, if these were measured without noise at all times.
 
@@ -42,10 +45,16 @@ def identify(
     and fixed parameters of the model count as known.  Inputs are taken to be known and generic: any signal that excites
     the model enough; `inputs="actual"` takes the model's own functions of time.  `budget` is in seconds: what is not
     decided by then is `undecided`.  `engine` says how solutions are counted: by input-output equations
-    ("elimination"), by Groebner bases of the prolonged system ("msolve" or "builtin", for what computes them), or by
-    whichever comes to an end.
+    ("elimination"), by Groebner bases of the prolonged system ("msolve" or "builtin", for what computes them), by
+    whichever of these comes to an end ("exact"), or numerically ("monodromy", which gives likely verdicts only); by
+    default exactly if possible, and numerically if not.  `experiments` asks what so many experiments tell that have
+    their parameters in common and states and inputs of their own; "any" asks for as many as one likes, and from how
+    many on nothing more is gained.
     """
     # Exact arithmetic is loaded when it is first asked for: most sessions only simulate.
     from odejet.identify.judge import judge
 
-    return judge(model, functions, inputs, budget, seed, engine)
+    verdict = judge(model, functions, inputs, budget, seed, engine, experiments)
+    if verdict.reason and engine in ("auto", "monodromy"):
+        return verdict.likely(max(budget - verdict.seconds, 0.0), seed)
+    return verdict

@@ -10,7 +10,7 @@ from __future__ import annotations
 import random
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from odejet.budget import Budget
@@ -84,7 +84,7 @@ def count(ranks: Local, decide: Decide, budget: Budget) -> Count | None:
     known = _shared(problem.model, blocks, shared, decide, budget)
     if known != shared:
         return None
-    total = Count(1, dict.fromkeys(known, 1), True)
+    total = Count(1, dict.fromkeys(known, 1), True, 1)
     solved: dict[str, Count | None] = {}
     for i, block in enumerate(blocks):
         if budget.over:
@@ -93,7 +93,9 @@ def count(ranks: Local, decide: Decide, budget: Budget) -> Count | None:
         found = _alike(_part(problem.model, [block], known), asked, decide, solved)
         if found is None:
             return None
-        total = Count(total.solutions * found.solutions, {**total.values, **found.values}, total.exact and found.exact)
+        values, exact = {**total.values, **found.values}, total.exact and found.exact
+        invariants = *total.invariants, *found.invariants
+        total = Count(total.solutions * found.solutions, values, exact, total.fibre * found.fibre, invariants)
     return total
 
 
@@ -146,15 +148,12 @@ def _part(model: Model, blocks: Sequence[Block], known: Iterable[str]) -> Model:
 def _alike(part: Model, asked: Sequence[str], decide: Decide, solved: dict[str, Count | None]) -> Count | None:
     """The count of a part, looked up among parts that differ in names only."""
     if not part.unknowns:
-        return Count(1, {}, True)
+        return Count(1, {}, True, 1)
     everything = [*part.states, *part.outputs, *part.parameters, *part.fixed]
     anonymous = {name: f"n{i}_" for i, name in enumerate(everything)}
 
-    def rename(text: str) -> str:
-        return re.sub(r"[^\W\d]\w*", lambda word: anonymous.get(word[0], word[0]), text)
-
-    plain = Model.from_toml_text(rename(part.replace(name="part").to_toml()))
-    questions = {rename(text): text for text in asked}
+    plain = Model.from_toml_text(_renamed(part.replace(name="part").to_toml(), anonymous))
+    questions = {_renamed(text, anonymous): text for text in asked}
     key = "\n".join([plain.to_toml(), *questions])
     if key not in solved:
         solved[key] = decide(plain, list(questions))
@@ -162,4 +161,9 @@ def _alike(part: Model, asked: Sequence[str], decide: Decide, solved: dict[str, 
     if found is None:
         return None
     back = {**{new: old for old, new in anonymous.items()}, **questions}
-    return Count(found.solutions, {back[name]: values for name, values in found.values.items()}, found.exact)
+    values = {back[name]: number for name, number in found.values.items()}
+    return replace(found, values=values, invariants=tuple(_renamed(text, back) for text in found.invariants))
+
+
+def _renamed(text: str, new: Mapping[str, str]) -> str:
+    return re.sub(r"[^\W\d]\w*", lambda word: new.get(word[0], word[0]), text)

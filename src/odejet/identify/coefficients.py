@@ -90,13 +90,12 @@ class Coefficients:
     def solve(self) -> None:
         """Find relations until nothing is free, or no ratio of few parameters is left."""
         states = self.at.point.states
-        still = [i for i, register in enumerate(self.problem.tape.states) if register < self.problem.tape.statics]
-        self.parameters += [states[i] for i in still]
+        self.parameters += [states[i] for i in self.problem.still]
         first = self._first()
         if not first.is_prime:
             raise Unlucky("the input-output equations may have several components")
         self.plan, self.first = first.found, first
-        self._extend(still)
+        self._extend()
         if len(first.coefficients()) <= FEW_TERMS:
             self._look()
             self._all()
@@ -119,9 +118,9 @@ class Coefficients:
             projection.run()
         return projection
 
-    def _extend(self, still: Sequence[int]) -> None:
+    def _extend(self) -> None:
         """Count states without a rate and conserved sums as parameters; `meaning` is each one in terms of unknowns."""
-        problem, states = self.problem, self.at.point.states
+        problem, states, still = self.problem, self.at.point.states, self.problem.still
         arithmetic = Field(self.prime)
         own = len(problem.model.parameters)
         number = {column: i for i, column in enumerate(problem.columns)}

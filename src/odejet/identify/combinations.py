@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import product
 from math import gcd, lcm
 
@@ -58,7 +59,7 @@ class _Points:
 
     def __init__(self, local: Local, seed: int, budget: Budget) -> None:
         self.local, self.seed, self.budget = local, seed, budget
-        self.question = Problem(local.problem.model, {}, local.problem.inputs)
+        self.question = replace(local.problem, functions={})
         self.found: list[tuple[Jacobian, np.ndarray]] = []
 
     def enough(self, equations: int) -> list[tuple[Jacobian, np.ndarray]]:
@@ -75,7 +76,7 @@ class _Points:
 
 def _simplest(points: _Points, candidates: Sequence[str], target: int) -> tuple[str, ...]:
     """Independent candidates, the simplest first, that pass the exact test at fresh points."""
-    question = problem(points.question.model, candidates, points.question.inputs)
+    question = problem(points.question.model, candidates, points.question.inputs, points.question.experiments)
     tested = analyse(question, points.seed + 1, 3, points.budget)
     ordered = sorted(question.functions, key=lambda text: _complexity(text, question))
     return _independent(tested, [text for text in ordered if tested.identifiable[text]], target)

@@ -36,6 +36,7 @@ from flint import nmod_mat
 
 from odejet.budget import Budget, OutOfBudget
 from odejet.identify import groebner, msolve, quotient
+from odejet.identify.invariants import invariant
 from odejet.identify.local import Jacobian, Local, kernel, pivot_columns
 from odejet.identify.orders import Orders, preference
 from odejet.identify.polynomials import ENTRY, Polynomial
@@ -156,25 +157,31 @@ def is_finite(polynomial: Polynomial, system: Prolonged, tangents: np.ndarray) -
 class Count:
     """Numbers of values: of every quantity that has finitely many, and of all identifiable unknowns together.
 
-    `exact` is false when functions of unknown value remain, and numbers above one are upper bounds.
+    `exact` is false when functions of unknown value remain, and numbers above one are upper bounds.  `fibre` is the
+    number of values of all unknowns together, with a least set of those that are lost held fixed, and `experiments`
+    how many experiments tell all this.  `invariants` are expressions of one value in unknowns of several.
     """
 
     solutions: int
     values: Mapping[str, int]
     exact: bool
+    fibre: int
+    invariants: tuple[str, ...] = ()
+    experiments: int = 1
 
 
-def count(local: Local, orders: Orders, engine: Engine, seed: int = 0) -> Count:
-    """The solutions of the full system, and the values of each quantity among them."""
+def count(local: Local, orders: Orders, engine: Engine, seed: int = 0, own: Sequence[str] | None = None) -> Count:
+    """The solutions of the full system, and the values of each quantity among them; of some unknowns, or of all."""
     for extra, share in ATTEMPTS:
+        limited = Engine(engine.program, engine.budget.share(share))
         try:
-            return _count(local, orders.highest + extra, Engine(engine.program, engine.budget.share(share)), seed)
+            return _count(local, orders.highest + extra, limited, seed, own)
         except OutOfBudget:
             engine.budget.check()
     raise OutOfBudget("none of the ways to count solutions came to an end")
 
 
-def _count(local: Local, highest: int, engine: Engine, seed: int) -> Count:
+def _count(local: Local, highest: int, engine: Engine, seed: int, own: Sequence[str] | None) -> Count:
     """The same with equations up to a given order at first."""
     problem, model = local.problem, local.problem.model
     outputs = range(len(model.outputs))
@@ -194,20 +201,33 @@ def _count(local: Local, highest: int, engine: Engine, seed: int) -> Count:
             if is_finite(argument, system, tangents) and fibre.values(argument) == 1
         }
         if not learnt:
-            return counted(local, system, fibre, tangents)
+            return counted(local, system, fibre, tangents, own)
         known |= learnt
 
 
-def counted(local: Local, system: Prolonged, fibre: Fibre, tangents: np.ndarray) -> Count:
-    names = (*local.problem.model.unknowns, *local.problem.functions)
-    quantities = zip(names, (*system.unknowns, *system.asked), strict=True)
-    finite = {name: q for name, q in quantities if local.identifiable[name] and is_finite(q, system, tangents)}
-    mixed = Polynomial({}, system.prime)
-    for i, name in enumerate(local.problem.model.unknowns):
-        if name in finite:
-            # Any fixed weights without pattern: sums of different solutions coincide with negligible probability.
-            mixed = mixed + finite[name].scaled(pow(7, 11 * i + 5, system.prime))
-    return Count(fibre.values(mixed), {name: fibre.values(q) for name, q in finite.items()}, not system.functions)
+def counted(
+    local: Local, system: Prolonged, fibre: Fibre, tangents: np.ndarray, own: Sequence[str] | None = None
+) -> Count:
+    unknowns = dict(zip(local.problem.model.unknowns, system.unknowns, strict=True))
+    asked = dict(zip(local.problem.functions, system.asked, strict=True))
+    chosen = set(unknowns if own is None else own)
+    finite = {
+        name: q
+        for name, q in (unknowns | asked).items()
+        if local.identifiable[name] and is_finite(q, system, tangents) and (name in chosen or name in asked)
+    }
+    known, everything = Polynomial({}, system.prime), Polynomial({}, system.prime)
+    for i, (name, q) in enumerate(unknowns.items()):
+        # Any fixed weights without pattern: sums of different solutions coincide with negligible probability.
+        term = q.scaled(pow(7, 11 * i + 5, system.prime))
+        known = known + term if name in finite else known
+        everything = everything + term if name in chosen else everything
+    values = {name: fibre.values(q) for name, q in finite.items()}
+    elements = {name: fibre.element(q) for name, q in finite.items()} if max(values.values(), default=1) > 1 else {}
+    several = {name: element for name, element in elements.items() if values[name] > 1}
+    single = {name: element for name, element in elements.items() if values[name] == 1}
+    found = invariant(fibre.algebra, several, single)
+    return Count(fibre.values(known), values, not system.functions, fibre.values(everything), found)
 
 
 def stabilise(

@@ -18,13 +18,17 @@ counting all states and parameters: a choice, not a proof.
 at most D / p, where D is its degree (Schwartz 1980, Zippel 1979); for the r-by-r minors of models with r unknowns and
 right-hand sides of degree d, D is at most about 2 d r^2. For r = 50, d = 10 and p near 2^61 this is 2e-14 for one
 minor; the ranks of several independent primes and points must fail together to mislead.
+
+*Several experiments* have their parameters in common and states and inputs of their own.  A further one with Jacobian
+[X | P], X by its states and P by the parameters, tells of the parameters the rows Z P with Z X = 0.  If these add
+nothing to what the experiments before it tell, no other generic experiment does.
 """
 
 from __future__ import annotations
 
 import random
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from math import isqrt
@@ -39,7 +43,10 @@ from odejet.jets import modular
 from odejet.model import Model, algebraic
 from odejet.model.expressions import TIME, Expression
 from odejet.model.grammar import parse
-from odejet.model.tape import Tape
+from odejet.model.tape import Column, Tape
+
+ATTEMPTS = 100
+"""Points of another experiment that are tried until the model can be evaluated."""
 
 POINTS = 2
 """How many random points, each with a prime of its own, must agree."""
@@ -60,6 +67,8 @@ class Problem:
     model: Model
     functions: Mapping[str, Expression]
     inputs: Inputs = "generic"
+    experiments: int = 1
+    unlimited: bool = False  # any number of experiments counts; ranks are those of so many, and of more
 
     @cached_property
     def tape(self) -> Tape:
@@ -75,6 +84,17 @@ class Problem:
         return tuple(everything.index(name) for name in self.model.unknowns)
 
     @property
+    def has_functions_of_parameters(self) -> bool:
+        return any(int(row[Column.OUT]) < self.tape.statics for row in self.tape.quadratures)
+
+    @cached_property
+    def still(self) -> tuple[int, ...]:
+        """States without a rate, which count as parameters; not so if every experiment has its own."""
+        if self.experiments > 1 or self.unlimited:
+            return ()
+        return tuple(i for i, register in enumerate(self.tape.states) if register < self.tape.statics)
+
+    @property
     def order(self) -> int:
         """Derivatives up to this order tell all that any do."""
         if self.model.initial:
@@ -86,7 +106,7 @@ class Problem:
         tape, lanes = self.tape, 1 + len(self.model.states) + len(self.model.parameters)
         series = lanes * (order + 1) * (tape.products * (order + 1) / 2 + len(tape.code) + len(tape.terms))
         rows = (order + 1) * len(self.model.outputs)
-        return STEP * series + ENTRY * rows * lanes * (100 + min(rows, lanes))
+        return self.experiments * (STEP * series + ENTRY * rows * lanes * (100 + min(rows, lanes)))
 
     def memory(self, order: int) -> float:
         """The bytes that it takes: registers, and residues as Python integers."""
@@ -101,16 +121,34 @@ class Problem:
         generator = random.Random(f"{seed}/{prime}")
         known = bool(self.model.initial)
         point = modular.random_point(self.tape, field, generator, order + 1, known_initial=known)
-        return self.at(field, point, order)
+        first = self.at(field, point, order)
+        others = [self._elsewhere(field, point, generator, order).of_parameters for _ in range(1, self.experiments)]
+        return replace(first, others=tuple(row for rows in others for row in rows))
+
+    def _elsewhere(self, field: modular.Field, point: modular.Point, generator: random.Random, order: int) -> Jacobian:
+        """The prolonged system of another experiment with the same parameters."""
+        known = bool(self.model.initial)
+        for _ in range(ATTEMPTS):
+            states = [generator.randrange(1, field.prime) for _ in self.tape.states]
+            inputs = [[generator.randrange(field.prime) for _ in range(order + 2)] for _ in self.tape.inputs]
+            told = states, point.parameters, point.time, inputs, generator
+            try:
+                return self.at(field, modular.point(self.tape, field, *told, known_initial=known), order)
+            except modular.Unlucky:
+                continue
+        raise modular.Unlucky("no other point was found at which the model can be evaluated")
 
     def at(self, field: modular.Field, point: modular.Point, order: int) -> Jacobian:
         """The prolonged system at a given point."""
         jets = modular.jets(self.tape, field, point, order, known_initial=bool(self.model.initial))
         lanes = [0, *(1 + column for column in self.columns)]
-        return Jacobian(field.prime, point, len(self.model.outputs), jets.outputs[:, :, lanes])
+        states = sum(column < len(self.model.states) for column in self.columns)
+        return Jacobian(field.prime, point, len(self.model.outputs), states, jets.outputs[:, :, lanes])
 
 
-def problem(model: Model, functions: Sequence[object] = (), inputs: Inputs = "generic") -> Problem:
+def problem(
+    model: Model, functions: Sequence[object] = (), inputs: Inputs = "generic", experiments: int = 1
+) -> Problem:
     """The question whether a model is identifiable, checked; functions are expressions in parameters and states."""
     if not model.outputs:
         raise ModelError(f"{model.name}: the model has no outputs, so nothing can be known; add a table [outputs]")
@@ -130,7 +168,7 @@ def problem(model: Model, functions: Sequence[object] = (), inputs: Inputs = "ge
             asked[str(text).strip()] = parse(str(text), known, refused)
         except ExpressionError as error:
             raise error.at("functions") from None
-    return Problem(model, asked, inputs)
+    return Problem(model, asked, inputs, experiments)
 
 
 def _unused(model: Model) -> str:
@@ -149,7 +187,9 @@ class Jacobian:
     prime: int
     point: modular.Point
     outputs: int
+    states: int  # unknown ones, which come before the parameters
     jets: np.ndarray
+    others: tuple[tuple[int, ...], ...] = ()  # what other experiments tell of the parameters, as rows
 
     @cached_property
     def rows(self) -> tuple[tuple[int, int], ...]:
@@ -172,7 +212,19 @@ class Jacobian:
 
     @cached_property
     def reduced(self) -> tuple[nmod_mat, int]:
-        return self.matrix.rref()
+        if not self.others:
+            return self.matrix.rref()
+        columns = self.jets.shape[2] - 1
+        entries = [int(x) for x in self.matrix.entries()] + [x for row in self.others for x in row]
+        return nmod_mat(len(entries) // columns, columns, entries, self.prime).rref()
+
+    @property
+    def of_parameters(self) -> list[tuple[int, ...]]:
+        """What the outputs tell of the parameters whatever the states are, as rows of all unknowns."""
+        # In the echelon form by states first, these are the rows without states.
+        echelon, rank = self.reduced
+        rows = (tuple(int(x) for x in row) for row in echelon.tolist()[:rank])
+        return [row for row in rows if not any(row[: self.states])]
 
     @property
     def rank(self) -> int:
@@ -276,6 +328,19 @@ def analyse(question: Problem, seed: int = 0, points: int = POINTS, budget: Budg
     names = (*unknowns, *question.functions)
     tests = [point.constant(np.vstack([unit, point.gradients])) for point in generic]
     return Local(question, rank, {name: all(test[i] for test in tests) for i, name in enumerate(names)}, generic)
+
+
+def saturated(question: Problem, seed: int, budget: Budget) -> Problem:
+    """The question for as many experiments as it takes until a further one adds no rank."""
+    order = _grown(question, modular.PRIMES[0], seed, budget).jets.shape[1] - 1
+    ranks = [0]
+    for experiments in range(1, len(question.model.unknowns) + 2):
+        several = replace(question, experiments=experiments)
+        _ask(several, order, budget)
+        ranks.append(several.at_random(modular.PRIMES[0], seed, order).rank)
+        if ranks[-1] == ranks[-2]:
+            break
+    return replace(question, experiments=len(ranks) - 2, unlimited=True)
 
 
 def _grown(question: Problem, prime: int, seed: int, budget: Budget) -> Jacobian:

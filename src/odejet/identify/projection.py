@@ -14,8 +14,8 @@ equations.  Eliminants have factors too many; the right one vanishes at a point 
 the model can be evaluated.  It is irreducible whatever the field, as the curve's family is parametrised rationally.
 
 What does not change in time counts as a parameter: states without a rate, and sums of states that are conserved,
-by which one state less is left.  Most parameters are numbers here, modulo a prime: this is what makes it fast.  A few
-may be symbols.
+by which one state less is left.  (Not so with several experiments, which have only the parameters in common.)  Most
+parameters are numbers here, modulo a prime: this is what makes it fast.  A few may be symbols.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def refusal(problem: Problem) -> str:
     code = tape.code[tape.split[0] :]
     if any(int(row[Column.FUNCTION]) not in kinds for row in tape.quadratures):
         return "the model has roots or angles"
-    if any(int(row[Column.OUT]) < tape.statics for row in tape.quadratures):
+    if problem.has_functions_of_parameters:
         return "the model has functions of parameters"
     uses_time = tape.time in code[:, [Column.A, Column.B]] or any(int(s) == tape.time for _, s, _ in tape.terms)
     return "the model depends on time" if uses_time or tape.time in tape.outputs else ""
@@ -114,11 +114,6 @@ class Projection:
         return len(self.problem.model.outputs)
 
     @cached_property
-    def still(self) -> tuple[int, ...]:
-        """The states without a rate."""
-        return tuple(i for i, register in enumerate(self.tape.states) if register < self.tape.statics)
-
-    @cached_property
     def laws(self) -> tuple[Law, ...]:
         return self.plan.laws if self.plan else ()
 
@@ -144,7 +139,7 @@ class Projection:
     def start(self) -> None:
         """States, rates and outputs as rational functions, and a point of the curve."""
         functions = [f"f{place}" for place in range(len(self.tape.quadratures))]
-        moving = {f"x{i}": int(r) for i, r in enumerate(self.tape.states) if i not in self.still}
+        moving = {f"x{i}": int(r) for i, r in enumerate(self.tape.states) if i not in self.problem.still}
         states = list(moving)
         own = [f"p{i}" for i in self.symbolic]
         rates = [f"d{name}" for name in (*states, *functions)]
@@ -168,9 +163,9 @@ class Projection:
             self.tops.append(self.symbols.gens[f"y{output}_0"] * value.below - value.above)
         self.orders = [0] * self.outputs
         self.left = list(moving)
-        if self.plan is None:
+        if self.plan is None and self.problem.experiments == 1 and not self.problem.unlimited:
             self.laws = self._find_laws()
-        first = len(self.problem.model.parameters) + len(self.still)
+        first = len(self.problem.model.parameters) + len(self.problem.still)
         for k, law in enumerate(self.laws):
             self._apply(law, first + k)
 
@@ -181,7 +176,7 @@ class Projection:
         states = sorted((name for name in seen if name[0] == "x"), key=lambda name: name in measured)
         laws = conserved(self.tape, self.field, [int(name[1:]) for name in states], self.seed)
         first = len(self.problem.model.parameters)
-        self.parameters = [*self.parameters[: first + len(self.still)], *map(self._law_value, laws)]
+        self.parameters = [*self.parameters[: first + len(self.problem.still)], *map(self._law_value, laws)]
         one = self.symbols.number(1)
         self.values_of_laws = [Ratio(self.symbols.number(self._law_value(law)), one) for law in laws]
         return laws
@@ -205,7 +200,7 @@ class Projection:
     def _apply(self, law: Law, number: int) -> None:
         """Replace a state by the value of a law and the other states."""
         symbols, name = self.symbols, f"x{law.state}"
-        first = len(self.problem.model.parameters) + len(self.still)
+        first = len(self.problem.model.parameters) + len(self.problem.still)
         value = self.values_of_laws[number - first]
         for i, a in law.others:
             term = Ratio(symbols.gens[f"x{i}"] * (-self.field.residue(a) % self.prime), symbols.number(1))
@@ -224,9 +219,9 @@ class Projection:
         generator = random.Random(f"{self.seed}/projection")
         point = modular.random_point(self.tape, self.field, generator, order + 1)
         own, first = list(point.states), len(self.problem.model.parameters)
-        for k, i in enumerate(self.still):
+        for k, i in enumerate(self.problem.still):
             own[i] = self.parameters[first + k]
-        for k, law in enumerate(self.laws, first + len(self.still)):
+        for k, law in enumerate(self.laws, first + len(self.problem.still)):
             own[law.state] = (self.parameters[k] - law.rest(own, self.field)) % self.prime
         arguments = own, self.parameters[:first], point.time, point.inputs, generator
         self.point = modular.point(self.tape, self.field, *arguments)
@@ -235,7 +230,7 @@ class Projection:
         for i in self.symbolic:
             values[f"p{i}"] = int(self.parameters[i])
         for i, value in enumerate(self.point.states):
-            if i not in self.still:
+            if i not in self.problem.still:
                 values[f"x{i}"] = value
         for i, value in enumerate(self.point.drawn):
             values[f"f{i}"] = value
@@ -259,9 +254,9 @@ class Projection:
             above, below = (evaluated(part, parameters, ring) for part in (relation.above, relation.below))
             parameters[relation.parameter] = ring.quotient(above, below)
         first = len(self.problem.model.parameters)
-        still = dict(zip(self.still, parameters[first:], strict=False))
+        still = dict(zip(self.problem.still, parameters[first:], strict=False))
         states = [still[i] if i in still else Ratio(symbols.gens[f"x{i}"], one) for i in range(len(self.tape.states))]
-        self.values_of_laws = parameters[first + len(self.still) :]
+        self.values_of_laws = parameters[first + len(self.problem.still) :]
         parameters = parameters[:first]
         run = Run(self.tape, ring.field, self.point, ring, states, parameters, known_initial=False)
         for i, register in enumerate(self.tape.inputs):

@@ -64,14 +64,33 @@ class Run:
         for register, element, source in zip(tape.states, states, known, strict=True):
             if source < 0:
                 self.series[int(register)] = [element]
-        self._step(self.statics, 0)
-        for register, source in zip(tape.states, known, strict=True):
-            if source >= 0:
-                self.series[int(register)] = [self.series[int(source)][0]]
+        self._begin({int(r): int(source) for r, source in zip(tape.states, known, strict=True) if source >= 0})
         for register, series in zip(tape.inputs, point.inputs, strict=True):
             self.series[int(register)] = [arithmetic.number(residue) for residue in series]
         self.series[tape.time] = [arithmetic.number(point.time), arithmetic.number(1)]
         self.order = -1
+
+    def _begin(self, sources: dict[int, int]) -> None:
+        """Statics and known initial states, each as soon as what it is made of is there."""
+        rows = list(self.statics)
+        while rows or sources:
+            ready = [row for row in rows if all(register in self.series for register in self._needs(row))]
+            given = [register for register, source in sources.items() if source in self.series]
+            assert ready or given, "statics and initial states depend on each other in a circle"
+            for row in ready:
+                self._step([row], 0)
+            for register in given:
+                self.series[register] = [self.series[sources.pop(register)][0]]
+            done = {int(row[Column.OUT]) for row in ready}
+            rows = [row for row in rows if int(row[Column.OUT]) not in done]
+
+    def _needs(self, row: Any) -> set[int]:
+        """The registers of which a row makes its coefficient of order zero."""
+        op, a, b, c = (int(row[i]) for i in (Column.OP, Column.A, Column.B, Column.C))
+        if op in (Op.LINEAR, Op.ADVANCE):
+            terms = self.tape.terms[row[Column.BEGIN] : row[Column.END]]
+            return {int(x) for term in terms for x in term[:2]} | ({c} if c >= 0 else set())
+        return {a, b} if op in (Op.MULTIPLY, Op.DIVIDE) else {a}
 
     def extend(self, order: int) -> None:
         while self.order < order:

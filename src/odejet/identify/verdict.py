@@ -1,7 +1,9 @@
 """Verdict: what can be known of a model, as a value that prints as a table.
 
 Kinds: `global` (one value), `local` (finitely many values, `values` says how many), `none` (infinitely many), and
-`undecided`: finitely many values, but whether one or several is not known, for the reason given.
+`undecided`: finitely many values, but whether one or several is not known, for the reason given; where not even that
+is known, the quantity is not `tested`.  These are exact.
+`likely global` and `likely local` (with at least so many `values`) rest on numerical evidence, which is given too.
 """
 
 from __future__ import annotations
@@ -9,15 +11,17 @@ from __future__ import annotations
 import html
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
+from odejet.attach import attached
+from odejet.extras import needed
 from odejet.model import Model
 
 if TYPE_CHECKING:
     import pandas
 
-Kind = Literal["global", "local", "none", "undecided"]
+Kind = Literal["global", "local", "none", "undecided", "likely global", "likely local"]
 Role = Literal["initial state", "parameter", "function", "combination"]
 
 
@@ -30,6 +34,7 @@ class Quantity:
     kind: Kind
     values: int | None  # how many values give the same outputs; None: infinitely many, or not known
     reason: str = ""
+    tested: bool = True  # false where not even ranks tell whether its values are finitely many
 
     @property
     def label(self) -> str:
@@ -45,7 +50,44 @@ class Quantity:
                 return f"one of {self.values} values"
             case "none":
                 return "no, any value"
-        return "yes, but perhaps several values"
+            case "likely global":
+                return "yes, and likely one value"
+            case "likely local":
+                return f"one of at least {self.values} values"
+        return "yes, but perhaps several values" if self.tested else "not decided"
+
+
+@dataclass(frozen=True)
+class Experiments:
+    """How many experiments with the same parameters a verdict is about.
+
+    `asked` is None for as many as one likes; then fewer than `least` tell less, and `enough` tell all that any number
+    can, as far as this is known.
+    """
+
+    asked: int | None = 1
+    least: int = 1
+    enough: int | None = None
+
+    @property
+    def sentence(self) -> str:
+        """What there is to say of them; nothing for one experiment."""
+        if self.asked == 1:
+            return ""
+        if self.asked is not None:
+            return f"from {self.asked} experiments with the same parameters; initial states are those of one of them"
+        if self.enough is None:
+            return f"{_many(self.least)} at least; how many tell all that any number can is not known"
+        told = f"{_many(self.enough)} tell{'s' * (self.enough == 1)} all that any number with the same parameters can"
+        fewer = "" if self.enough == self.least else "; whether fewer do is not decided"
+        return told + (fewer or ("" if self.enough == 1 else "; fewer tell less"))
+
+
+def _many(experiments: int) -> str:
+    return "1 experiment" if experiments == 1 else f"{experiments} experiments"
+
+
+_WHOLE = {True: "; all else that can be known follows", False: "; more can be known", None: ""}
 
 
 @dataclass(frozen=True, repr=False)
@@ -64,6 +106,10 @@ class Verdict(Mapping[str, Quantity]):
     reason: str  # why something is undecided, else empty
     seconds: float
     method: str
+    experiments: Experiments = Experiments()
+    inputs: str = "generic"
+    evidence: str = ""  # what is likely is so because of this
+    generate: bool | None = None  # whether all that is identifiable follows from what is known, alone or combined
 
     def __getitem__(self, name: str) -> Quantity:
         return self.quantities[name.removesuffix("(0)")]
@@ -80,6 +126,14 @@ class Verdict(Mapping[str, Quantity]):
         """The parameters and initial states of one kind."""
         return tuple(q.name for q in self.values() if q.kind == kind and q.role in ("initial state", "parameter"))
 
+    @attached
+    def likely(self, seconds: float = 20.0, seed: int = 0) -> Verdict:
+        """The verdict with what so many seconds of monodromy tell of quantities that are undecided.
+
+        Kinds become `likely global` or `likely local`, and `evidence` says why; what is exact stays as it is.
+        """
+        raise NotImplementedError
+
     # --- looks ---
 
     def _notes(self) -> list[str]:
@@ -88,13 +142,19 @@ class Verdict(Mapping[str, Quantity]):
         count = "an unknown number of" if self.roots is None else self.roots
         equations = f"{len(self.rows)} equation{'s' * (len(self.rows) > 1)}"
         roots = f"{count} root{'s' * (self.roots != 1)}"
-        notes = [f"derivatives needed: {derivatives} ({equations} at one time, {roots})"] if self.rows else []
+        notes = [self.experiments.sentence] if self.experiments.sentence else []
+        notes += [f"derivatives needed: {derivatives} ({equations} at one time, {roots})"] if self.rows else []
         if self.combinations:
-            notes.append(f"known in combination: {', '.join(self.combinations)}")
+            whole = {True: "; all else that can be known follows", False: "; more can be known", None: ""}[
+                self.generate
+            ]
+            notes.append(f"known in combination: {', '.join(self.combinations)}{whole}")
         if self.fix:
             labels = ", ".join(self[name].label for name in self.fix)
             notes.append(f"give a value to {labels}, and every other quantity is identifiable")
-        if self.reason:
+        if self.evidence:
+            notes.append(f"likely, not proven ({self.reason}): {self.evidence}")
+        elif self.reason:
             notes.append(f"undecided: {self.reason}")
         return [*notes, f"{self.seconds:.2g} s, {self.method}"]
 
@@ -110,11 +170,11 @@ class Verdict(Mapping[str, Quantity]):
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        colours = {"global": "#2f6f52", "local": "#8b681f", "none": "#a33b2b", "undecided": "#666666"}
+        colours = {"global": "#2f6f52", "local": "#8b681f", "none": "#a33b2b"}
         cells = "".join(
             f"<tr><td style='text-align:left'><code>{html.escape(q.label)}</code></td>"
             f"<td style='text-align:left'>{q.sentence}</td>"
-            f"<td style='text-align:left;color:{colours[q.kind]}'><b>{q.kind}</b></td></tr>"
+            f"<td style='text-align:left;color:{colours.get(q.kind, '#666666')}'><b>{q.kind}</b></td></tr>"
             for q in self.values()
         )
         head = "<tr><th style='text-align:left'>quantity</th><th>can it be known?</th><th>verdict</th></tr>"
@@ -127,7 +187,8 @@ class Verdict(Mapping[str, Quantity]):
     def to_dict(self) -> dict[str, Any]:
         """Plain values under the names of the attributes, ready for JSON."""
         quantities = {
-            name: {"role": q.role, "kind": q.kind, "values": q.values, "reason": q.reason} for name, q in self.items()
+            name: {"role": q.role, "kind": q.kind, "values": q.values, "tested": q.tested, "reason": q.reason}
+            for name, q in self.items()
         }
         return {
             "model": self.model.name,
@@ -142,6 +203,10 @@ class Verdict(Mapping[str, Quantity]):
             "reason": self.reason,
             "seconds": self.seconds,
             "method": self.method,
+            "experiments": asdict(self.experiments),
+            "inputs": self.inputs,
+            "evidence": self.evidence,
+            "generate": self.generate,
         }
 
     def to_json(self) -> str:
@@ -149,8 +214,7 @@ class Verdict(Mapping[str, Quantity]):
 
     def to_dataframe(self) -> pandas.DataFrame:
         """One row per quantity, with the columns role, kind, values and reason."""
-        import pandas
-
+        pandas = needed("pandas")
         columns = ["quantity", "role", "kind", "values", "reason"]
         rows = [(q.name, q.role, q.kind, q.values, q.reason) for q in self.values()]
         frame = pandas.DataFrame(rows, columns=columns).set_index("quantity")

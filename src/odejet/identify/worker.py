@@ -12,6 +12,7 @@ import signal
 import subprocess
 import sys
 import threading
+from dataclasses import asdict, replace
 
 from odejet.budget import Budget, OutOfBudget
 from odejet.identify import elimination, local, orders
@@ -46,6 +47,8 @@ def count(ranks: Local, seed: int, budget: Budget) -> Count:
         "model": problem.model.to_toml(),
         "functions": list(problem.functions),
         "inputs": problem.inputs,
+        "experiments": problem.experiments,
+        "unlimited": problem.unlimited,
         "seed": seed,
         "seconds": min(budget.seconds, threading.TIMEOUT_MAX),
     }
@@ -73,21 +76,21 @@ def _read(answer: dict) -> Count:
         raise OutOfBudget(answer["budget"])
     if "refused" in answer:
         raise NotRational(answer["refused"])
-    return Count(answer["solutions"], answer["values"], answer["exact"])
+    return Count(**{**answer, "invariants": tuple(answer["invariants"])})
 
 
 def _answer(question: dict) -> dict:
     budget = Budget.within(question["seconds"])
     model = Model.from_toml_text(question["model"])
-    problem = local.problem(model, question["functions"], question["inputs"])
-    ranks = local.analyse(problem, question["seed"])
+    problem = local.problem(model, question["functions"], question["inputs"], question["experiments"])
+    ranks = local.analyse(replace(problem, unlimited=question["unlimited"]), question["seed"])
     try:
         found = elimination.count(ranks, orders.choose(ranks), Engine(None, budget), question["seed"])
     except OutOfBudget as end:
         return {"budget": str(end)}
     except (NotRational, Infinite, Unlucky) as reason:
         return {"refused": str(reason) or "functions of unknowns leave the equations underdetermined"}
-    return {"solutions": found.solutions, "values": dict(found.values), "exact": found.exact}
+    return asdict(found)
 
 
 def _end_after(seconds: float) -> None:

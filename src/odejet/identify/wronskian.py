@@ -1,4 +1,4 @@
-"""Wronskian: whether one experiment determines the coefficients of an input-output equation.
+"""Wronskian: how many experiments determine the coefficients of an input-output equation.
 
 An input-output equation sum_j c_j m_j = 0 is linear in its coefficients.  Along one solution the monomials m_j are
 functions of time; if they satisfy no other linear relation with constant coefficients than this one, the solution
@@ -6,11 +6,17 @@ determines the c_j up to a common factor, and parameters that give the same outp
 (Ovchinnikov, Pillay, Pogudin and Scanlon, Computing all identifiable functions of parameters for ODE models, Syst.
 Control Lett. 157, 2021).  The rank of the Taylor coefficients of the m_j at a random point modulo a prime tells it: a
 rank of one less than their number at some point proves it for nearly all points.
+
+Several experiments together determine them if no other relation holds along all of their solutions: the Taylor
+coefficients of all stand beside each other (Ovchinnikov, Pillay, Pogudin and Scanlon, Multi-experiment parameter
+identifiability of ODEs and model theory, SIAM J. Appl. Algebra Geom. 6, 2022).  If a further one does not raise the
+rank, none does.
 """
 
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 
 from flint import nmod_mat, nmod_poly
 
@@ -26,34 +32,60 @@ ENTRY = 0.4
 """Operations, in nanoseconds, for one entry of a large matrix that is reduced by one row."""
 
 
-def is_full(projection: Projection, problem: Problem, budget: Budget) -> bool:
-    """Whether all coefficients of the equations of a projection are determined by one experiment."""
+def needed(projection: Projection, problem: Problem, most: int | None, budget: Budget) -> int | None:
+    """The least number of experiments that determine all coefficients of a projection.
+
+    None where `most` of them do not, or where no number does.
+    """
     found = projection.coefficients()
-    sizes = [sum(key[0] == output for key in found) for output in range(projection.outputs)]
-    if not budget.affords(sum(ENTRY * n**3 + 300.0 * n**2 for n in sizes)) or not budget.fits(30.0 * max(sizes) ** 2):
+    monomials: list[list[tuple[int, ...]]] = [[] for _ in range(projection.outputs)]
+    for output, monomial in found:
+        monomials[output].append(monomial)
+    longest = max(map(len, monomials))
+    rows: list[list[list[int]]] = [[[] for _ in own] for own in monomials]
+    ranks = [0] * len(monomials)
+    for experiments in range(1, (most or longest) + 1):
+        jets = _series(projection, problem, longest + MARGIN, experiments)
+        grown = False
+        for output, own in enumerate(monomials):
+            if ranks[output] == len(own) - 1:
+                continue
+            _ask(len(own), experiments, budget)
+            for row, monomial in zip(rows[output], own, strict=True):
+                row += _coefficients(jets, monomial, len(own) + MARGIN, projection.prime)
+            flat = [x for row in rows[output] for x in row]
+            rank = nmod_mat(len(own), len(flat) // len(own), flat, projection.prime).rank()
+            grown = grown or rank > ranks[output]
+            ranks[output] = rank
+        if all(rank == len(own) - 1 for rank, own in zip(ranks, monomials, strict=True)):
+            return experiments
+        if not grown:
+            return None
+    return None
+
+
+def _ask(size: int, experiments: int, budget: Budget) -> None:
+    """Count what a rank costs; `OutOfBudget` if that is too much."""
+    work = experiments * ENTRY * size**3 + 300.0 * size**2
+    if not budget.affords(work) or not budget.fits(30.0 * experiments * size**2):
         raise OutOfBudget("the input-output equations have too many terms")
-    jets = _series(projection, problem, max(sizes) + MARGIN)
-    for output, size in enumerate(sizes):
-        monomials = [key[1] for key in found if key[0] == output]
-        budget.check(ENTRY * size**3)
-        length = size + MARGIN
-        rows: list[int] = []
-        for monomial in monomials:
-            product = nmod_poly([1], projection.prime)
-            for series, power in zip(jets, monomial, strict=True):
-                for _ in range(power):
-                    product = product.mul_low(series, length)
-            entries = [int(x) for x in product.coeffs()]
-            rows += entries + [0] * (length - len(entries))
-        if nmod_mat(size, length, rows, projection.prime).rank() < size - 1:
-            return False
-    return True
+    budget.check(work)
 
 
-def _series(projection: Projection, problem: Problem, length: int) -> list[nmod_poly]:
+def _coefficients(jets: Sequence[nmod_poly], monomial: Sequence[int], length: int, prime: int) -> list[int]:
+    """The Taylor coefficients of a product of powers of series."""
+    product = nmod_poly([1], prime)
+    for series, power in zip(jets, monomial, strict=True):
+        for _ in range(power):
+            product = product.mul_low(series, length)
+    entries = [int(x) for x in product.coeffs()]
+    return entries + [0] * (length - len(entries))
+
+
+def _series(projection: Projection, problem: Problem, length: int, experiment: int) -> list[nmod_poly]:
     """The derivatives of inputs and outputs along a solution, as series in time, by the names of the projection."""
     prime, tape = projection.prime, problem.tape
-    field, generator = modular.Field(prime), random.Random(f"{projection.seed}/wronskian")
+    field, generator = modular.Field(prime), random.Random(f"{projection.seed}/wronskian/{experiment}")
     known = bool(problem.model.initial)
     order = length + max(projection.highest) + 1
     point = modular.random_point(tape, field, generator, order + 1, known_initial=known)

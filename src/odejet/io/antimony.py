@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from odejet.errors import ModelError
+from odejet.extras import needed
 from odejet.io.files import read_text, write_all
 from odejet.io.sbml import network_of_text
 from odejet.io.sbml.building import model_of
@@ -21,14 +22,18 @@ _IMPORT = re.compile(r"(^|[;\n])\s*import\b")
 
 def read_antimony(path: str | os.PathLike[str], free: Iterable[str] = ()) -> Model:
     """The model in an Antimony file, as `read_sbml` reads it."""
-    text = sbml_of(read_text(path, MAX_BYTES), str(path))
     name = "".join(c for c in Path(path).stem if c.isprintable())[:100]
-    return model_of(network_of_text(text, str(path)).replaced({}, free), name=name or None)
+    return parse(read_text(path, MAX_BYTES), str(path), free, name or None)
+
+
+def parse(text: str, where: str = "model", free: Iterable[str] = (), name: str | None = None) -> Model:
+    """The model in a text."""
+    return model_of(network_of_text(sbml_of(text, where), where).replaced({}, free), name=name)
 
 
 def write_antimony(model: Model, path: str | os.PathLike[str] | None = None) -> str:
     """The model as Antimony, also written to `path` if one is given."""
-    antimony = _antimony()
+    antimony = needed("antimony")
     antimony.clearPreviousLoads()
     if antimony.loadSBMLString(model.to_sbml()) < 0:
         raise ModelError(f"{model.name} cannot be written as Antimony ({_reason(antimony)})")
@@ -51,21 +56,13 @@ def sbml_of(text: str, where: str) -> str:
         deepest = max(deepest, depth)
     if deepest > MAX_NESTING:
         raise ModelError(f"{where}: parentheses are nested more than {MAX_NESTING} deep")
-    antimony = _antimony()
+    antimony = needed("antimony")
     antimony.clearPreviousLoads()
     if antimony.loadAntimonyString(text) < 0:
         raise ModelError(f"{where}: this is not Antimony: {_reason(antimony)}")
     sbml: str = antimony.getSBMLString(antimony.getMainModuleName())
     antimony.clearPreviousLoads()
     return sbml
-
-
-def _antimony() -> Any:
-    try:
-        import antimony
-    except ImportError:
-        raise ModelError("Antimony needs the package antimony; pip install 'odejet[petab]'") from None
-    return antimony
 
 
 def _reason(antimony: Any) -> str:

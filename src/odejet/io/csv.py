@@ -14,7 +14,7 @@ import os
 import re
 import unicodedata
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 
@@ -26,6 +26,7 @@ from odejet.data.doses import Dose
 from odejet.data.doses import read as read_rows
 from odejet.data.table import OBSERVABLE, TIME, Labels, Table, check_header, experiments, is_text
 from odejet.errors import DataError, clipped
+from odejet.extras import needed, present
 from odejet.io import files, nonmem
 from odejet.jets.inputs import Sampled, sampled
 
@@ -45,14 +46,19 @@ _LARGE = 2_000_000  # characters that are worth the time of importing pandas
 
 @attach(Data.from_csv)
 def read_data(kind: type[Data], path: str | os.PathLike[str], doses: str | os.PathLike[str] | None = None) -> Data:
-    parser = _parser(_read_bytes(path), str(path))
-    found = nonmem.data(parser.cells()) if nonmem.is_header(parser.header()) else kind.of(experiments(parser.table()))
+    found = data_of(_read_bytes(path), str(path))
     return found if doses is None else found.given(read_doses(doses))
+
+
+def data_of(content: bytes, where: str) -> Data:
+    """The measurements in the bytes of a file; `where` names it in messages."""
+    parser = opened(content, where)
+    return nonmem.data(parser.cells()) if nonmem.is_header(parser.header()) else Data.of(experiments(parser.table()))
 
 
 def read_doses(path: str | os.PathLike[str]) -> dict[str, list[Dose]]:
     """The doses in a table, by experiment; cells may be expressions in parameters."""
-    found = read_rows(_parser(_read_bytes(path), str(path)).cells())
+    found = read_rows(opened(_read_bytes(path), str(path)).cells())
     if not found:
         raise DataError(f"{path}: there is no dose; expected the columns time, state and amount")
     return found
@@ -82,19 +88,20 @@ def _read_bytes(path: str | os.PathLike[str]) -> bytes:
 
 def parse(data: bytes, where: str) -> Table:
     """The table in the bytes of a file; `where` names it in messages."""
-    return _parser(data, where).table()
+    return opened(data, where).table()
 
 
-def _parser(data: bytes, where: str) -> _Parser:
+def opened(data: bytes, where: str) -> Parser:
+    """The bytes of a file as text whose rows can be read."""
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = data[: error.start].count(b"\n") + 1
         raise DataError(f"{where}: line {line} is not UTF-8 text; save the file as CSV in UTF-8") from None
-    return _Parser(text, where)
+    return Parser(text, where)
 
 
-class _Parser:
+class Parser:
     """One file: its rows can be run through again, to find the line of a cell that is wrong."""
 
     def __init__(self, text: str, where: str) -> None:
@@ -142,7 +149,7 @@ class _Parser:
             raise DataError(f"{self.where}: the file is empty; expected a column 'time' and one for each output")
         header = _header(header)
         check_header(header, self.where)
-        if len(self.text) > _LARGE and (quick := self.quick(header, line)):
+        if len(self.text) > _LARGE and present("pandas") and (quick := self.quick(header, line)):
             return quick
         textual = [is_text(name, OBSERVABLE in header) for name in header]
         columns: list[list[Any]] = [[] for _ in header]
@@ -180,8 +187,7 @@ class _Parser:
         return Table(numbers, texts, self.place, self.where)
 
     def frame(self, body: str, width: int, textual: list[int]) -> pandas.DataFrame | None:
-        import pandas
-
+        pandas = needed("pandas")
         # Before its third version, numbers were read quickly or exactly.
         exactly: Any = {} if int(pandas.__version__.split(".")[0]) >= 3 else {"float_precision": "round_trip"}
         options: Any = {
@@ -288,13 +294,22 @@ def _not_finite(numbers: np.ndarray, name: str) -> np.ndarray:
 
 
 @attach(Data.to_csv)
-def write_data(data: Data, path: str | os.PathLike[str]) -> None:
-    write(path, data.columns())
+def write_data(data: Data, path: str | os.PathLike[str], doses: str | os.PathLike[str] | None = None) -> None:
+    tables = {path: data.columns(dosed=doses is not None)}
+    if doses is not None:
+        if not any(one.doses for one in data.experiments):
+            raise DataError(f"there are no doses to write to {doses}; leave it out")
+        tables[doses] = data.dose_columns()
+    files.write_all({os.fspath(p): _writer(columns) for p, columns in tables.items()})
 
 
 def write(path: str | os.PathLike[str], columns: Mapping[str, Any]) -> None:
     """Columns as a table of comma-separated values; numbers read back are the same numbers, NaN is an empty cell."""
-    files.write_all({os.fspath(path): lambda file: file.writelines(lines(columns))})
+    files.write_all({os.fspath(path): _writer(columns)})
+
+
+def _writer(columns: Mapping[str, Any]) -> Callable[[Any], None]:
+    return lambda file: file.writelines(lines(columns))
 
 
 def lines(columns: Mapping[str, Any]) -> Iterator[bytes]:

@@ -394,10 +394,8 @@ def follow(
         look_ahead(rule, work, h / before)
         extrapolate(work)
         if h != factored or ratio > _FRESH or is_outgrown(work):
-            for a in range(len(moving)):
-                work.scales[a] = size_of(work, a)
             middle = stages // 2
-            differentiate(slope, piece, t + rule.nodes[middle] * h, moving, work.values[middle], work)
+            differentiate(slope, piece, t + rule.nodes[middle] * h, h, moving, work.values[middle], work)
             factored = h if decompose(rule, work, h) else 0.0
         settled, ratio = solve_stages(point, piece, moving, recorded, rule, work, t, h, tolerance, min(ratio, 1.0))
         if factored == 0.0 or not settled:

@@ -19,12 +19,14 @@ from pathlib import Path
 import numba
 from numba.core import event
 
+from odejet.progress import aside
+
 
 class _Clock(event.Listener):
     """Runs while any kernel of ours is compiled; kernels that are compiled for another count within that one."""
 
     def __init__(self) -> None:
-        self.told, self.depth, self.began, self.spent = False, 0, 0.0, 0.0
+        self.told, self.depth, self.count, self.began, self.spent = False, 0, 0, 0.0, 0.0
 
     def start(self) -> None:
         if self.depth == 0:
@@ -34,11 +36,14 @@ class _Clock(event.Listener):
     def stop(self) -> None:
         self.depth -= 1
         if self.depth == 0:
+            aside("")
             self.spent += time.perf_counter() - self.began
 
     def on_start(self, happening: event.Event) -> None:
         if _ours(happening):
-            if not self.told:
+            self.count += 1
+            shown = aside(f"compiling kernels for this machine, once per installation ({self.count} so far)")
+            if not shown and not self.told:
                 self.told = True
                 print("odejet: compiling its kernels for this machine, once per installation ...", file=sys.stderr)
             self.start()

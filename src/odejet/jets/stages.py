@@ -25,6 +25,7 @@ _OUTGROWN = 0.2  # the size of a state in its unit below which units are chosen 
 _TANGENT_ITERATIONS = 40
 BEHIND = 1e-3  # the size of sensitivities whose relative accuracy matters, relative to the largest so far
 _BESIDE = 1e-16  # the size of a state that does not matter, relative to its largest so far
+_NOTHING = 1e-290  # the size of a state that is as good as zero: nothing is divided by less
 
 
 class Work(NamedTuple):
@@ -110,12 +111,21 @@ def put(point, moving, values):
 
 
 @kernel
+def is_nothing(work, a):
+    """Whether a state is as good as zero on all of the step."""
+    size = 0.0
+    for i in range(len(work.values)):
+        size = max(size, abs(work.values[i, a]))
+    return size <= _NOTHING
+
+
+@kernel
 def size_of(work, a):
     """The largest value of a state on the step, or what does not matter of it."""
     size = _BESIDE * work.largest[a]
     for i in range(len(work.values)):
         size = max(size, abs(work.values[i, a]))
-    return size if 0 < size < np.inf else 1.0
+    return size if _NOTHING < size < np.inf else 1.0
 
 
 @kernel
@@ -128,10 +138,23 @@ def is_outgrown(work):
 
 
 @kernel
-def differentiate(slope, piece, t, moving, values, work):
-    """The Jacobian at a point, in units of the states."""
+def differentiate(slope, piece, t, h, moving, values, work):
+    """The Jacobian at a point, in units of the states, which are chosen here.
+
+    A state that is zero has no size.  Its unit is what it gains on the step, or else at most what would change a state
+    that it feeds by that one's own size: a larger one would let rounding of the zero drown a state that is tiny.
+    """
     put(slope, moving, values)
     find_rates(slope, piece, t)
+    for a in range(len(moving)):
+        work.scales[a] = size_of(work, a)
+    for b in range(len(moving)):
+        if is_nothing(work, b):
+            for a in range(len(moving)):
+                feeds = abs(h * peek(slope.p, peek(slope.states, moving[a]) + slope.lanes + 1 + b))
+                if a != b and feeds > 0 and not is_nothing(work, a):
+                    work.scales[b] = min(work.scales[b], work.scales[a] / feeds)
+            work.scales[b] = max(work.scales[b], abs(h * peek(slope.p, peek(slope.states, moving[b]) + slope.lanes)))
     for a in range(len(moving)):
         place = peek(slope.states, moving[a]) + slope.lanes + 1
         for b in range(len(moving)):

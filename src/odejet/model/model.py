@@ -23,6 +23,7 @@ from typing import Any, NoReturn
 
 from odejet.attach import attached
 from odejet.errors import ExpressionError, ModelError, clipped, nearest
+from odejet.extras import needed
 from odejet.model import entries
 from odejet.model import events as happenings
 from odejet.model.events import Event
@@ -301,8 +302,7 @@ class Model:
 
     def latex(self) -> str:
         """The equations in LaTeX, an `aligned` block for use inside mathematics."""
-        import sympy
-
+        sympy = needed("sympy")
         everything = [*self.states, *self.outputs, *self.inputs, *self.parameters, *self.fixed]
         symbols = {sympy.Symbol(name): _upright(sympy.latex(sympy.Symbol(name))) for name in everything}
 

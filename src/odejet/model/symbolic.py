@@ -7,6 +7,7 @@ from fractions import Fraction
 from typing import Any
 
 from odejet.errors import ModelError, clipped
+from odejet.extras import needed
 from odejet.model.expressions import (
     FUNCTIONS,
     TIME,
@@ -34,8 +35,7 @@ from odejet.model.grammar import ALLOWED, CONDITION, no_function
 
 def from_sympy(expression: Any) -> Expression:
     """Translate a SymPy expression built from numbers, symbols, + * ** and `FUNCTIONS`."""
-    import sympy
-
+    sympy = needed("sympy")
     if isinstance(expression, sympy.Symbol):
         return Symbol(checked_name(str(expression)) if str(expression) != TIME else TIME)
     if isinstance(expression, sympy.Rational):
@@ -125,7 +125,7 @@ def _sympy_power(power: Any) -> Expression:
 
 def to_sympy(expression: Expression) -> Any:
     """The expression as a SymPy expression, for printing and algebra."""
-    import sympy
+    sympy = needed("sympy")
 
     def exact(value: Fraction) -> Any:
         return sympy.Integer(value.numerator) if value.denominator == 1 else sympy.Float(str(Number(value)))

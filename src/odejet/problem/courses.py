@@ -7,6 +7,7 @@ in blocks.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -21,6 +22,7 @@ from odejet.problem.conditions import Condition
 from odejet.problem.measurements import Measurements
 from odejet.problem.unknowns import Unknowns
 from odejet.simulate.flow import TOLERANCE, Flow, Outcome, Trajectory
+from odejet.simulate.rest import Rest
 from odejet.simulate.steady import RestingFlow
 
 
@@ -31,15 +33,17 @@ class Effort:
     tolerance: float
     max_steps: int
     stiff_steps: int
+    max_switches: float = math.inf  # that states cause
 
 
 THOROUGH = Effort(TOLERANCE, 5000, 500)
 """To rounding; no smooth trajectory of a plausible model needs more steps, and no single one takes seconds."""
 
-ROUGH = Effort(1e-8, 3000, 100)
-"""For a first look."""
+ROUGH = Effort(1e-8, 3000, 500, 200)
+"""For a first look; what switches more often is likely far from the data, and a switch takes as long as dozens of
+steps."""
 
-GLANCE = Effort(1e-6, 1000, 25)
+GLANCE = Effort(1e-6, 1000, 25, 60)
 """For a first look at hundreds."""
 
 FEWEST_FOR_THREADS = 4
@@ -78,7 +82,7 @@ class Course:
     columns: np.ndarray  # and the entries of z that they belong to
     series: tuple[tuple[slice, int, Any], ...]  # rows, output, positions in `times`
 
-    def run(self, z: np.ndarray, effort: Effort, sensitivities: bool) -> Trajectory:
+    def run(self, z: np.ndarray, effort: Effort, sensitivities: bool, deadline: float = math.inf) -> Trajectory:
         states = np.zeros(len(self.flow.model.states))
         states[self.states] = z[self.entries]
         return self.flow.run(
@@ -90,6 +94,8 @@ class Course:
             tolerance=effort.tolerance,
             max_steps=effort.max_steps,
             stiff_steps=effort.stiff_steps,
+            max_switches=effort.max_switches,
+            deadline=deadline,
         )
 
     def reached(self, run: Trajectory) -> float:
@@ -98,13 +104,13 @@ class Course:
 
 
 def runs(
-    courses: Sequence[Course], z: np.ndarray, effort: Effort, sensitivities: bool, jobs: int
+    courses: Sequence[Course], z: np.ndarray, effort: Effort, sensitivities: bool, jobs: int, deadline: float
 ) -> Iterator[tuple[Course, Trajectory]]:
     """The simulations of experiments in their order, on so many cores; the numbers are the same for any."""
     if jobs == 1 or len(courses) < FEWEST_FOR_THREADS:
-        yield from ((course, course.run(z, effort, sensitivities)) for course in courses)
+        yield from ((course, course.run(z, effort, sensitivities, deadline)) for course in courses)
     else:
-        found = _threads(jobs).map(lambda course: course.run(z, effort, sensitivities), courses)
+        found = _threads(jobs).map(lambda course: course.run(z, effort, sensitivities, deadline), courses)
         yield from zip(courses, found, strict=True)
 
 
@@ -125,11 +131,12 @@ def completed(run: Trajectory) -> bool:
 def flows(conditions: Sequence[Condition]) -> tuple[Flow, ...]:
     """The solution map of every experiment; experiments with the same model and samples share one."""
     made: dict[tuple[int, tuple[int, ...]], Flow] = {}
+    rests: dict[tuple[Any, ...], Rest] = {}
 
     def made_once(model: Model, samples: dict[str, Sampled]) -> Flow:
         key = (id(model), tuple(id(one) for one in samples.values()))
         if key not in made:
-            made[key] = RestingFlow(model, samples)
+            made[key] = RestingFlow(model, samples, rests)
         return made[key]
 
     return tuple(made_once(one.model, one.experiment.sampled) for one in conditions)

@@ -13,6 +13,7 @@ says how far it got.
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
@@ -21,6 +22,7 @@ from typing import Any
 
 import numpy as np
 
+from odejet.jets.compilation import now
 from odejet.model import Model
 from odejet.problem.affine import Affine, affine
 from odejet.problem.conditions import Condition
@@ -59,7 +61,7 @@ class Evaluation:
     outcome: Outcome
     message: str
     reached: float  # the fraction of the time span that was simulated, the least of all experiments
-    work: int = 1  # in units of an ordinary simulation
+    work: int = 1  # in units of an ordinary simulation of all experiments
     standing: Standing | None = None  # of what is no sum of squares
     predicted: tuple[np.ndarray, np.ndarray | None] | None = None  # outputs and their derivatives, if noise may change
     eliminated: Eliminated | None = None  # what is no unknown of a search
@@ -241,15 +243,21 @@ class Misfit:
         """Whether Jacobians are kept in blocks."""
         return self.scoring is None and len(self.courses) >= MANY_EXPERIMENTS and len(self.unknowns) >= MANY_UNKNOWNS
 
-    def evaluate(self, z: np.ndarray, jacobian: bool = True) -> Evaluation:
-        """Residuals at z and, unless it is not wanted, their derivative."""
-        residuals, parts, total = np.empty(self.rows), [], 1
+    def evaluate(self, z: np.ndarray, jacobian: bool = True, deadline: float = math.inf) -> Evaluation:
+        """Residuals at z and, unless it is not wanted, their derivative.
+
+        The clock is looked at between experiments: where there are hundreds, one evaluation can take seconds.
+        """
+        residuals, parts, total = np.empty(self.rows), [], 1.0
         whole = np.zeros((self.rows, len(z))) if jacobian and not self.in_blocks else None
         measured = [course for course in self.courses if course.series]
-        for course, run in runs(measured, z, self.effort, jacobian, self.jobs):
-            total += work(run)
+        for course, run in runs(measured, z, self.effort, jacobian, self.jobs, deadline):
+            total += work(run) / len(measured)
             if not completed(run):
-                return Evaluation(None, None, run.outcome, run.message, course.reached(run), total)
+                return Evaluation(None, None, run.outcome, run.message, course.reached(run), int(total))
+            if course is not measured[-1] and now() > deadline:
+                late = Outcome.OUT_OF_TIME
+                return Evaluation(None, None, late, late.value, 0.0, int(total))
             for rows, output, positions in course.series:
                 residuals[rows] = run.outputs[positions, output, 0]
                 if whole is not None:
@@ -257,13 +265,13 @@ class Misfit:
             if jacobian and whole is None:
                 parts.append(_part(course, run.outputs))
         if self.scoring is not None:
-            return self._scored(self.scoring, z, residuals, whole, total)
+            return self._scored(self.scoring, z, residuals, whole, int(total))
         residuals -= self.values
         derivative = (whole if whole is not None else Blocks((self.points, len(z)), tuple(parts))) if jacobian else None
         if not self.measurements.plain:
             residuals /= self.shapes
             derivative = _divided(derivative, self.shapes)
-        return Evaluation(residuals, derivative, Outcome.COMPLETED, Outcome.COMPLETED.value, 1.0, total)
+        return Evaluation(residuals, derivative, Outcome.COMPLETED, Outcome.COMPLETED.value, 1.0, int(total))
 
     def _scored(
         self, scoring: Scoring, z: np.ndarray, residuals: np.ndarray, jacobian: np.ndarray | None, work: int
@@ -315,6 +323,14 @@ class Misfit:
         """The sum of squares per output, safe against overflow."""
         with np.errstate(over="ignore"):
             return np.array([float(residuals[rows] @ residuals[rows]) for rows in self.groups])
+
+    def is_exact(self, found: Evaluation) -> bool:
+        """Whether the residuals of every output are down to rounding."""
+        assert found.residuals is not None
+        rms = np.sqrt(self.squares(found.residuals) / np.maximum(self.counts, 1))
+        own = self.measurements.densities if found.standing is not None else np.zeros(len(rms), dtype=bool)
+        parts = () if found.standing is None else found.standing.parts
+        return bool(np.all((rms <= self.floors) | own)) and all(part.is_exact for part in parts)
 
     def levels(self, residuals: np.ndarray) -> np.ndarray:
         """The most likely noise level per output: its rms residual where it is not known, never below rounding.
@@ -376,14 +392,16 @@ class Misfit:
         rows = np.repeat(levels, self.counts)
         return rows if self.rows == self.points else np.concatenate([rows, np.ones(self.rows - self.points)])
 
-    def score(self, z: np.ndarray, levels: np.ndarray | None = None) -> float:
-        """The cost of a candidate, without derivatives; infinite where it cannot be simulated."""
-        evaluation = self.evaluate(z, jacobian=False)
+    def score(self, z: np.ndarray, levels: np.ndarray | None = None, deadline: float = math.inf) -> float:
+        """The cost of a candidate, without derivatives; infinite where it cannot be simulated in time."""
+        evaluation = self.evaluate(z, jacobian=False, deadline=deadline)
         if evaluation.residuals is None or not np.all(np.isfinite(evaluation.residuals)):
             return math.inf
         return self.cost(evaluation.residuals, levels, evaluation.rest)
 
-    def screen(self, candidates: Sequence[np.ndarray], levels: np.ndarray | None = None) -> np.ndarray:
+    def screen(
+        self, candidates: Sequence[np.ndarray], levels: np.ndarray | None = None, deadline: float = math.inf
+    ) -> np.ndarray:
         """The costs of many candidates on a few of the times, simulated roughly: for ranking, at 0.1 ms each.
 
         A stiff one may need a second look, which finds out that it is stiff.
@@ -392,9 +410,10 @@ class Misfit:
         known = None if self.measurements.usual else self.scales
         levels = levels if known is None else known
         glance, rough = (self.window(1.0, ROUGH_POINTS, known, effort) for effort in (GLANCE, ROUGH))
-        costs = np.array([glance.score(z, levels) for z in candidates])
-        for i in np.flatnonzero(~np.isfinite(costs)).tolist():
-            costs[i] = rough.score(candidates[i], levels)
+        costs = np.full(len(candidates), math.inf)
+        for misfit, (i, z) in itertools.product((glance, rough), enumerate(candidates)):
+            if math.isinf(costs[i]) and now() <= deadline:
+                costs[i] = misfit.score(z, levels, deadline)
         return costs
 
     # --- parts ---

@@ -146,9 +146,9 @@ class _Reader:
 
     def equate(self, expression: Expression, size: Size) -> None:
         """Every term of an expression has a size."""
-        for term in _terms(expression):
+        for term in terms_of(expression):
             if (found := self.size(term)) is not None:
-                self.sizes.rows.append(_combined(found, size, -1.0))
+                self.sizes.rows.append(combined(found, size, -1.0))
 
     def size(self, expression: Expression) -> Size | None:
         """The size of an expression; None for zero."""
@@ -166,40 +166,42 @@ class _Reader:
                 for exponent, factor in factors:
                     if (part := self.size(factor)) is None:
                         return None
-                    total = _combined(total, part, float(exponent))
+                    total = combined(total, part, float(exponent))
                 return total
             case Power(base, exponent):
                 number, part = constant(exponent), self.size(base)
-                return None if part is None else _combined(({}, 0.0), part, 1.0 if number is None else float(number))
+                return None if part is None else combined(({}, 0.0), part, 1.0 if number is None else float(number))
             case Function("sqrt", argument):
                 part = self.size(argument)
-                return None if part is None else _combined(({}, 0.0), part, 0.5)
+                return None if part is None else combined(({}, 0.0), part, 0.5)
             case Function(_, argument):
                 self.equate(argument, ({}, 0.0))
                 return {}, 0.0
             case Choice("floor" | "ceil" | "sign"):
                 return {}, 0.0
             case Sum() | Choice() | Piecewise():
-                alike = expression.values if isinstance(expression, Piecewise) else _terms(expression)
+                alike = expression.values if isinstance(expression, Piecewise) else terms_of(expression)
                 parts = [part for term in alike if (part := self.size(term)) is not None]
                 for other in parts[1:]:
-                    self.sizes.rows.append(_combined(other, parts[0], -1.0))
+                    self.sizes.rows.append(combined(other, parts[0], -1.0))
                 return parts[0] if parts else None
 
 
-def _terms(expression: Expression) -> Iterator[Expression]:
+def terms_of(expression: Expression) -> Iterator[Expression]:
+    """What an expression adds, or chooses from."""
     match expression:
         case Sum(terms):
             for _, term in terms:
-                yield from _terms(term)
+                yield from terms_of(term)
         case Choice("abs" | "min" | "max", arguments):
             for argument in arguments:
-                yield from _terms(argument)
+                yield from terms_of(argument)
         case _:
             yield expression
 
 
-def _combined(one: Size, other: Size, factor: float) -> Size:
+def combined(one: Size, other: Size, factor: float) -> Size:
+    """The size of a product, the other with an exponent."""
     coefficients = dict(one[0])
     for variable, coefficient in other[0].items():
         coefficients[variable] = coefficients.get(variable, 0.0) + factor * coefficient

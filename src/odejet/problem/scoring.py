@@ -14,7 +14,7 @@ from functools import cached_property
 
 import numpy as np
 
-from odejet.problem.measurements import Measurements
+from odejet.problem.measurements import ROUNDING, Measurements
 from odejet.problem.noise import Density
 from odejet.problem.priors import Term, Truncated
 
@@ -45,6 +45,16 @@ class Scored:
     values: np.ndarray
     mu: np.ndarray
     s: np.ndarray
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether predictions differ from measurements by no more than rounding."""
+        values, mu, base = self.values, self.mu, self.density.law.logarithm
+        if base:
+            with np.errstate(divide="ignore"):
+                values, mu = np.log(values) / base, np.log(mu) / base
+        largest = float(np.abs(values).max(initial=1.0 if base else 0.0))
+        return bool(np.sqrt(np.mean((mu - values) ** 2)) <= ROUNDING * largest)
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,6 +10,7 @@ from odejet.attach import attach
 from odejet.decide.answer import NO_SEARCH
 from odejet.decide.statistics import OutputCheck
 from odejet.errors import DataError, ModelError
+from odejet.numerals import between, duration, measured, short, significant, whole
 from odejet.result import Estimate, Fit
 from odejet.uncertainty.practical import DETERMINED, UNDETERMINED, Practical, kind
 from odejet.uncertainty.tables import table
@@ -24,20 +25,20 @@ HEAD = ("quantity", "value", "± stderr", "95 % interval", "verdict")
 
 
 @attach(Fit.summary)
-def summary(fit: Fit) -> str:
+def summary(fit: Fit, verbose: bool = False) -> str:
     """The table of estimates, then the certificate and how the fit came about."""
     with suppress(ModelError, DataError):  # there may be no fit, or one that cannot be simulated
         fit.glance, fit.doubts  # noqa: B018 - what they find is known from now on
-    return shown(fit)
+    return shown(fit, verbose)
 
 
 @attach(Fit.__str__)
-def shown(fit: Fit) -> str:
+def shown(fit: Fit, verbose: bool = False) -> str:
     """The same with what is known already."""
     rows = [HEAD, *(row(fit, label) for label in fit.labels[:MAX_ROWS])]
     more = [f"... and {len(fit.labels) - MAX_ROWS} more"] if len(fit.labels) > MAX_ROWS else []
-    told = [f"{subject}: {words}" for subject, words in notes(fit).items()]
-    several = [*side_by_side(fit, "solution", fit.solutions), *side_by_side(fit, "rival", fit.rivals, least=1)]
+    told = [f"{subject}: {words}" for subject, words in notes(fit, verbose).items()]
+    several = [*side_by_side(fit, "solution", fit.solutions), *side_by_side(fit, "rival", fit.rivals, answer=True)]
     lines = [headline(fit), "", *table(rows, right=(1, 2)), *more, "", *told, *several]
     return "\n".join(f"  {line}".rstrip() if i else line for i, line in enumerate(lines))
 
@@ -64,29 +65,16 @@ def row(fit: Fit, label: str) -> tuple[str, str, str, str, str]:
     value, error = fit.values[label], fit.stderr[label]
     if not math.isfinite(error):
         ends = fit.interval(label)
-        bounded = f"[{ends[0]:.3g}, {ends[1]:.3g}]" if any(map(math.isfinite, ends)) else "any value"
-        return label, f"{value:.3g}", "unknown", bounded, remark(fit, label)
-    low, high = (digits(end, error) for end in fit.interval(label))
+        bounded = between(*ends, math.inf) if any(map(math.isfinite, ends)) else "any value"
+        return label, short(value, 3), "unknown", bounded, remark(fit, label)
     # Digits of what is not determined would say what nobody knows.
-    shown = roughly(value) if grade(fit, label) == UNDETERMINED else digits(value, error)
-    return label, shown, f"{error:#.2g}".removesuffix("."), f"[{low}, {high}]", remark(fit, label)
+    shown = roughly(value) if grade(fit, label) == UNDETERMINED else measured(value, error)
+    return label, shown, significant(error, 2), between(*fit.interval(label), error, value), remark(fit, label)
 
 
 def roughly(value: float) -> str:
     """A value of which only the size means something."""
-    return f"≈ {float(f'{value:.1g}'):g}"
-
-
-def digits(value: float, error: float) -> str:
-    """A value with two digits of its error, and never more than twelve or less than three of its own."""
-    if not math.isfinite(value) or value == 0:
-        return f"{value:.3g}"
-    if error <= 0:
-        return f"{value:.12g}"
-    wanted = math.floor(math.log10(abs(value))) - math.floor(math.log10(error)) + 2
-    count = min(max(wanted, 3), 12)
-    text = f"{value:#.{count}g}"
-    return text.removesuffix(".")
+    return f"≈ {short(value, 1)}"
 
 
 def remark(fit: Fit, label: str) -> str:
@@ -111,7 +99,7 @@ def grade(fit: Fit, label: str) -> str:
 def compounds(fit: Fit) -> str:
     """What the data determine of unknowns that they leave loose one by one, if it has been looked for."""
     known: Practical | None = vars(fit).get("practical") or vars(fit).get("glance")
-    return "; ".join(f"{one.label} = {one.value:.4g} {one.shown}" for one in known.compounds) if known else ""
+    return "; ".join(f"{one.label} = {short(one.value)} {one.shown}" for one in known.compounds) if known else ""
 
 
 def doubts(fit: Fit, most: int = 8) -> str:
@@ -130,8 +118,8 @@ def anywhere(fit: Fit, label: str) -> bool:
     return fit.found and math.isfinite(sum(map(abs, bounds))) and fit.interval(label) == bounds
 
 
-def notes(fit: Fit) -> dict[str, str]:
-    """What stands under the table, by subject."""
+def notes(fit: Fit, verbose: bool = False) -> dict[str, str]:
+    """What stands under the table, by subject; if asked for, with all that was tried and the time of every stage."""
     told = {"certificate": fit.certificate.sentence}
     if fit.message != fit.certificate.message and fit.message not in state(fit):
         told["ending"] = fit.message
@@ -155,27 +143,31 @@ def notes(fit: Fit) -> dict[str, str]:
         told["noise"] = noise(fit)
     if math.isfinite(fit.chi_square):
         told["chi-square"] = (
-            f"{fit.chi_square:.4g} for {fit.degrees_of_freedom:.4g} degrees of freedom"
+            f"{whole(fit.chi_square)} for {whole(fit.degrees_of_freedom)} degrees of freedom"
             f"{' (noise taken from the residuals)' if all(map(from_residuals, fit.certificate.outputs)) else ''}, "
-            f"AIC {fit.aic:.5g}, BIC {fit.bic:.5g}"
+            f"AIC {fit.aic:.2f}, BIC {fit.bic:.2f}"
         )
-    if fit.census:
-        told["census"] = census(fit)
-    told["time"] = f"{duration(fit.seconds)}" + (f" ({stages(fit)})" if len(fit.stages) > 1 else "")
+    if fit.census and verbose:
+        told |= {f"census of {stage}": counts(outcomes) for stage, outcomes in fit.census.items()}
+    told["time"] = duration(fit.seconds) + (f" ({stages(fit)})" if len(fit.stages) > 1 and verbose else "")
     return told
 
 
-def side_by_side(fit: Fit, what: str, estimates: Sequence[Estimate], least: int = 2) -> list[str]:
-    """All estimates of a kind, where there are at least so many: a table for every few of them."""
-    if len(estimates) < least:
+def side_by_side(fit: Fit, what: str, estimates: Sequence[Estimate], answer: bool = False) -> list[str]:
+    """All estimates of a kind, a table for every few of them; beside the answer, only what differs from it."""
+    if len(estimates) < 2 - answer:
         return []
     lines = []
-    for first in range(0, len(estimates), BESIDE):
-        beside = estimates[first : first + BESIDE]
-        rows: list[tuple[str, ...]] = [("quantity", *(f"{what} {first + i + 1}" for i in range(len(beside))))]
+    first = fit.solutions[:1] if answer else ()
+    for begin in range(0, len(estimates), BESIDE):
+        beside = (*first, *estimates[begin : begin + BESIDE])
+        heads = [*(["answer"] * len(first)), *(f"{what} {begin + i + 1}" for i in range(len(beside) - len(first)))]
+        rows: list[tuple[str, ...]] = [("quantity", *heads)]
         for unknown in fit.unknowns[:MAX_ROWS]:
-            rows.append((unknown.label, *(f"{one.value(unknown):.6g}" for one in beside)))
-        rows.append(("misfit", *(f"{one.cost:.6g}" for one in beside)))
+            cells = [measured(one.value(unknown), fit.stderr[unknown.label]) for one in beside]
+            if not answer or len(set(cells)) > 1:
+                rows.append((unknown.label, *cells))
+        rows.append(("misfit", *(f"{one.cost:.2f}" for one in beside)))
         rows.append(("bounds", *("inside" if one.inside_bounds else "outside" for one in beside)))
         lines += ["", *table(rows, right=range(1, len(rows[0])))]
     return lines
@@ -193,15 +185,9 @@ def noise(fit: Fit, most: int = 8) -> str:
         where = f" in {experiment}" if len(fit.sds) > 1 else ""
         for output, sds in own.items():
             typical = sorted(sds.tolist())[len(sds) // 2] if sds.ndim else float(sds)
-            parts.append(f"{output}{where} {typical:.2g}{' (median)' if sds.ndim else ''}")
+            parts.append(f"{output}{where} {significant(typical, 2)}{' (median)' if sds.ndim else ''}")
     more = [f"and {len(parts) - most} more"] if len(parts) > most else []
     return "sd of " + ", ".join(parts[:most] + more)
-
-
-def census(fit: Fit) -> str:
-    """How many were tried at each stage; `fit.census` says what became of them."""
-    totals = (f"{sum(outcomes.values())} {stage}" for stage, outcomes in fit.census.items() if stage != "algebra")
-    return ", ".join(totals) + "; see fit.census"
 
 
 def counts(outcomes: Mapping[str, int]) -> str:
@@ -210,13 +196,3 @@ def counts(outcomes: Mapping[str, int]) -> str:
 
 def stages(fit: Fit) -> str:
     return ", ".join(f"{stage} {duration(seconds)}" for stage, seconds in fit.stages.items())
-
-
-def duration(seconds: float) -> str:
-    """Seconds as people say them."""
-    if seconds < 0.0995:
-        return f"{1000 * seconds:.2g} ms"
-    if seconds < 99.5:
-        return f"{seconds:.2g} s"
-    minutes, rest = divmod(round(seconds), 60)
-    return f"{minutes} min {rest} s"

@@ -3,6 +3,7 @@
 fit               Fit, with all that is known about it
 estimate          values of all unknowns by name; a fit has several where several explain the data equally well
 comparison        data beside fit
+frame             the estimates as a data frame
 prediction        outputs and states at any time, with bands
 ranking           fits of different models to the same data
 """

@@ -17,13 +17,14 @@ import numpy as np
 
 from odejet.attach import attached
 from odejet.data import Data, Experiment
-from odejet.decide import Candidates, Certificate, Identifiability, Provenance
+from odejet.decide import Attempt, Candidates, Certificate, Identifiability, Provenance
 from odejet.decide.statistics import FitCheck, check
 from odejet.errors import ModelError
 from odejet.model import Model
 from odejet.problem import Problem, Unknowns, find
 from odejet.result.comparison import Comparison, compared
 from odejet.result.estimate import Estimate, named, of_one
+from odejet.result.frame import frame
 from odejet.result.noise import sds_of, stated
 from odejet.result.prediction import Prediction, prediction
 from odejet.search.refine import Refined
@@ -38,7 +39,7 @@ from odejet.uncertainty.doubts import doubts
 from odejet.uncertainty.error_budget import ErrorBudget, error_budget
 from odejet.uncertainty.likelihood import Likelihood
 from odejet.uncertainty.practical import QUICK, Practical, practical
-from odejet.uncertainty.profile import Profile, profile
+from odejet.uncertainty.profile import SECONDS, Profile, profile
 from odejet.uncertainty.samples import to_inference_data
 
 if TYPE_CHECKING:
@@ -77,6 +78,7 @@ class Fit:
     seed: int = 0
     effort: str = "auto"
     smoothed: Mapping[tuple[str, str], Smoothed] = field(default_factory=dict)  # (experiment, output); never saved
+    attempts: tuple[Attempt, ...] = ()  # every start, and where it has led; never saved
 
     @classmethod
     def of(
@@ -98,8 +100,8 @@ class Fit:
 
         `checks` tells how the residuals were judged, `others` are equally good solutions and `rivals` nearly as good
         ones; `told` are further fields of a fit that stay as they are: certificate, provenance, census, candidates,
-        seed, effort, smoothed.  Without a certificate the fit is not certified, but its residuals are judged all the
-        same.
+        seed, effort, smoothed, attempts.  Without a certificate the fit is not certified, but its residuals are judged
+        all the same.
         """
         misfit, bounds, experiments = problem.misfit, problem.bounds, problem.experiments
         simulated = len(refined.residuals) > 0
@@ -266,15 +268,17 @@ class Fit:
             return {name: self.interval(name, level) for name in asked}
         return {name: self.profile(name, level).interval() for name in asked}
 
-    def profile(self, name: str, level: float = LEVEL) -> Profile:
+    def profile(self, name: str, level: float = LEVEL, seconds: float = SECONDS) -> Profile:
         """The likelihood along an unknown or an expression such as "k1*k2", all other unknowns at their best.
 
         Its interval needs no curvature and says when it has no end: `fit.profile("k1").interval()`.
         """
         key = (derived(name, self.model, self.unknowns).label, level)
-        if key not in self._profiles:
-            self._profiles[key] = profile(self.likelihood, name, level)
-        return self._profiles[key]
+        if key in self._profiles:
+            return self._profiles[key]
+        found = profile(self.likelihood, name, level, seconds)
+        # One that was stopped would tell more with more time.
+        return found if found.stopped else self._profiles.setdefault(key, found)
 
     @cached_property
     def _profiles(self) -> dict[tuple[str, float], Profile]:
@@ -319,10 +323,8 @@ class Fit:
         """An experiment of the data as if it were planned, with the values and the noise of the fit."""
         own = self.experiment(experiment)
         number = self.problem.number(own.name)
-        model, (parameters, states) = (
-            self.problem.conditions[number].model,
-            self.problem.values_in(number, self.estimates),
-        )
+        model = self.problem.conditions[number].model
+        parameters, states = self.problem.values_in(number, self.estimates)
         noise_values = {name: value for name, value in self.values.items() if name in self.problem.noise_names(number)}
         noise = stated(self.problem, own, self.likelihood.optimum.levels, self.sds[own.name])
         return repeated(own, model, parameters | noise_values, states, noise)
@@ -426,9 +428,9 @@ class Fit:
     # --- looks ---
 
     @attached
-    def summary(self) -> str:
-        """The table of estimates and the story of the fit, as text; compounds that the data determine are looked for,
-        which may take some seconds."""
+    def summary(self, verbose: bool = False) -> str:
+        """The table of estimates and the story of the fit, as text, all of it if `verbose`; compounds that the data
+        determine are looked for, which may take some seconds."""
         raise NotImplementedError
 
     @attached
@@ -445,23 +447,11 @@ class Fit:
 
     def to_dataframe(self, level: float = LEVEL) -> pandas.DataFrame:
         """One row per unknown: value, stderr, interval, verdict."""
-        import pandas
-
-        ends = [self.interval(label, level) for label in self.labels]
-        columns = {
-            "value": self.estimates,
-            "stderr": list(self.stderr.values()),
-            "low": [end[0] for end in ends],
-            "high": [end[1] for end in ends],
-            "verdict": [self.kind(label) for label in self.labels],
-            "name": [unknown.name for unknown in self.unknowns],
-            "experiment": [unknown.experiment for unknown in self.unknowns],
-        }
-        return pandas.DataFrame(columns, index=pandas.Index(self.labels, name="quantity"))
+        return frame(self, level)
 
     @attached
-    def plot(self) -> matplotlib.figure.Figure:
-        """Data, fit and residuals for every output of every experiment."""
+    def plot(self, path: str | os.PathLike[str] | None = None) -> matplotlib.figure.Figure:
+        """Data, fit and residuals for every output of every experiment; `path` is a file to write (PNG, PDF or SVG)."""
         raise NotImplementedError
 
     @attached
@@ -485,6 +475,11 @@ class Fit:
     @attached
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write everything to a JSON file, whole or not at all."""
+        raise NotImplementedError
+
+    @attached
+    def to_pypesto(self, path: str | os.PathLike[str]) -> None:
+        """Write every start and where it has led to an HDF5 file that pyPESTO reads; needs `odejet[pypesto]`."""
         raise NotImplementedError
 
     @classmethod

@@ -7,7 +7,8 @@ the noise (Zou and Donner 2008): for a straight line this is the prediction inte
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+import os
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -15,11 +16,12 @@ import numpy as np
 
 from odejet.attach import attached
 from odejet.data import Series
-from odejet.errors import nearest
+from odejet.extras import needed
 from odejet.problem import Problem
 from odejet.problem.distributions import Distribution
 from odejet.problem.noise import RELATIVE_FLOOR
 from odejet.simulate.flow import Outcome
+from odejet.simulate.outputs import Outputs
 from odejet.uncertainty.bands import Ends, Tangent
 from odejet.uncertainty.fisher import noise_inflation, quantile
 from odejet.uncertainty.likelihood import Likelihood
@@ -61,8 +63,10 @@ class Band:
 
 
 @dataclass(frozen=True, eq=False)
-class Prediction(Mapping[str, Band]):
+class Prediction(Outputs[Band]):
     """Bands of the outputs by name, and of the states, over the times that were reached."""
+
+    called = "prediction"
 
     experiment: str
     level: float
@@ -72,23 +76,6 @@ class Prediction(Mapping[str, Band]):
     outcome: Outcome
     message: str
     data: Mapping[str, Series] = field(default_factory=dict)  # what was measured in the experiment
-
-    def __getitem__(self, name: str) -> Band:
-        if name in self.outputs:
-            return self.outputs[name]
-        hint = "; states are in prediction.states" if name in self.states else nearest(name, self.outputs)
-        raise KeyError(f"no output '{name}'{hint}")
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self.outputs)
-
-    def __len__(self) -> int:
-        return len(self.outputs)
-
-    @property
-    def success(self) -> bool:
-        """Whether every time was reached."""
-        return self.outcome is Outcome.COMPLETED
 
     @property
     def trusted(self) -> bool:
@@ -112,18 +99,16 @@ class Prediction(Mapping[str, Band]):
 
     def to_dataframe(self, states: bool = True) -> pandas.DataFrame:
         """One row per quantity and time."""
-        import pandas
-
+        pandas = needed("pandas")
         return pandas.DataFrame(self.columns(states))
 
     @attached
-    def plot(self, states: bool = True) -> matplotlib.figure.Figure:
-        """Every band over time, with what was measured."""
+    def plot(self, path: str | os.PathLike[str] | None = None, *, states: bool = True) -> matplotlib.figure.Figure:
+        """Every band over time, with what was measured; `path` is a file to write (PNG, PDF or SVG)."""
         raise NotImplementedError
 
     def __repr__(self) -> str:
-        span = f"t = {self.times.min():.6g} to {self.times.max():.6g}" if len(self.times) else "no times"
-        lines = [f"Prediction of {self.experiment}: {len(self.times)} times, {span}, {100 * self.level:g} % bands"]
+        lines = [f"Prediction of {self.experiment}: {self.span}, {100 * self.level:g} % bands"]
         lines += [] if self.success else [f"  stopped: {self.message}"]
         for kind, bands in (("output", self.outputs), ("state", self.states)):
             lines += [f"  {kind:6} {band.name}: {_described(band)}" for band in bands.values() if len(band)]

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from odejet.errors import ModelError
+from odejet.extras import needed
 from odejet.result.fit import Fit
 from odejet.uncertainty.tables import table
 
@@ -69,8 +70,7 @@ class Ranking(Sequence[Ranked]):
 
     def to_dataframe(self) -> pandas.DataFrame:
         """One row per fit."""
-        import pandas
-
+        pandas = needed("pandas")
         return pandas.DataFrame([vars(row) for row in self.rows]).set_index("name")
 
     def cells(self) -> list[tuple[str, ...]]:

@@ -156,20 +156,25 @@ def within(
 
 
 def ranked(
-    candidates: Sequence[Candidate], misfit: Misfit, frame: Coordinates, levels: np.ndarray, census: Census
+    candidates: Sequence[Candidate],
+    misfit: Misfit,
+    frame: Coordinates,
+    levels: np.ndarray,
+    census: Census,
+    deadline: float = math.inf,
 ) -> list[Candidate]:
     """One of each kind by rising misfit, with medians of the best among them.
 
     The best is followed by one like it from another time, if there is one: to see that both lead to the same end.
     """
-    scored = _scored(candidates, misfit, levels, census)
+    scored = _scored(candidates, misfit, levels, census, deadline)
     medians = []
     for count in MEDIANS:
         if len(scored) >= min(MEDIANS):
             middle = frame.back(np.median(frame.to(np.array([c.z for c in scored[:count]])), axis=0))
             medians.append(Candidate(middle, Shot((), ""), "median"))
     census.add("candidates", "median", len(medians))
-    everything = sorted([*scored, *_scored(medians, misfit, levels, census)], key=lambda c: c.cost)
+    everything = sorted([*scored, *_scored(medians, misfit, levels, census, deadline)], key=lambda c: c.cost)
     kept: list[Candidate] = []
     twin: list[Candidate] = []
     for candidate in everything:
@@ -199,8 +204,10 @@ def originals(ranked: Sequence[Candidate]) -> list[Candidate]:
     return kept
 
 
-def _scored(candidates: Sequence[Candidate], misfit: Misfit, levels: np.ndarray, census: Census) -> list[Candidate]:
-    costs = misfit.screen([c.z for c in candidates], levels) if candidates else np.zeros(0)
+def _scored(
+    candidates: Sequence[Candidate], misfit: Misfit, levels: np.ndarray, census: Census, deadline: float
+) -> list[Candidate]:
+    costs = misfit.screen([c.z for c in candidates], levels, deadline) if candidates else np.zeros(0)
     lost = ~np.isfinite(costs)
     census.add("candidates", "no trajectory to the last observation", int(lost.sum()))
     order = [i for i in np.argsort(costs, kind="stable") if not lost[i]]

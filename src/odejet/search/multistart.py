@@ -1,9 +1,11 @@
 """Multistart: the optimum of a misfit from nothing but a box, by many starts of which few are followed.
 
-Starts are drawn in the box, scored on a few early measurements, and the best are led to the whole of the data in parts:
-first the beginning of every experiment, then more and more of it.  A short piece of an oscillation has no wrong number
-of periods, so this goes round the local minima that trap a start on the whole.  What still looks good then is refined
-on all of the data.
+Batches of starts are searched in two ways in turn, since nobody knows beforehand which of them leads to the optimum.
+By parts, the best of many starts are led to the whole of the data: first the beginning of every experiment, then more
+and more of it.  A short piece of an oscillation has no wrong number of periods, so this goes round the local minima
+that trap a start on the whole.  What still looks good then is refined on all of the data.  In a race (see `race`)
+starts are refined on all of the data at once, and go on as far as they are good; where series are sparse this comes
+first.
 """
 
 from __future__ import annotations
@@ -11,15 +13,16 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from odejet.jets.compilation import now
 from odejet.problem import coordinates
 from odejet.problem.coordinates import Bounds, Coordinates
-from odejet.problem.misfit import GLANCE, ROUGH, Misfit
+from odejet.problem.misfit import ROUGH, Misfit
 from odejet.search.projection import Projected, projected
+from odejet.search.race import Race
 from odejet.search.refine import MAX_EVALUATIONS, Ending, Refined, refine
 
 STARTS = 4096
@@ -34,6 +37,15 @@ DECADES, NEAR_DECADES = 2.0, 1.0
 PARTS = ((0.1, 15), (0.3, 20), (1.0, 50))
 """Parts of every experiment that are fitted one after the other, and evaluations for each: a short piece of an
 oscillation has no wrong number of periods."""
+
+SEEN = 3
+"""Measurements per series that make the first part a piece of a curve."""
+
+GROUP = 4
+"""Starts of which the best one races."""
+
+AT_ONCE = 10
+"""Evaluations to fit the whole at once, where scales are free: most starts that can do it need fewer."""
 
 POINTS, PRECISION = 30, 1e-3
 """Measurements per series while a start is followed, and how well these are fitted: enough to tell good from poor."""
@@ -56,6 +68,7 @@ CONFIRMING = 2
 class _Followed:
     """A start that was led to the whole of the coarse data."""
 
+    start: np.ndarray
     z: np.ndarray
     rms: float
 
@@ -87,12 +100,15 @@ def multistart(
     sizes = np.ones(len(misfit.unknowns)) if scale is None else np.asarray(scale, dtype=float)
     frame = coordinates.choose(misfit.unknowns, sizes, bounds, positive, misfit.model.bounds)
     search = _Search(misfit, frame, levels, deadline, before, plausible)
-    given = [frame.inside(np.array(candidates, dtype=float))] if len(candidates) else []
-    for batch in itertools.chain(given, _batches(frame, sizes, _ties(misfit), starts, np.random.default_rng(seed))):
-        for followed in search.best(batch):
-            search.finish(followed)
-            if search.over(goal, agree):
-                return search.found
+    batches = _batches(frame, sizes, _ties(misfit), starts, np.random.default_rng(seed))
+    searches: Iterator[Iterator[None]] = (
+        way(batch) for way, batch in zip(itertools.cycle(search.ways), batches, strict=False)
+    )
+    if len(candidates):
+        searches = itertools.chain([search.by_parts(frame.inside(np.array(candidates, dtype=float)))], searches)
+    for _ in itertools.chain.from_iterable(searches):
+        if search.over(goal, agree):
+            break
     return search.found
 
 
@@ -111,10 +127,16 @@ class _Search:
         self.misfit, self.frame, self.levels, self.deadline = misfit, frame, levels, deadline
         self.before, self.plausible = before, plausible
         self.parts = [misfit.window(horizon, POINTS, misfit.scales, ROUGH) for horizon, _ in PARTS]
-        early = self.parts[1].window(1.0, effort=GLANCE)
-        self.early = projected(early, frame) or early
+        self.early, self.whole = (projected(part, frame) or part for part in self.parts[1:])
+        self.runners = Race.on(misfit, frame, levels, deadline)
         self.found: list[Refined] = []
         self.least = math.inf  # rms of the best coarse fit, in units of the outputs' spread
+
+    @property
+    def ways(self) -> tuple[Callable[[np.ndarray], Iterator[None]], ...]:
+        """How batches are searched, in turn: first by parts if these show pieces of the usual curve."""
+        seen = self.parts[0].points / max(len(self.misfit.measurements.blocks), 1)
+        return (self.by_parts, self.race) if seen >= SEEN else (self.race, self.by_parts)
 
     def over(self, goal: float, agree: int) -> bool:
         if now() > self.deadline:
@@ -131,9 +153,25 @@ class _Search:
         better = any(other.cost < best.cost - SAME for other in self.before)
         return own >= min(CONFIRMING, agree) and own + others >= agree and not better and self.plausible(best)
 
+    def by_parts(self, batch: np.ndarray) -> Iterator[None]:
+        """The best starts of a batch, led to the whole of the data in parts; a pause after each."""
+        for followed in self.best(batch):
+            self.finish(followed)
+            yield
+
+    def race(self, batch: np.ndarray) -> Iterator[None]:
+        """The best start of each group, in a race with all others; a pause after each."""
+        for group in np.array_split(batch, math.ceil(len(batch) / GROUP)):
+            scores = [self.score(z, self.whole) for z in group]
+            if np.isfinite(min(scores)):
+                for end in self.runners.enter(group[int(np.argmin(scores))]):
+                    self.polish(end)
+                    yield
+            yield
+
     def best(self, batch: np.ndarray) -> Iterator[_Followed]:
         """The most promising starts of a batch, followed; those that end close to the data first."""
-        scores = np.array([self.score(z) for z in batch])
+        scores = np.array([self.score(z, self.early) for z in batch])
         rest = []
         for i in np.argsort(scores, kind="stable")[:FOLLOWED]:
             end = self.follow(batch[i]) if np.isfinite(scores[i]) else None
@@ -143,21 +181,32 @@ class _Search:
                 rest.append(end)
         yield from sorted(rest, key=lambda end: end.rms)
 
-    def score(self, z: np.ndarray) -> float:
-        """How far the early data are from a start; one bad point of a good start counts little."""
+    def score(self, z: np.ndarray, part: Misfit) -> float:
+        """How far a part of the data is from a start; one bad point of a good start counts little."""
         if now() > self.deadline:
             return math.inf
-        own = z[self.early.kept] if isinstance(self.early, Projected) else z
-        found = self.early.evaluate(own, jacobian=False)
+        own = z[part.kept] if isinstance(part, Projected) else z
+        found = part.evaluate(own, jacobian=False, deadline=self.deadline)
         if found.residuals is None:
             return math.inf
         with np.errstate(over="ignore"):
-            return float(np.log1p((found.residuals / self.early.row_levels(self.misfit.scales)) ** 2).sum())
+            return float(np.log1p((found.residuals / part.row_levels(self.misfit.scales)) ** 2).sum())
 
     def follow(self, z: np.ndarray) -> _Followed | None:
-        """A start led to the whole of the coarse data, part by part."""
-        rms = math.inf
-        for part, (_, evaluations) in zip(self.parts, PARTS, strict=True):
+        """A start led to the whole of the coarse data: part by part, unless scales are free and it gets there at once.
+
+        A scale that is free fits a short piece of nearly anything, so that there is less to learn from parts.
+        """
+        if isinstance(self.early, Projected):
+            end = self.led(z, [(self.parts[-1], AT_ONCE)])
+            if end is not None and end.rms <= CLOSE:
+                return end
+        return self.led(z, [(part, evaluations) for part, (_, evaluations) in zip(self.parts, PARTS, strict=True)])
+
+    def led(self, z: np.ndarray, parts: Sequence[tuple[Misfit, int]]) -> _Followed | None:
+        """The optimum of one part after the other, each with so many evaluations."""
+        start, rms = z, math.inf
+        for part, evaluations in parts:
             left = self.deadline - now()
             if left <= 0:
                 break
@@ -165,7 +214,7 @@ class _Search:
             if math.isinf(end.cost):
                 break  # perhaps all of the data are too much for a rough simulation
             z, rms = end.z, float(np.sqrt(np.mean(end.residuals**2)))
-        return None if math.isinf(rms) else _Followed(z, rms)
+        return None if math.isinf(rms) else _Followed(start, z, rms)
 
     def finish(self, followed: _Followed) -> None:
         """Refine a followed start on all of the data, if it is among the best so far."""
@@ -176,6 +225,16 @@ class _Search:
         end = self.refined(followed.z, FIRST_EVALUATIONS)
         if end.ending is Ending.EVALUATION_LIMIT and end.cost <= self.best_cost + BEHIND:
             end = self.refined(end.z, MAX_EVALUATIONS - FIRST_EVALUATIONS)
+        self.add(replace(end, start=followed.start))
+
+    def polish(self, end: Refined) -> None:
+        """Refine the end of a race without roughness, if it is among the best so far."""
+        if end.cost <= self.best_cost + BEHIND and now() < self.deadline:
+            exact = self.refined(end.z, MAX_EVALUATIONS)
+            end = replace(exact, start=end.start) if math.isfinite(exact.cost) else end
+        self.add(end)
+
+    def add(self, end: Refined) -> None:
         if math.isfinite(end.cost):
             self.found = sorted([*self.found, end], key=lambda refined: refined.cost)
 
@@ -200,7 +259,10 @@ def _ties(misfit: Misfit) -> np.ndarray:
 def _batches(
     frame: Coordinates, sizes: np.ndarray, ties: np.ndarray, starts: int, rng: np.random.Generator
 ) -> Iterator[np.ndarray]:
-    """Latin hypercubes, in turn on the scale of the coordinates, near the given sizes, and even in the values."""
+    """Latin hypercubes, in turn near the given sizes, on the scale of the coordinates, and even in the values.
+
+    Evenly drawn values of a quantity that spans many decades are all of its largest size, so it keeps its scale.
+    """
     low, high = _sampled_box(frame, sizes, DECADES, whole=True)
     near_low, near_high = _sampled_box(frame, sizes, NEAR_DECADES, whole=False)
     drawn, kind = 0, 0
@@ -213,7 +275,10 @@ def _batches(
         elif kind == 1:
             batch = frame.back(low + cube * (high - low))
         else:
-            batch = frame.back(low) + cube * (frame.back(high) - frame.back(low))
+            ends = frame.back(low), frame.back(high)
+            even = ends[0] + cube * (ends[1] - ends[0])
+            narrow = (frame.signs == 0) | (np.abs(high - low) <= 2 * DECADES * math.log(10) + 1e-9)
+            batch = np.where(narrow, even, frame.back(low + cube * (high - low)))
         yield batch
         drawn, kind = drawn + size, (kind + 1) % 3
 

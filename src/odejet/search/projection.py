@@ -8,6 +8,7 @@ derivative (I - QQ') J of them.  Its gradient is exact.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
@@ -96,8 +97,8 @@ class Projected(Misfit):
         full[self.kept], full[self.gone] = z, self.plain_values if eliminated is None else eliminated
         return full
 
-    def evaluate(self, z: np.ndarray, jacobian: bool = True) -> Evaluation:
-        found = self.whole.evaluate(self.filled(z), jacobian)
+    def evaluate(self, z: np.ndarray, jacobian: bool = True, deadline: float = math.inf) -> Evaluation:
+        found = self.whole.evaluate(self.filled(z), jacobian, deadline)
         if found.residuals is None or jacobian:
             return self._projected(found)
         residuals = found.residuals.copy()

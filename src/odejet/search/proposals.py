@@ -124,14 +124,16 @@ class Proposer:
 # --- candidates for all unknowns ---
 
 
-def combined(problem: Problem, found: Sequence[Sequence[Root]], levels: np.ndarray) -> list[Candidate]:
+def combined(
+    problem: Problem, found: Sequence[Sequence[Root]], levels: np.ndarray, deadline: float = math.inf
+) -> list[Candidate]:
     """Candidates for all unknowns from the roots of every experiment."""
     complete = [
         [replace(root, values=_completed(condition, root.values)) for root in roots]
         for condition, roots in zip(problem.conditions, found, strict=True)
     ]
     if len(complete) > 1 and sum(map(len, complete)) > MANY:
-        complete = _best(problem, complete, levels)
+        complete = _best(problem, complete, levels, deadline)
     result = []
     for number, own in enumerate(complete):
         for root in own:
@@ -213,14 +215,14 @@ def _middle(problem: Problem, parts: Sequence[Mapping[str, float]]) -> np.ndarra
     return z
 
 
-def _best(problem: Problem, found: Sequence[Sequence[Root]], levels: np.ndarray) -> list[list[Root]]:
+def _best(problem: Problem, found: Sequence[Sequence[Root]], levels: np.ndarray, deadline: float) -> list[list[Root]]:
     """The roots of each experiment that explain its own data best."""
     kept = []
     nothing: Mapping[str, float] = {}
     for number, own in enumerate(found):
         alone = problem.misfit.only(number)
         vectors = [_joined(problem, [r.values if i == number else nothing for i in range(len(found))]) for r in own]
-        costs = alone.screen(vectors, levels) if own else np.zeros(0)
+        costs = alone.screen(vectors, levels, deadline) if own else np.zeros(0)
         order = [i for i in np.argsort(costs, kind="stable") if math.isfinite(costs[i])]
         kept.append([own[i] for i in order[:BEST]])
     return kept

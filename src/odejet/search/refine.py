@@ -41,7 +41,7 @@ PRECISION = 1e-7
 MAX_EVALUATIONS = 500
 
 _ROUGH = 1e-2  # the relative decrease below which weights follow the residuals
-_FIRST_RADIUS, _LARGEST_RADIUS = 0.4, 2.0  # in logarithmic units
+_FIRST_RADIUS, _LARGEST_RADIUS = 0.4, 8.0  # in logarithmic units
 _SMALLEST_RADIUS = 1e-9
 _GOOD, _POOR = 0.75, 0.25  # ratios of actual to predicted decrease that change the radius
 _GROW, _SHRINK, _RETREAT = 2.0, 0.25, 0.1
@@ -90,6 +90,7 @@ class Refined:
     gradient: np.ndarray = field(default_factory=lambda: np.empty(0))  # of the cost by z
     prior: float = 0.0  # what priors have of the cost
     noise: NoiseAt | None = None  # of every measurement, where it is not a level times a shape everywhere
+    start: np.ndarray = field(default_factory=lambda: np.empty(0))  # where it began, in the box
 
     @property
     def message(self) -> str:
@@ -121,7 +122,7 @@ def refine(
     part = projected(misfit, frame)
     with np.errstate(over="ignore", invalid="ignore"):  # far from an optimum numbers may be too large, and are refused
         ending = descent.run(start) if part is None else descent.follow(part, start)
-    return descent.result(ending, now() - begin)
+    return replace(descent.result(ending, now() - begin), start=frame.inside(start))
 
 
 def evaluated(misfit: Misfit, z: np.ndarray, frame: Coordinates) -> Refined:
@@ -155,6 +156,8 @@ class _Descent:
         size = 0 if misfit.in_blocks else len(self.low)
         self.curvature = np.zeros((size, size))  # second derivatives of the residuals, times these
         self.curved = False  # whether they are used
+        # Exact data have no optimum where noise has a law of its own: its scale goes to zero.
+        self.endless = bool((misfit.measurements.densities & misfit.free_noise).any())
         self.theta = np.empty(0)
         self.here: Evaluation | None = None
         self.failure: Evaluation | None = None
@@ -245,6 +248,8 @@ class _Descent:
         """One accepted or refused step; the ending, if this was the last."""
         if (over := self.over()) is not None:
             return over
+        if self.endless and self.is_exact():
+            return Ending.EXACT
         solver = self.solver()
         bent = self.curved and isinstance(solver, Solver)
         step = (solver.curved(self.curvature) if bent else solver).step(self.radius)  # type: ignore[union-attr]
@@ -370,14 +375,13 @@ class _Descent:
 
     def is_exact(self) -> bool:
         """Whether the residuals of every output are down to rounding."""
-        assert self.here is not None and self.here.residuals is not None
-        rms = np.sqrt(self.misfit.squares(self.here.residuals) / np.maximum(self.misfit.counts, 1))
-        return bool(np.all(rms <= self.misfit.floors))
+        assert self.here is not None
+        return self.misfit.is_exact(self.here)
 
     # --- the point ---
 
     def evaluate(self, theta: np.ndarray) -> Evaluation:
-        found = self.misfit.evaluate(self.frame.back(theta))
+        found = self.misfit.evaluate(self.frame.back(theta), deadline=self.deadline)
         self.evaluations, self.work = self.evaluations + 1, self.work + found.work
         if found.residuals is not None and not _usable(found):
             return Evaluation(None, None, found.outcome, "a residual is too large for a number", 0.0)

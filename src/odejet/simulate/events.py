@@ -12,11 +12,9 @@ before every event at a known time if the model has switches (else such events h
 
 from __future__ import annotations
 
-import itertools
 import math
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -28,37 +26,28 @@ from odejet.jets.lanes import padded
 from odejet.jets.registers import Registers
 from odejet.jets.roots import Switches, no_switches
 from odejet.model.events import Event
-from odejet.model.expressions import TIME, Expression, Sum, Symbol, evaluate, names, switches
+from odejet.model.expressions import TIME, Expression, Symbol, names, switches
 from odejet.model.modes import Branches, Mode, mode, slid
 from odejet.model.tape import Tape
-from odejet.simulate.program import Endless, Irreversible, Program, Ready, Undecided
+from odejet.simulate.program import Busy, Endless, Irreversible, Program, Ready, Undecided
 from odejet.simulate.schedule import inverse, scheduled
+from odejet.simulate.signs import ROUNDING, SHAKEN, SLIDE, Open, branches_at, clock_sign, in_turn
 
-SLIDE = 2
-"""In place of a sign: the function is held at zero."""
+STAYS = -1
+"""In place of a number of coefficients that vanish: all do, and the function is not watched."""
 
-_OPEN = 3  # functions that vanish at once beyond which nobody can tell what goes on
+_OPEN = 3  # functions that vanish at once up to which all choices of their signs are tried
+_HELD = 6  # functions held at zero at once: the mixture of their modes doubles with each
+_ROUNDS = 4  # for each function, in which signs are changed to those that the functions take
+_RECENT = 4  # modes that are compared with a place before its own is made
 _ORDER = 12  # of the series that tell where a function goes
-_SHAKEN = 1e-13  # a relative change of all states: what it changes is rounding
-_ROUNDING = 8.0  # times what such a change does
 _LATE = 1e-15  # the rounding of a time, relative to it
 _CASCADE = 100  # events that follow from each other at one time
 _AT_ONCE, _INSTANT = 100, 1e-12  # switches within so short a time, relative to all of it, that are taken to be endless
 
 
-class _Open(Exception):
-    """A switching function that vanishes here and of which no sign is assumed."""
-
-    def __init__(self, g: Expression) -> None:
-        self.g = g
-
-
-def _clock(g: Expression, moving: Collection[str]) -> int:
-    """Whether a function is the time plus or minus what stays as it is: the sign of its slope, else zero."""
-    terms = g.terms if isinstance(g, Sum) else ((1, g),)
-    slopes = [sign for sign, term in terms if term == Symbol(TIME)]
-    rest = [name for _, term in terms if term != Symbol(TIME) for name in names(term)]
-    return slopes[0] if len(slopes) == 1 and not any(name == TIME or name in moving for name in rest) else 0
+Choice = tuple[Ready, Mapping[Expression, int], Mapping[Expression, int]]
+"""A mode that agrees with itself, how many coefficients of each function vanish there, and the signs assumed."""
 
 
 # --- one solution ---
@@ -93,6 +82,9 @@ class Passage:
     fired: np.ndarray = field(default_factory=lambda: np.full(1, -1, np.int64))
     mark: float = math.nan
     repeats: int = 0
+    switches_left: float = math.inf  # of functions of states
+    recent: list[Ready] = field(default_factory=list)
+    registers: dict[tuple[int, ...], Registers] = field(default_factory=dict)  # of tapes and maps
 
     @property
     def direction(self) -> int:
@@ -111,9 +103,9 @@ class Passage:
     def switches(self) -> Switches:
         """The switching functions of the mode, as steps watch them."""
         assert self.ready is not None
-        asked = self.ready.mode.asked
-        signs = np.array([float(asked[g]) for g in self.ready.watched])
         zeros = np.array([self.zeros.get(g, 0) for g in self.ready.watched], dtype=np.int64)
+        signs = np.array([float(self.ready.mode.asked[g]) for g in self.ready.watched])
+        signs[zeros == STAYS] = 0.0
         return no_switches(len(signs))._replace(signs=signs, zeros=zeros, fired=self.fired)
 
     @property
@@ -193,73 +185,88 @@ class Passage:
             TIME: place.time,
         }
         sizes = {**dict(zip(order, place.sizes, strict=True)), TIME: self.time_size(place)}
-
-        def value(g: Expression, at: Mapping[str, Any]) -> float:
-            try:
-                return float(evaluate(g, at, math))
-            except (ArithmeticError, ValueError, TypeError):
-                return math.nan
-
-        def sign(g: Expression) -> int:
-            if assumed is not None and g in assumed:
-                return assumed[g]
-            here = value(g, values)
-            if assumed is None:
-                return (here > 0) - (here < 0)
-            noise = 0.0
-            for name in dict.fromkeys(names(g)):
-                shift = _SHAKEN * sizes.get(name, 0.0)
-                if shift:
-                    noise += abs(value(g, {**values, name: values[name] + shift}) - here)
-            if math.isnan(here):
-                raise Undecided
-            if abs(here) <= _ROUNDING * noise or here == 0:
-                if not set(names(g)) & sizes.keys():
-                    return 0  # a function of parameters alone stays zero
-                raise _Open(g)
-            return 1 if here > 0 else -1
-
-        def whole(argument: Expression) -> int:
-            here = value(argument, values)
-            if not math.isfinite(here):
-                raise Undecided
-            near = round(here)
-            return near if abs(here - near) <= 1e-9 * max(1.0, abs(here)) else math.floor(here)
-
-        return Branches(sign, whole)
+        return branches_at(values, sizes, assumed)
 
     def build(self, place: Place, assumed: Mapping[Expression, int]) -> Mode:
-        """The mode that assumed signs give."""
+        """The mode that assumed signs give; conditions on a function that is held at zero see it there."""
         held = next((g for g, sign in assumed.items() if sign == SLIDE), None)
         if held is None:
             program = self.program
+            if (known := self.known(place, assumed)) is not None:
+                return known
             return mode(program.equations, program.branching, program.conditions, self.branches(place, assumed))
         above, below = (self.build(place, {**assumed, held: sign}) for sign in (1, -1))
-        return slid(above, below, held)
+        there = self.build(place, {g: 0 if sign == SLIDE else sign for g, sign in assumed.items()})
+        return replace(slid(above, below, held), holds=there.holds)
+
+    def known(self, place: Place, assumed: Mapping[Expression, int]) -> Mode | None:
+        """One of the last modes if it is the one here: if all that was asked for it has the same answers."""
+        branches = self.branches(place, assumed)
+        for one in self.recent:
+            try:
+                if not one.mode.sliding and all(branches.sign(g) == sign for g, sign in one.mode.asked.items()):
+                    return one.mode
+            except (Open, Undecided):
+                continue
+        return None
 
     def find(self, place: Place, preferred: Mapping[Expression, tuple[int, ...]]) -> None:
         """The mode in which the solution goes on; functions that are preferred to have some signs vanish here."""
         opened: dict[Expression, tuple[int, ...]] = dict(preferred)
         while True:
             try:
-                for signs in _in_turn(opened.values()):
-                    found = self.consistent(place, dict(zip(opened, signs, strict=True)))
-                    if found is not None:
-                        self.ready, self.zeros = found
-                        self.assumed = dict(zip(opened, signs, strict=True))
-                        return
-                raise Undecided
-            except _Open as more:
+                few = sum(len(signs) > 1 for signs in opened.values()) <= _OPEN
+                self.ready, self.zeros, self.assumed = (self.tried if few else self.followed)(place, opened)
+                if self.ready not in self.recent:
+                    self.recent = [self.ready, *self.recent[: _RECENT - 1]]
+                return
+            except Open as more:
                 equations = self.program.equations
-                clock = _clock(more.g, (*equations.states, *equations.inputs))
-                if not clock and sum(len(signs) > 1 for signs in opened.values()) >= _OPEN:
-                    raise Undecided from None
+                clock = clock_sign(more.g, (*equations.states, *equations.inputs))
                 opened[more.g] = (clock * self.direction,) if clock else (1, -1, 0, SLIDE)
 
-    def consistent(
-        self, place: Place, assumed: Mapping[Expression, int]
-    ) -> tuple[Ready, Mapping[Expression, int]] | None:
-        """The mode that signs give, if it agrees with them, and how many coefficients of each function vanish."""
+    def tried(self, place: Place, opened: Mapping[Expression, tuple[int, ...]]) -> Choice:
+        """The first choice of signs whose mode agrees with it; else one that is held at zero from one side alone."""
+        choices = [dict(zip(opened, signs, strict=True)) for signs in in_turn(opened.values())]
+        for loosely in (False, True):
+            for assumed in choices:
+                if loosely and SLIDE not in assumed.values():
+                    continue
+                found = self.judged(place, assumed, loosely)
+                if found is not None and not found[2]:
+                    return found[0], found[1], assumed
+        raise Undecided
+
+    def followed(self, place: Place, opened: Mapping[Expression, tuple[int, ...]]) -> Choice:
+        """Signs changed to those that the functions take until the mode agrees with them: where many vanish at once.
+
+        A function that leaves either sign for the other is held at zero.
+        """
+        assumed = {g: signs[0] for g, signs in opened.items()}
+        left: dict[Expression, set[int]] = {g: set() for g in opened}
+        for _ in range(_ROUNDS * len(opened)):
+            if sum(sign == SLIDE for sign in assumed.values()) > _HELD:
+                break
+            found = self.judged(place, assumed, False)
+            if found is None:
+                break
+            ready, zeros, wrong = found
+            if not wrong:
+                return ready, zeros, assumed
+            g, sign = next(iter(wrong.items()))
+            pairs = ready.mode.sliding.items()
+            held, sign = next(((h, 1 if g == pair[0] else -1) for h, pair in pairs if g in pair), (g, sign))
+            left[held].add(assumed[held])
+            assumed[held] = SLIDE if sign in left[held] and SLIDE not in left[held] else sign
+        raise Undecided
+
+    def judged(
+        self, place: Place, assumed: Mapping[Expression, int], loosely: bool
+    ) -> tuple[Ready, Mapping[Expression, int], Mapping[Expression, int]] | None:
+        """The mode that signs give, how many coefficients of each function vanish, and the signs that disagree.
+
+        `loosely` a function is held at zero, too, that one side drives there and the other leaves where it is.
+        """
         try:
             ready = self.program.ready(self.build(place, assumed))
         except ModelError:  # rates that are the same on both sides hold nothing
@@ -267,10 +274,11 @@ class Passage:
                 return None
             raise
         zeros: dict[Expression, int] = {}
+        wrong: dict[Expression, int] = {}
         rates = {rate for pair in ready.mode.sliding.values() for rate in pair}
         doubtful = [g for g in ready.watched if g in rates or assumed.get(g, SLIDE) != SLIDE]
         if not doubtful:
-            return ready, zeros
+            return ready, zeros, wrong
         leading = self.leading(ready, place)
         for g, row in zip(ready.watched, leading, strict=True):
             if g not in doubtful:
@@ -279,25 +287,26 @@ class Passage:
             first = int(significant[0]) + (g not in rates) if len(significant) else None
             sign = 0 if first is None else int(row[first]) * self.direction**first
             wanted = ready.mode.asked[g] * (self.direction if g in rates else 1)
-            if sign != wanted:
-                return None
-            zeros[g] = first or 0
-        return ready, zeros
+            if sign != wanted and not (loosely and g in rates and first is None):
+                wrong[g] = sign
+            zeros[g] = (STAYS if g in rates else 0) if first is None else first
+        neutral = any(all(zeros[rate] == STAYS for rate in pair) for pair in ready.mode.sliding.values())
+        return None if neutral else (ready, zeros, wrong)
 
     def leading(self, ready: Ready, place: Place) -> np.ndarray:
         """Signs of the coefficients of all watched functions, zero for those below rounding: (functions, orders)."""
         rows, times = np.zeros((3, len(place.states), padded(1))), np.full(3, place.time)
         pattern = np.where(np.arange(len(place.states)) % 2, 1.0, -1.0)
-        for point, shift in enumerate((0.0, _SHAKEN, _SHAKEN * pattern)):
+        for point, shift in enumerate((0.0, SHAKEN, SHAKEN * pattern)):
             with np.errstate(invalid="ignore"):  # what has grown without bounds has no size
                 rows[point, :, 0] = place.states[:, 0] + shift * place.sizes
-        times[1:] += np.array([_SHAKEN, -_SHAKEN]) * self.time_size(place)
+        times[1:] += np.array([SHAKEN, -SHAKEN]) * self.time_size(place)
         parameters = np.zeros((len(self.parameters), padded(1)))
         parameters[:, 0] = self.parameters[:, 0]
         series = self.series(ready.tape, np.broadcast_to(parameters, (3, *parameters.shape)), rows, times, _ORDER)
         found = series[1][..., 0]
         noise = np.abs(found[1:] - found[0]).max(axis=0)
-        return np.where(np.abs(found[0]) > _ROUNDING * noise, np.sign(found[0]), 0.0)
+        return np.where(np.abs(found[0]) > ROUNDING * noise, np.sign(found[0]), 0.0)
 
     def series(
         self, tape: Tape, parameters: np.ndarray, rows: np.ndarray, times: np.ndarray, order: int, after: bool = True
@@ -305,8 +314,13 @@ class Passage:
         """Taylor coefficients of states and watched functions: (points, functions, orders, lanes)."""
         lanes = rows.shape[2]
         layout = lay_out(tape, lanes, order + 2, True)
-        registers = Registers(layout, len(rows), float, TABLES)
-        registers.prepare(tape.constant_values, parameters, rows)
+        key = id(tape), len(rows), lanes, order
+        if key not in self.registers:
+            self.registers[key] = Registers(layout, len(rows), float, TABLES)
+            self.registers[key].prepare(tape.constant_values, parameters, rows)
+        registers = self.registers[key]
+        registers.write(layout.states, rows)
+        registers.run(layout.code[: layout.split[0]], 1)
         inputs = self.input_series(float(times[0]), order, after)
         registers.memory[:, layout.inputs[:, None] + np.arange(order + 1) * lanes] = inputs
         registers.expand(times, order + 1)
@@ -316,6 +330,11 @@ class Passage:
         return states, registers.series(layout.switches, order + 1)
 
     # -- passing
+
+    def leave(self, before: float, now: float) -> None:
+        """Functions that vanished where a stretch began do so no longer where the solution has moved on."""
+        if now != before:
+            self.zeros = {g: count for g, count in self.zeros.items() if count == STAYS}
 
     def rates(self, place: Place, after: bool) -> tuple[np.ndarray, np.ndarray]:
         """Rates of all states, and the watched functions with their rates: (states,) and (functions, 2, lanes)."""
@@ -334,15 +353,15 @@ class Passage:
     def cross(self, place: Place) -> None:
         """Past the switching function that lost its sign."""
         assert self.ready is not None
-        self.count(place)
         before, g = self.ready, self.ready.watched[int(self.fired[0])]
+        self.count(place, g)
         rates, functions = self.rates(place, after=False)
         value, slope = functions[int(self.fired[0])]
         moved = np.zeros(self.lanes)
         if slope[0] != 0:
             moved[1:] = -value[1:] / slope[0]
         # The time itself is rounded, and the states with it.
-        place.sizes = np.maximum(place.sizes, _LATE / _SHAKEN * self.time_size(place) * np.abs(rates))
+        place.sizes = np.maximum(place.sizes, _LATE / SHAKEN * self.time_size(place) * np.abs(rates))
         vanishing = self.preferences(g)
         self.find(place, vanishing)
         for held in self.ready.mode.sliding:
@@ -376,8 +395,14 @@ class Passage:
             if slope != 0:
                 place.states[:, 1:] -= np.outer(before - after, value[1:] / slope)
 
-    def count(self, place: Place) -> None:
-        """Refuse to go on where switches follow each other without end."""
+    def count(self, place: Place, g: Expression) -> None:
+        """Refuse to go on where switches follow each other without end, or where there are too many.
+
+        Those of functions of the time are as many as the equations say, whatever the solution.
+        """
+        self.switches_left -= any(name in self.program.equations.states for name in names(g))
+        if self.switches_left < 0:
+            raise Busy
         reach = _INSTANT * max(abs(place.time), abs(self.end - self.start))
         if abs(place.time - self.mark) <= reach:
             self.repeats += 1
@@ -393,12 +418,12 @@ class Passage:
         event, moved = self.events[self.which[done]], self.jumps.moved[done]
         self.jumps.done[0] = done + 1
         holds = self.ready.mode.holds
-        rates, _ = self.rates(place, after=False)
-        place.states[:, 1:] += np.outer(rates, moved[1:])
+        if moved.any():
+            place.states[:, 1:] += np.outer(self.rates(place, after=False)[0], moved[1:])
         self.apply(place, event, moved)
         if self.program.switching:
             self.find(place, {})
-        self.pass_on(place, holds, np.zeros(len(rates)), moved, {})
+        self.pass_on(place, holds, np.zeros(len(place.states)), moved, {})
 
     def pass_on(
         self,
@@ -453,16 +478,8 @@ class Passage:
         time = moved.copy()
         time[0] = place.time
         inputs = self.inputs(place.time, moved, after=False)
-        rows = maps.values(maps.registers(self.parameters), 0, place.states, time, inputs)
+        if (id(maps),) not in self.registers:
+            self.registers[id(maps),] = maps.registers(self.parameters)
+        rows = maps.values(self.registers[id(maps),], 0, place.states, time, inputs)
         place.states[[order.index(name) for name in event.set]] = rows
         place.sizes = np.maximum(place.sizes, np.abs(place.states[:, 0]))
-
-
-def _in_turn(options: Iterable[tuple[int, ...]]) -> list[tuple[int, ...]]:
-    """All choices of signs, those first that hold no function at zero but the ones that were held before."""
-    options = tuple(options)
-
-    def held(signs: tuple[int, ...]) -> int:
-        return sum(sign == SLIDE != first[0] for sign, first in zip(signs, options, strict=True))
-
-    return sorted(itertools.product(*options), key=held)

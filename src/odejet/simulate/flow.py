@@ -9,6 +9,7 @@ never an exception or a NaN.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
@@ -19,6 +20,7 @@ import numpy as np
 from odejet.errors import DataError, ModelError, nearest
 from odejet.jets import steps
 from odejet.jets.collocation import collocate
+from odejet.jets.compilation import now
 from odejet.jets.inputs import Pieces, Sampled, merged
 from odejet.jets.jumps import no_jumps
 from odejet.jets.kernel import MAX_ORDER, TABLES, lay_out
@@ -27,7 +29,7 @@ from odejet.jets.radau import stages_for
 from odejet.jets.roots import no_switches
 from odejet.model.tape import Tape, build
 from odejet.simulate.events import Passage, Place
-from odejet.simulate.program import Endless, Irreversible, Program, Trouble, Undecided
+from odejet.simulate.program import Busy, Endless, Irreversible, Program, Trouble, Undecided
 
 if TYPE_CHECKING:
     from odejet.model import Model
@@ -71,6 +73,7 @@ class Outcome(Enum):
     IRREVERSIBLE = "the event at t = {t:.6g} cannot be undone, so that times before it are not reached from after it"
     RESTLESS = "no steady state is reached at t = {t:.6g}: the solution oscillates, drifts or grows"
     UNSTABLE = "the steady state at t = {t:.6g} is unstable, so that nothing comes to rest there"
+    OUT_OF_TIME = "the time was over before everything was simulated"
 
 
 @dataclass(frozen=True)
@@ -84,6 +87,7 @@ class Trajectory:
     time: float  # the last time reached
     steps: int
     method: str
+    held: Mapping[str, np.ndarray] = field(default_factory=dict)  # rows of parameters that events set, at the end
 
     @property
     def message(self) -> str:
@@ -135,14 +139,18 @@ class Flow:
         sensitivities: bool = True,
         free_states: bool = False,
         tangents: np.ndarray | None = None,
+        held: Mapping[str, np.ndarray] | None = None,
         tolerance: float = TOLERANCE,
         max_steps: int = MAX_STEPS,
         stiff_steps: int = STIFF_STEPS,
+        max_switches: float = math.inf,
+        deadline: float = math.inf,
     ) -> Trajectory:
         """Integrate from `states` at `start` (by default the first time) to all `times`, forward and backward.
 
         Initial states that the model knows replace those given, unless `free_states` says that `start` is any time, or
-        `tangents` tell the derivatives of the states there by the unknowns.
+        `tangents` tell the derivatives of the states there by the unknowns.  `held` are rows of parameters that events
+        have set before.  The clock is looked at from event to event.
         """
         times = np.asarray(times, dtype=float)
         start = float(times.min()) if start is None else float(start)
@@ -152,14 +160,18 @@ class Flow:
                 f"the inputs are sampled from t = {first:g} to {last:g}, but the simulation goes beyond; sample longer"
             )
         unknowns = self.unknowns(free_states) if sensitivities else ()
+
+        def solved(times: np.ndarray) -> Trajectory:
+            problem = _Problem(self, parameters, states, unknowns, free_states, tangents, held or {})
+            problem.deadline, problem.max_switches = deadline, max_switches
+            return problem.solve(start, times, tolerance, max_steps, stiff_steps)
+
+        if start <= times[0] and (times[:-1] <= times[1:]).all():
+            return solved(times)
         order = np.argsort(times, kind="stable")
         split = int(np.searchsorted(times[order], start, side="left"))
         branches = [branch for branch in (order[split:], order[:split][::-1]) if len(branch)]
-        parts = []
-        for branch in branches:
-            problem = _Problem(self, parameters, states, unknowns, free_states, tangents)
-            parts.append(problem.solve(start, times[branch], tolerance, max_steps, stiff_steps))
-        return _joined(branches, parts)
+        return _joined(branches, [solved(times[branch]) for branch in branches])
 
 
 def _pieces(model: Model, inputs: Mapping[str, Sampled]) -> Pieces:
@@ -177,8 +189,6 @@ def _pieces(model: Model, inputs: Mapping[str, Sampled]) -> Pieces:
 def _joined(branches: list[np.ndarray], parts: list[Trajectory]) -> Trajectory:
     """Branches put together in the order in which their times were requested."""
     positions = np.concatenate([branch[: len(part.states)] for branch, part in zip(branches, parts, strict=True)])
-    if len(parts) == 1 and np.all(np.diff(positions) > 0):
-        return replace(parts[0], reached=positions)
     arranged = np.argsort(positions, kind="stable")
     last = next((part for part in parts if part.outcome is not Outcome.COMPLETED), parts[0])
     return replace(
@@ -210,6 +220,7 @@ _TROUBLES: dict[type[Trouble], Outcome] = {
     Endless: Outcome.ENDLESS,
     Undecided: Outcome.UNDECIDED,
     Irreversible: Outcome.IRREVERSIBLE,
+    Busy: Outcome.EXHAUSTED,
 }
 
 
@@ -217,9 +228,16 @@ class _Problem:
     """One initial-value problem: rows of value and tangents for all parameters and states."""
 
     def __init__(
-        self, flow: Flow, parameters, states, unknowns: tuple[str, ...], free_states: bool, tangents: np.ndarray | None
+        self,
+        flow: Flow,
+        parameters,
+        states,
+        unknowns: tuple[str, ...],
+        free_states: bool,
+        tangents: np.ndarray | None,
+        held: Mapping[str, np.ndarray],
     ) -> None:
-        model = flow.model
+        model, self.deadline, self.max_switches = flow.model, math.inf, math.inf
         self.flow, self.free_states, self.own = flow, free_states or tangents is not None, len(model.states)
         self.used = 1 + len(unknowns)
         self.lanes = padded(self.used)
@@ -230,19 +248,25 @@ class _Problem:
             self.states[:, 1 : self.used] = tangents
         self.passage: Passage | None = None
         if flow.program is not None:
-            self.hold(flow.program)
+            self.hold(flow.program, held)
 
-    def hold(self, program: Program) -> None:
-        """Parameters that events set are states at rest."""
+    def hold(self, program: Program, known: Mapping[str, np.ndarray]) -> None:
+        """Parameters that events set are states at rest; rows of some are known."""
         model, free = self.flow.model, list(self.flow.model.parameters)
         held = np.zeros((len(program.held), self.lanes))
         for row, name in zip(held, program.held, strict=True):
-            if name in free:
+            if name in known:
+                row[: self.used] = known[name]
+            elif name in free:
                 row[:] = self.parameters[free.index(name)]
             else:
                 row[0] = float(model.fixed[name])
         self.states = np.concatenate([self.states, held])
         self.parameters = self.parameters[[i for i, name in enumerate(free) if name not in program.held]]
+
+    @property
+    def is_late(self) -> bool:
+        return self.passage is not None and now() > self.deadline
 
     @property
     def tape(self) -> Tape:
@@ -263,12 +287,24 @@ class _Problem:
             outcome = _TROUBLES[type(trouble)]
             if self.passage is not None and self.passage.barrier is not None:
                 leg.time = self.passage.barrier
-        nothing = np.zeros((0, len(rows), self.lanes)), np.zeros((0, len(self.flow.model.outputs), self.lanes))
-        states, outputs = (np.concatenate(rows) for rows in zip(nothing, *leg.parts, strict=True))
-        states, outputs = states[:, : self.own, : self.used], outputs[:, :, : self.used]
-        return _finite_part(
-            Trajectory(np.arange(leg.done), states, outputs, outcome, leg.time, leg.steps, leg.method), asked
+        if not leg.parts:
+            leg.add(np.zeros((0, *rows.shape)), np.zeros((0, len(self.flow.model.outputs), self.lanes)), leg.time)
+        states, outputs = leg.parts[0] if len(leg.parts) == 1 else map(np.concatenate, zip(*leg.parts, strict=True))
+        set_ = () if self.flow.program is None else self.flow.program.held
+        found = Trajectory(
+            np.arange(leg.done),
+            states[:, : self.own, : self.used],
+            outputs[:, :, : self.used],
+            outcome,
+            leg.time,
+            leg.steps,
+            leg.method,
+            {name: leg.states[self.own + i, : self.used] for i, name in enumerate(set_)},
         )
+        # A sum tells in one pass that all is finite, unless it overflows.
+        with np.errstate(all="ignore"):
+            finite = math.isfinite(states.sum()) and math.isfinite(outputs.sum())
+        return found if finite else _finite_part(found, asked)
 
     def set_out(self, leg: _Leg, times: np.ndarray) -> np.ndarray:
         """The first mode and the events ahead, if there are any; the times that can be reached."""
@@ -278,6 +314,7 @@ class _Problem:
         numbers = dict(zip(program.equations.parameters, self.parameters[:, 0], strict=True))
         numbers |= {name: float(value) for name, value in program.equations.fixed.items()}
         self.passage = Passage(program, self.parameters, numbers, self.flow.pieces, leg.time, float(times[-1]))
+        self.passage.switches_left = self.max_switches
         self.passage.begin(leg, {} if self.free_states else model.initial)
         leg.explicit_steps += len(self.passage.jumps.times)
         return times if self.passage.barrier is None else times[times >= self.passage.barrier]
@@ -287,19 +324,25 @@ class _Problem:
         patience = steps.PATIENCE if stiff_steps > 0 and not self.flow.driven else _NEVER
         many = _MANY if stiff_steps > 0 else max_steps
         while leg.done < len(times):
+            if self.is_late:
+                return Outcome.OUT_OF_TIME
             status, order, step = self.explicit(leg, times[leg.done :], tolerance, many, patience)
             if self.passage is not None and status in (steps.SWITCHED, steps.PAUSED):
                 self.passage.go_on(leg, status == steps.SWITCHED)
                 leg.explicit_steps -= _SWITCHED
                 continue
             outcome = self.outcome(status, leg)
-            if outcome is not Outcome.STIFF_FAILURE or leg.implicit_steps <= 0:
+            # Steps of collocation that did not pay are better than none.
+            slow = outcome is Outcome.EXHAUSTED and leg.method != "taylor"
+            if not (slow or outcome is Outcome.STIFF_FAILURE) or leg.implicit_steps <= 0:
                 return outcome
             if leg.method == "taylor":
                 leg.method = f"taylor, collocation from t = {leg.time:.6g}"
             least = self.least_step(step, order, tolerance) if status == steps.SLOW else 0.0
             if self.implicit(leg, times[leg.done :], tolerance, least):
                 return Outcome.COMPLETED
+            if self.is_late:
+                return Outcome.OUT_OF_TIME
             if status != steps.SLOW:
                 return outcome
             # Taylor series go on from here, and wait longer before they ask again.
@@ -331,9 +374,10 @@ class _Problem:
             _NO_JUMPS if passage is None else passage.jumps,
             _NO_SWITCHES if passage is None else passage.switches,
         )
-        leg.add(arrays.trajectory[:done], arrays.outputs[:done], time)
         if passage is not None:
             leg.sizes = np.maximum(np.abs(leg.states[:, 0]), arrays.scales)
+            passage.leave(leg.time, time)
+        leg.add(arrays.trajectory[:done], arrays.outputs[:done], time)
         leg.steps, leg.explicit_steps = leg.steps + count, leg.explicit_steps - count
         return status, order, step
 
@@ -376,7 +420,7 @@ class _Problem:
                 if crossed or not arrived:
                     break
             done += leg.done - first
-            if not arrived:
+            if not arrived or self.is_late:
                 return False
             if self.passage is not None and (crossed or jump is not None):
                 self.passage.go_on(leg, crossed)
@@ -395,6 +439,8 @@ class _Problem:
         )
         leg.implicit_steps -= count
         arrived = crossed or len(trajectory) == len(grid)
+        if self.passage is not None:
+            self.passage.leave(leg.time, time)
         leg.add(trajectory[:inside], outputs[:inside], time)
         leg.sizes = np.abs(leg.states[:, 0])
         return arrived, crossed

@@ -35,6 +35,10 @@ class Undecided(Trouble):
     pass
 
 
+class Busy(Trouble):
+    """More switches than are allowed."""
+
+
 class Irreversible(Trouble):
     pass
 

@@ -7,6 +7,10 @@ solution conserves make J singular; there the equations w x = w x_start replace 
 Which state is meant where there are several is for the solution itself to say: where it is told from which states the
 rest was approached, the equations are integrated from there for longer and longer, until Newton's method ends nearby.
 A state that solutions leave again is none to start from.
+
+Where the model switches, or events wait for conditions, the solution is followed through them until the mode that it
+is in has a stable steady state nearby and no switching function can change its sign on the way there.  What is
+conserved is what that mode conserves; totals come from the solution itself, for events may have changed them.
 """
 
 from __future__ import annotations
@@ -30,6 +34,7 @@ from odejet.model.expressions import Expression, evaluate
 from odejet.model.modes import Branches, mode
 from odejet.model.tape import Tape
 from odejet.simulate.flow import Flow, Outcome
+from odejet.simulate.program import Ready
 
 ROUNDING = 1e-12
 """Steps of Newton's method below this part of the states are rounding."""
@@ -57,6 +62,9 @@ NEUTRAL = 1e-13
 BRIEF: dict[str, Any] = {"tolerance": 1e-8, "max_steps": 3000, "stiff_steps": 300}
 """What each of these integrations may cost."""
 
+MARGIN = 10.0
+"""How much further from a steady state than it is now a solution may get on its way there."""
+
 DEPENDENT = 1e-9
 """Singular values as small beside the largest belong to conserved sums: rates at random points leave a wide gap."""
 
@@ -72,17 +80,17 @@ class Rested:
 class Rest:
     """The steady states of a model in which nothing depends on time, as a function of its parameters.
 
-    These are among `parameters`, whose values each call gives.  Where it is told from which states rest is approached,
-    by the model or by a call, the steady state is the one that the solution reaches.
+    Where it is told from which states rest is approached, by the model or by a call, the steady state is the one that
+    the solution reaches.
     """
 
-    def __init__(self, model: Model, parameters: tuple[str, ...], approached: bool = False) -> None:
+    def __init__(self, model: Model, approached: bool = False) -> None:
         self.flow = Flow(model)
-        self.own = np.array([parameters.index(name) for name in model.parameters], dtype=int)
-        self.others = len(parameters)
         self.approached = approached or not model.free_states
-        self.laws, self.are_numbers = self.conserved()
-        lost = [name for i, name in enumerate(model.states) if np.any(np.abs(self.laws[:, i]) > DEPENDENT)]
+        self._last: dict[bool, tuple[bytes, Rested]] = {}  # the last that was known, with and without derivatives
+        laws, are_numbers = self.conserved()
+        self._laws: dict[int | None, tuple[np.ndarray, bool]] = {None: (laws, are_numbers)}  # by tape
+        lost = [name for i, name in enumerate(model.states) if np.any(np.abs(laws[:, i]) > DEPENDENT)]
         missing = [name for name in lost if name in model.free_states]
         if missing and not approached:
             raise ModelError(
@@ -92,29 +100,37 @@ class Rest:
 
     # --- equations ---
 
-    def tape(self, x: np.ndarray, p: np.ndarray) -> Tape:
-        """The equations at a point, each switch with the branch that it takes there."""
-        program, model = self.flow.program, self.flow.model
-        if program is None:
-            return self.flow.tape
+    def value(self, g: Expression, x: np.ndarray, p: np.ndarray) -> float:
+        """A switching function at a point."""
+        model = self.flow.model
         values = {name: float(value) for name, value in model.fixed.items()}
         values |= dict(zip((*model.states, *model.parameters), [*x.tolist(), *p.tolist()], strict=True))
+        try:
+            return float(evaluate(g, values, math))
+        except (ArithmeticError, ValueError, TypeError):
+            return 0.0
 
-        def value(g: Expression) -> float:
-            try:
-                return float(evaluate(g, values, math))
-            except (ArithmeticError, ValueError, TypeError):
-                return 0.0
+    def ready(self, x: np.ndarray, p: np.ndarray) -> Ready:
+        """The mode of a model with switches at a point: each with the branch that it takes there."""
+        program = self.flow.program
+        assert program is not None
+        branches = Branches(
+            lambda g: int(np.sign(self.value(g, x, p))), lambda argument: math.floor(self.value(argument, x, p))
+        )
+        return program.ready(mode(program.equations, program.branching, program.conditions, branches))
 
-        branches = Branches(lambda g: int(np.sign(value(g))), lambda g: math.floor(value(g)))
-        return program.ready(mode(program.equations, program.branching, (), branches)).tape
+    def tape(self, x: np.ndarray, p: np.ndarray) -> Tape:
+        """The equations at a point."""
+        return self.flow.tape if self.flow.program is None else self.ready(x, p).tape
 
-    def rates(self, x: np.ndarray, p: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The rates at points, one per row, and their derivatives by parameters."""
+    def rates(self, x: np.ndarray, p: np.ndarray, tape: Tape | None = None) -> tuple[np.ndarray, np.ndarray]:
+        """The rates at points, one per row, and their derivatives by parameters; of one mode if its tape is given."""
         n = x.shape[1]
+        if tape is None and self.flow.program is None:
+            tape = self.flow.tape
         with np.errstate(all="ignore"):
-            if self.flow.program is None:
-                found = jets(self.flow.tape, x, p, order=1, tangents=True).states[:, :, 1]
+            if tape is not None:
+                found = jets(tape, x, p, order=1, tangents=True).states[:, :, 1]
             else:
                 each = [
                     jets(self.tape(a, b), a[None], b[None], order=1, tangents=True) for a, b in zip(x, p, strict=True)
@@ -122,61 +138,120 @@ class Rest:
                 found = np.concatenate([one.states[:, :, 1] for one in each])
         return found[..., 0], found[..., 1 + n :]
 
-    def conserved(self) -> tuple[np.ndarray, bool]:
-        """Sums of states that never change, one per row, at random parameters; and whether the parameters matter."""
+    def conserved(self, tape: Tape | None = None) -> tuple[np.ndarray, bool]:
+        """Sums of states that never change, or not in one mode, one per row, at random parameters; and whether the
+        parameters matter."""
         rng = np.random.default_rng(0)
         n, m = len(self.flow.model.states), len(self.flow.model.parameters)
         points, ones = np.exp(rng.normal(size=(2 * n + 4, n))), np.ones((2 * n + 4, 1))
         each = np.exp(rng.normal(size=(len(points), m)))
-        for_all, for_one = (_dependent(self.rates(points, p)[0]) for p in (each, ones * each[:1]))
+        for_all, for_one = (_dependent(self.rates(points, p, tape)[0]) for p in (each, ones * each[:1]))
         return (for_all, True) if len(for_all) == len(for_one) else (for_one, False)
 
-    def laws_at(self, p: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def laws_at(self, p: np.ndarray, tape: Tape | None = None) -> tuple[np.ndarray, np.ndarray]:
         """The sums that never change with these parameters, and their derivatives by parameters.
 
         With rates F at many points w F = 0, hence dw F = -w dF; what dw adds along other laws does not matter.
         """
-        if self.are_numbers or not len(self.laws):
-            return self.laws, np.zeros((*self.laws.shape, len(p)))
-        n = self.laws.shape[1]
+        key = None if tape is None else id(tape)
+        if key not in self._laws:
+            self._laws[key] = self.conserved(tape)
+        laws, are_numbers = self._laws[key]
+        if are_numbers or not len(laws):
+            return laws, np.zeros((*laws.shape, len(p)))
+        n = laws.shape[1]
         points = np.exp(np.random.default_rng(1).normal(size=(2 * n + 4, n)))
-        rates, slopes = self.rates(points, np.tile(p, (len(points), 1)))
-        laws = _dependent(rates, len(self.laws))
+        rates, slopes = self.rates(points, np.tile(p, (len(points), 1)), tape)
+        laws = _dependent(rates, len(laws))
         moved = -np.einsum("ki,xip->kxp", laws, slopes)
         return laws, np.einsum("kxp,xi->kip", moved, np.linalg.pinv(rates).T, optimize=True)
 
     # --- solutions ---
 
-    def settled(self, parameters: np.ndarray, start: np.ndarray | None, used: int) -> Rested:
-        """The steady state for these values; `start` has rows of value and derivatives, as many as are `used`."""
-        p = parameters[self.own]
-        lanes = used - self.others + self.own if used > 1 else self.own[:0]
-        if start is None:
-            start = self.started(p, lanes, used)
+    def known(self, p: np.ndarray, derivatives: bool) -> Rested:
+        """The steady state that is approached from where the model says, in rows of value and derivatives by `p`.
+
+        The last one is remembered: experiments that begin at the same rest ask for it one after the other.
+        """
+        key = p.tobytes()
+        if derivatives not in self._last or self._last[derivatives][0] != key:
+            lanes = np.arange(1, 1 + len(p)) if derivatives else np.zeros(0, dtype=int)
+            self._last[derivatives] = key, self.settled(p, self.started(p, derivatives), lanes)
+        return self._last[derivatives][1]
+
+    def settled(self, p: np.ndarray, start: np.ndarray, lanes: np.ndarray) -> Rested:
+        """The steady state for these values.
+
+        `start` has rows of value and derivatives, of which those by `p` are in `lanes`, if there are any.
+        """
+        if self.approached and self.flow.program is not None:
+            return self.followed(p, lanes, start)
         laws, slopes = self.laws_at(p)
         point = _Point(self, p, laws, laws @ start[:, 0])
-        found, outcome = point.found(start[:, 0], self.approached)
-        if found is None:
-            return Rested(start, outcome)
-        x, jacobian, by_parameters = found
-        rows = np.zeros((len(x), used))
-        rows[:, 0] = x
-        if used > 1:
-            right, totals = np.zeros((len(x), used - 1)), laws @ start[:, 1:]
-            right[:, lanes - 1] = -by_parameters
-            totals[:, lanes - 1] += np.einsum("kip,i->kp", slopes, start[:, 0] - x)
-            rows[:, 1:] = point.solve(jacobian, right, totals)
-        return Rested(rows, outcome)
+        zero, outcome = point.found(start[:, 0], self.approached)
+        return Rested(start if zero is None else point.derived(zero, start, lanes, slopes), outcome)
 
-    def started(self, p: np.ndarray, lanes: np.ndarray, used: int) -> np.ndarray:
-        """Where the model itself says that rest is approached from; one where it does not."""
-        n = len(self.flow.model.states)
-        run = self.flow.run(p, np.ones(n), [0.0], start=0.0, sensitivities=used > 1)
-        rows = np.zeros((n, used))
-        rows[:, 0] = run.states[0, :, 0]
+    def followed(self, p: np.ndarray, lanes: np.ndarray, start: np.ndarray) -> Rested:
+        """The steady state of a model with switches that the solution from the start reaches, through all events."""
+        unstable, sizes = False, np.abs(start[:, 0])
+        for time, x in _Point(self, p, np.zeros((0, len(start))), np.zeros(0)).integrated(start[:, 0]):
+            sizes = np.maximum(sizes, np.abs(x))
+            mode = self.ready(x, p)
+            laws, slopes = self.laws_at(p, mode.tape)
+            rows = start
+            for exactly in (False, True):
+                point = _Point(self, p, laws, laws @ x, mode.tape)
+                zero = point.newton(x, NEARBY)
+                stable = zero is not None and point.is_stable(zero[1])
+                unstable = unstable or (zero is not None and not stable)
+                if zero is None or not stable or not self.is_settled(mode, x, zero[0], sizes, p):
+                    break
+                if exactly or not len(laws):
+                    return Rested(point.derived(zero, rows, lanes, slopes), Outcome.COMPLETED)
+                # What the mode conserves is what the solution has brought there.
+                found = self.carried(p, lanes, start, time)
+                if found is None or self.ready(found[:, 0], p) is not mode:
+                    break
+                rows, x = found, found[:, 0]
+        return Rested(start, Outcome.UNSTABLE if unstable else Outcome.RESTLESS)
+
+    def carried(self, p: np.ndarray, lanes: np.ndarray, start: np.ndarray, time: float) -> np.ndarray | None:
+        """Rows of the solution from rows at the start, after some time."""
+        n, used = start.shape
+        run = self.flow.run(p, start[:, 0], [time], start=0.0, sensitivities=used > 1, free_states=True)
+        if run.outcome is not Outcome.COMPLETED:
+            return None
+        rows, found = np.zeros((n, used)), run.states[0]
+        rows[:, 0] = found[:, 0]
         if used > 1:
-            rows[:, lanes] = run.states[0, :, 1 + len(self.flow.model.free_states) :]
+            rows[:, 1:] = found[:, 1 : 1 + n] @ start[:, 1:]
+            rows[:, lanes] += found[:, 1 + n :]
         return rows
+
+    def is_settled(self, mode: Ready, x: np.ndarray, rest: np.ndarray, sizes: np.ndarray, p: np.ndarray) -> bool:
+        """Whether no switching function changes its sign on the way from x to a steady state.
+
+        On the way states stay within a multiple of the distance, relative to the size that each has had; a function
+        that vanishes at rest to rounding is not reached in finite time.
+        """
+        scales = np.where(sizes > 0, sizes, 1.0)
+        distance = float((np.abs(x - rest) / scales).max(initial=0.0))
+        for g in mode.watched:
+            there = self.value(g, rest, p)
+            slack, rounding = (
+                sum(abs(self.value(g, rest + shift * row, p) - there) for row in np.diag(sizes))
+                for shift in (MARGIN * distance, ROUNDING)
+            )
+            held = abs(there) > slack and there * self.value(g, x, p) > 0
+            if not held and not (abs(there) <= rounding and distance <= CLOSE):
+                return False
+        return True
+
+    def started(self, p: np.ndarray, derivatives: bool) -> np.ndarray:
+        """Where the model itself says that rest is approached from; one where it does not."""
+        n, free = len(self.flow.model.states), len(self.flow.model.free_states)
+        rows = self.flow.run(p, np.ones(n), [0.0], start=0.0, sensitivities=derivatives).states[0]
+        return np.delete(rows, np.arange(1, 1 + free), axis=1) if derivatives else rows
 
 
 def _dependent(rates: np.ndarray, count: int | None = None) -> np.ndarray:
@@ -207,6 +282,7 @@ class _Point:
     p: np.ndarray
     laws: np.ndarray
     totals: np.ndarray
+    mode: Tape | None = None  # in which it is searched; else in the one of each point
 
     @cached_property
     def _memories(self) -> dict[int, Registers]:
@@ -224,7 +300,7 @@ class _Point:
 
     def rates(self, x: np.ndarray) -> Zero:
         """The rates at a state, and their derivatives by states and by parameters."""
-        registers, n = self.registers(self.rest.tape(x, self.p)), len(x)
+        registers, n = self.registers(self.mode or self.rest.tape(x, self.p)), len(x)
         layout = registers.layout
         registers.write(layout.states, seeded(x, 1, n, layout.lanes, 1, float))
         with np.errstate(all="ignore"):
@@ -260,10 +336,22 @@ class _Point:
         except np.linalg.LinAlgError:
             return np.full_like(right, np.nan)
 
+    def derived(self, zero: Zero, start: np.ndarray, lanes: np.ndarray, slopes: np.ndarray) -> np.ndarray:
+        """Rows of a steady state, from rows with the same totals; `slopes` are those of the laws by parameters."""
+        x, jacobian, by_parameters = zero
+        rows = np.zeros_like(start)
+        rows[:, 0] = x
+        if start.shape[1] > 1:
+            right, totals = np.zeros((len(x), start.shape[1] - 1)), self.laws @ start[:, 1:]
+            right[:, lanes - 1] = -by_parameters
+            totals[:, lanes - 1] += np.einsum("kip,i->kp", slopes, start[:, 0] - x)
+            rows[:, 1:] = self.solve(jacobian, right, totals)
+        return rows
+
     def found(self, start: np.ndarray, approached: bool) -> tuple[Zero | None, Outcome]:
         """The steady state that solutions from the start reach; any stable one near it if nothing says more."""
         unstable = False
-        for way in itertools.chain([] if approached else self.guesses(start), self.integrated(start)):
+        for way in itertools.chain([] if approached else self.guesses(start), (x for _, x in self.integrated(start))):
             zero = self.newton(way, NEARBY if approached else np.inf)
             if zero is not None and self.is_stable(zero[1]):
                 return zero, Outcome.COMPLETED
@@ -287,8 +375,22 @@ class _Point:
             terms = np.abs(jacobian) @ sizes
             if np.all(np.abs(step) <= ROUNDING * sizes) or np.all(np.abs(rates) <= EPSILON * terms):
                 # Those rates too must vanish whose equations the laws have replaced.
-                return (x, *self.rates(x)[1:]) if np.all(np.abs(rates) <= CLOSE * terms) else None
+                return self.cleared(x) if np.all(np.abs(rates) <= CLOSE * terms) else None
         return None
+
+    def cleared(self, x: np.ndarray) -> Zero:
+        """A zero of the rates, without what rounding has left of states that can be zero just as well.
+
+        Solutions would have to follow such remains while they die away, each as exactly as it is small.
+        """
+        remains = (x != 0) & (np.abs(x) <= ROUNDING * np.abs(x).max(initial=0.0))
+        while remains.any():
+            rates, jacobian, by_parameters = self.rates(np.where(remains, 0.0, x))
+            held = remains & (rates == 0)
+            if np.array_equal(held, remains):
+                return np.where(remains, 0.0, x), jacobian, by_parameters
+            remains = held
+        return (x, *self.rates(x)[1:])
 
     def guesses(self, start: np.ndarray) -> Iterator[np.ndarray]:
         yield start
@@ -313,9 +415,10 @@ class _Point:
             length *= min(max(before / max(now, 1e-300), 0.5), 10.0)
         return x
 
-    def integrated(self, x: np.ndarray) -> Iterator[np.ndarray]:
+    def integrated(self, x: np.ndarray) -> Iterator[tuple[float, np.ndarray]]:
         """The solution from x at later and later times."""
-        yield x
+        time = 0.0
+        yield time, x
         _, jacobian, _ = self.rates(x)
         fastest = np.abs(jacobian).max() if np.isfinite(jacobian).all() else 1.0
         span = 1.0 / fastest if fastest > 0 else 1.0
@@ -323,8 +426,8 @@ class _Point:
             run = self.rest.flow.run(self.p, x, [span], start=0.0, sensitivities=False, free_states=True, **BRIEF)
             if run.outcome is not Outcome.COMPLETED:
                 return
-            x = run.states[0, :, 0]
-            yield x
+            time, x = time + span, run.states[0, :, 0]
+            yield time, x
             span *= LONGER
 
     def is_stable(self, jacobian: np.ndarray) -> bool:

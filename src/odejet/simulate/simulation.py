@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Container, Iterator, Mapping, Sequence
+import os
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from odejet.attach import attached
 from odejet.errors import ModelError, nearest
+from odejet.extras import needed
 from odejet.jets.inputs import Sampled, sampled
 from odejet.simulate.flow import MAX_STEPS, TOLERANCE, Flow, Outcome, Trajectory
+from odejet.simulate.outputs import Outputs
 from odejet.simulate.steady import RestingFlow
 
 if TYPE_CHECKING:
@@ -22,12 +26,14 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False)
-class Simulation(Mapping[str, np.ndarray]):
+class Simulation(Outputs[np.ndarray]):
     """Outputs by name, over the times that were reached.
 
     `sim["y1"]` and `sim.states["w"]` are arrays over `sim.times`; `sim.sensitivity("y1", "k2")` is the derivative of an
     output or state with respect to a parameter or, by the name of its state, an initial state.
     """
+
+    called = "sim"
 
     model: Model
     times: np.ndarray
@@ -36,25 +42,9 @@ class Simulation(Mapping[str, np.ndarray]):
     unknowns: tuple[str, ...]
     trajectory: Trajectory
 
-    def __getitem__(self, name: str) -> np.ndarray:
-        if name in self.outputs:
-            return self.outputs[name]
-        hint = "; states are in sim.states" if name in self.states else nearest(name, self.outputs)
-        raise KeyError(f"no output '{name}'{hint}")
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self.outputs)
-
-    def __len__(self) -> int:
-        return len(self.outputs)
-
     @property
     def outcome(self) -> Outcome:
         return self.trajectory.outcome
-
-    @property
-    def success(self) -> bool:
-        return self.outcome is Outcome.COMPLETED
 
     @property
     def message(self) -> str:
@@ -79,33 +69,19 @@ class Simulation(Mapping[str, np.ndarray]):
 
     def to_dataframe(self, states: bool = False) -> pandas.DataFrame:
         """A table with a column `time` and one per output (and per state, if asked for)."""
-        import pandas
-
+        pandas = needed("pandas")
         return pandas.DataFrame({"time": self.times, **self.outputs, **(self.states if states else {})})
 
-    def plot(self) -> matplotlib.figure.Figure:
-        """Every output over time, one panel each (states, if the model has no outputs)."""
-        from matplotlib.figure import Figure
-
-        shown = self.outputs or self.states
-        columns = math.ceil(math.sqrt(len(shown)))
-        rows = math.ceil(len(shown) / columns)
-        figure = Figure(figsize=(4.2 * columns, 2.8 * rows), layout="constrained")
-        panels = list(figure.subplots(rows, columns, squeeze=False).flat)
-        order = np.argsort(self.times)
-        for panel, (name, values) in zip(panels, shown.items(), strict=False):
-            panel.plot(self.times[order], values[order], color="#1f4e79", linewidth=1.6)
-            panel.set_title(name, loc="left", fontsize="medium")
-            panel.grid(color="#e5e5e5", linewidth=0.6)
-            panel.spines[["top", "right"]].set_visible(False)
-        for panel in panels[len(shown) :]:
-            panel.set_visible(False)
-        figure.supxlabel("time", fontsize="medium")
-        return figure
+    @attached
+    def plot(
+        self, path: str | os.PathLike[str] | None = None, *, measured: Mapping[str, np.ndarray] | None = None
+    ) -> matplotlib.figure.Figure:
+        """Every output over time (states, if the model has none), with `measured` values of them if there are any;
+        `path` is a file to write (PNG, PDF or SVG)."""
+        raise NotImplementedError
 
     def __repr__(self) -> str:
-        span = f"t = {self.times.min():.6g} to {self.times.max():.6g}" if len(self.times) else "no times"
-        lines = [f"Simulation of {self.model.name}: {len(self.times)} times, {span} ({self.method})"]
+        lines = [f"Simulation of {self.model.name}: {self.span} ({self.method})"]
         if not self.success:
             lines.append(f"  stopped: {self.message}")
         for kind, values in (("output", self.outputs), ("state", self.states)):

@@ -1,25 +1,42 @@
 """Steady: solutions that start at rest, and what they come to in the end.
 
-Before the start nothing moves, under the values, inputs and time of the start or under others that were `before`.  In
+Before the start nothing moves, under the values, inputs and time of the start or under others that were `before`; where
+it is known from which states that rest was approached, events that wait for conditions have happened on the way.  In
 the end nothing moves any more: after the last time and the last event, with what drives the model as it was last.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from odejet.errors import ModelError
 from odejet.jets.inputs import Sampled
-from odejet.model import Model
-from odejet.model.expressions import TIME, Expression, Piecewise, Symbol, children, evaluate, names, number, substituted
-from odejet.model.modes import decided
+from odejet.model import Event, Model
+from odejet.model.derivatives import derivative
+from odejet.model.expressions import (
+    TIME,
+    ZERO,
+    Comparison,
+    Expression,
+    Piecewise,
+    Symbol,
+    children,
+    evaluate,
+    fresh,
+    names,
+    number,
+    substituted,
+    switches,
+)
+from odejet.model.modes import decided, difference
 from odejet.simulate.flow import Flow, Outcome, Trajectory
-from odejet.simulate.rest import Rest
+from odejet.simulate.rest import Rest, Rested
 
 LATE = 1e30
 """The time in conditions, when all is over."""
@@ -28,11 +45,18 @@ LATE = 1e30
 class RestingFlow(Flow):
     """The solution map of a model that may start at rest, and that may be asked where it comes to rest in the end."""
 
-    def __init__(self, model: Model, inputs: Mapping[str, Sampled] | None = None) -> None:
+    def __init__(
+        self,
+        model: Model,
+        inputs: Mapping[str, Sampled] | None = None,
+        rests: dict[tuple[Any, ...], Rest] | None = None,
+    ) -> None:
         super().__init__(model, inputs)
         self.samples = dict(inputs or {})
-        self._is_timed = bool(model.inputs) or any(TIME in names(rate) for rate in model.states.values())
-        self._rests: dict[float, Rest] = {}
+        parts = (*model.states.values(), *(part for event in _waiting(model) for part in event.expressions()))
+        self._is_timed = bool(model.inputs) or any(TIME in names(part) for part in parts)
+        self._rests: dict[float, _Resting] = {}
+        self._shared = {} if rests is None else rests  # of all flows of a problem, by what they are the rest of
 
     def run(self, parameters, states, times, *, start=None, sensitivities=True, free_states=False, **options):
         """As `Flow.run`; an infinite time asks for the steady state after all others."""
@@ -45,51 +69,123 @@ class RestingFlow(Flow):
         start = float(finite.min() if start is None else start)
         go = _Journey(self, np.asarray(parameters, dtype=float), sensitivities, free_states, options)
         if self.model.steady and not free_states and "tangents" not in options:
-            rest = self.before(start).settled(go.parameters, None, go.used)
+            rest = self.before(start).known(go.parameters, go.used)
             if rest.outcome is not Outcome.COMPLETED:
                 return go.nothing(rest.outcome, start)
-            go = go.beginning(rest.rows)
-            states = rest.rows[:, 0]
+            go = go.beginning(
+                rest.rows, {name: i for name, i in self.set_before.items() if name not in self.model.before}
+            )
+            states = rest.rows[: len(self.model.states), 0]
         if len(finite) == len(times):
             return go.run(states, times, start)
         return go.to_the_end(states, times, finite, start)
 
-    def before(self, start: float) -> Rest:
+    @cached_property
+    def set_before(self) -> dict[str, int]:
+        """Parameters that events may set while the model comes to rest, with their rows."""
+        if not set(self.model.states) <= set(self.model.before):
+            return {}
+        return _rows_of(self.model, _waiting(self.model))
+
+    def before(self, start: float) -> _Resting:
         """The rest before the start."""
         when = start if self._is_timed else 0.0
         if when not in self._rests:
-            self._rests[when] = Rest(held(self.model, self.samples, start, self.model.before), self.model.parameters)
+            model = held(self.model, self.samples, start, self.model.before, tuple(self.set_before))
+            self._rests[when] = self.rest(model)
         return self._rests[when]
 
-    def after(self, end: float) -> Rest:
+    @cached_property
+    def set_after(self) -> dict[str, int]:
+        """Parameters that events set, with their rows in the end."""
+        return _rows_of(self.model, self.model.events)
+
+    def after(self, end: float) -> _Resting:
         """The rest in the end, with what drives the model held as it was last."""
         if np.inf not in self._rests:
-            self._check_end()
-            model = held(self.model, self.samples, end, {}, LATE)
-            self._rests[np.inf] = Rest(model, self.model.parameters, approached=True)
+            model = held(self.model, self.samples, end, {}, tuple(self.set_after), LATE)
+            self._rests[np.inf] = self.rest(model, approached=True)
         return self._rests[np.inf]
 
-    def _check_end(self) -> None:
-        """Refuse to look for rest where something goes on happening."""
-        model = self.model
+    def rest(self, model: Model, approached: bool = False) -> _Resting:
+        """The rest of some equations, which another flow may have met already."""
+        key = *model.key, approached
+        if key not in self._shared:
+            self._shared[key] = Rest(model, approached)
+        own = [self.model.parameters.index(name) for name in model.parameters]
+        return _Resting(self._shared[key], np.array(own, dtype=int), len(self.model.parameters))
+
+    @cached_property
+    def turns(self) -> tuple[tuple[Expression, Expression], ...]:
+        """Switching functions of the time with their slopes; a sentence where something goes on happening."""
+        model, moving = self.model, {*self.model.states}
+        moving |= {name for name, expression in model.inputs.items() if expression is None}
+        functions = {name: value for name, value in model.inputs.items() if value is not None}
+        equations = [substituted(part, functions) for part in (*model.states.values(), *functions.values())]
+        waiting = [event.substituted(functions) for event in _waiting(model)]
+        found = [turn for part in equations for turn in turns_of(part)]
+        conditions = [turn for event in waiting for turn in turns_of(event.when)]
         reason = None
-        if any(map(_moves, (*model.states.values(), *(u for u in model.inputs.values() if u is not None)))):
+        if any(map(moves, equations)) or None in found:
             reason = "the equations depend on t"
-        elif any(event.when is not None or (event.every is not None and not event.count) for event in model.events):
+        elif any(event.every is not None and not event.count for event in model.events):
             reason = "events go on happening"
-        elif changed := [name for event in model.events for name in event.set if name not in model.states]:
-            reason = f"an event sets '{changed[0]}'"
+        elif None in conditions or any(moving & set(names(turn[0])) for turn in conditions if turn):
+            reason = "a condition of an event depends on t and on more"
+        elif any(moves(value) for event in waiting for value in event.set.values()):
+            reason = "what an event sets depends on t"
         if reason:
             raise ModelError(f"{model.name}: {reason}, so that no steady state is known at t = inf")
+        return tuple(turn for turn in (*found, *conditions) if turn and not moving & set(names(turn[0])))
 
     def last(self, parameters: np.ndarray, end: float) -> float:
-        """When the last event has happened, or the end if that is later."""
+        """When the last event has happened and the last switch in time, or the end if that is later."""
         values = {name: float(value) for name, value in self.model.fixed.items()}
         values |= dict(zip(self.model.parameters, parameters.tolist(), strict=True))
         for event in self.model.events:
             length = evaluate(event.every, values, math) * (event.count or 1) if event.every is not None else 0.0
             end = max([end, *(float(evaluate(time, values, math)) + length for time in event.at)])
+        for g, slope in self.turns:
+            rate = float(evaluate(slope, values, math))
+            when = -float(evaluate(g, {**values, TIME: 0.0}, math)) / rate if rate else end
+            end = max(end, when) if math.isfinite(when) else end
         return end
+
+
+@dataclass(frozen=True, eq=False)
+class _Resting:
+    """A rest as a function of all parameters of a flow."""
+
+    rest: Rest
+    own: np.ndarray  # which of them the rest depends on
+    parameters: int
+
+    def known(self, parameters: np.ndarray, used: int) -> Rested:
+        """The steady state that the model tells of, in rows of value and derivatives, as many as are `used`."""
+        found = self.rest.known(parameters[self.own], used > 1)
+        rows = np.zeros((len(found.rows), used))
+        rows[:, 0] = found.rows[:, 0]
+        rows[:, self.lanes(used)] = found.rows[:, 1:]
+        return replace(found, rows=rows)
+
+    def settled(self, parameters: np.ndarray, start: np.ndarray, used: int) -> Rested:
+        """The steady state that is approached from rows of value and derivatives."""
+        return self.rest.settled(parameters[self.own], start, self.lanes(used))
+
+    def lanes(self, used: int) -> np.ndarray:
+        """Where derivatives by the rest's own parameters stand; the last lanes are those of all parameters."""
+        return used - self.parameters + self.own if used > 1 else self.own[:0]
+
+
+def _waiting(model: Model) -> list[Event]:
+    """The events that wait for a condition."""
+    return [event for event in model.events if event.when is not None]
+
+
+def _rows_of(model: Model, events: Iterable[Event]) -> dict[str, int]:
+    """Parameters that events set, with their rows after those of the states."""
+    set_ = dict.fromkeys(name for event in events for name in event.set if name not in model.states)
+    return {name: len(model.states) + i for i, name in enumerate(set_)}
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,17 +197,21 @@ class _Journey:
     sensitivities: bool
     free_states: bool
     options: Mapping[str, Any]
-    tangents: np.ndarray | None = None
+    known: Mapping[str, Any] = field(default_factory=dict)  # what is known of a start at rest
 
     @property
     def used(self) -> int:
         return 1 + (len(self.flow.unknowns(self.free_states)) if self.sensitivities else 0)
 
-    def beginning(self, rows: np.ndarray) -> _Journey:
-        return replace(self, tangents=rows[:, 1:])
+    def beginning(self, rows: np.ndarray, held: Mapping[str, int]) -> _Journey:
+        """The same from rows of the states, and of parameters that events have set."""
+        known = {
+            "tangents": rows[: len(self.flow.model.states), 1:],
+            "held": {name: rows[i] for name, i in held.items()},
+        }
+        return replace(self, known=known)
 
     def run(self, states, times, start) -> Trajectory:
-        known = {} if self.tangents is None else {"tangents": self.tangents}
         return Flow.run(
             self.flow,
             self.parameters,
@@ -120,7 +220,7 @@ class _Journey:
             start=start,
             sensitivities=self.sensitivities,
             free_states=self.free_states,
-            **{**self.options, **known},
+            **{**self.options, **self.known},
         )
 
     def to_the_end(self, states, times: np.ndarray, finite: np.ndarray, start: float) -> Trajectory:
@@ -129,11 +229,14 @@ class _Journey:
         way, inside = self.run(states, np.r_[finite, end], start), np.isfinite(times)
         if way.outcome is not Outcome.COMPLETED:
             return _without_end(way, inside)
-        rest = self.flow.after(end).settled(self.parameters, way.states[-1], self.used)
+        brought = np.array([*way.states[-1], *(way.held[name] for name in self.flow.set_after)])
+        rest = self.flow.after(end).settled(self.parameters, brought, self.used)
         if rest.outcome is not Outcome.COMPLETED:
             return replace(_without_end(way, inside), outcome=rest.outcome, time=end)
         beyond = float(np.nextafter(end, np.inf))  # what happens at the end has happened
-        there = self.beginning(rest.rows).run(rest.rows[:, 0], np.array([beyond]), beyond)
+        there = self.beginning(rest.rows, self.flow.set_after).run(
+            rest.rows[: len(self.flow.model.states), 0], np.array([beyond]), beyond
+        )
         places = np.where(inside, np.cumsum(inside) - 1, len(finite))
         states, outputs = (
             np.concatenate([along[:-1], last])[places]
@@ -156,12 +259,23 @@ def _without_end(way: Trajectory, inside: np.ndarray) -> Trajectory:
 # --- the equations at rest ---
 
 
-def _moves(expression: Expression) -> bool:
+def moves(expression: Expression) -> bool:
     """Whether an expression depends on the time other than by conditions, which are decided in the end."""
     if isinstance(expression, Symbol):
         return expression.name == TIME
     parts = expression.values if isinstance(expression, Piecewise) else children(expression)
-    return any(_moves(part) for part in parts if isinstance(part, Expression))
+    return any(moves(part) for part in parts if isinstance(part, Expression))
+
+
+def turns_of(part: Any) -> Iterator[tuple[Expression, Expression] | None]:
+    """The switching functions in conditions that are linear in the time, with their slopes; None for other ones."""
+    if not isinstance(part, Comparison):
+        for inner in children(part):
+            yield from turns_of(inner)
+    elif TIME in names(part):
+        g = difference(part.left, part.right)
+        slope = None if switches(g) else derivative(g, TIME)
+        yield None if slope is None or TIME in names(slope) else (g, slope)
 
 
 def held(
@@ -169,23 +283,40 @@ def held(
     samples: Mapping[str, Sampled],
     time: float,
     before: Mapping[str, Expression],
+    carried: Sequence[str] = (),
     clock: float | None = None,
 ) -> Model:
     """The equations of a model with the time and the inputs held as they are at a time, but for what was before.
 
     States among the latter are those from which the rest is approached.  `clock` is what equations have for the time.
+    Parameters that are `carried` are states, which events on conditions set.
     """
     moment: dict[str, Expression] = {TIME: number(time if clock is None else clock)}
     known = dict(moment)
     for name, expression in model.inputs.items():
         known[name] = number(float(samples[name](time))) if expression is None else substituted(expression, moment)
+    known |= {name: number(value) for name, value in model.fixed.items()}  # equal rests are then written alike
     known |= {name: value for name, value in before.items() if name not in model.states}
-    states = {name: decided(substituted(rate, known)) for name, rate in model.states.items()}
+    taken = {*model.states, *model.parameters, *model.fixed, *model.inputs}
+    now = {name: fresh(name, taken) for name in carried}
     initial = {name: before[name] for name in model.states if name in before}
-    used = {name for table in (states, initial) for value in table.values() for name in names(value)}
+    initial |= {now[name]: before.get(name, Symbol(name)) for name in carried}
+    known |= {name: Symbol(new) for name, new in now.items()}
+    states = {name: decided(substituted(rate, known)) for name, rate in model.states.items()}
+    states |= dict.fromkeys(now.values(), ZERO)
+    events = [
+        Event(
+            when=substituted(event.when, known),
+            set={now.get(name, name): substituted(value, known) for name, value in event.set.items()},
+        )
+        for event in (_waiting(model) if clock is not None or set(model.states) <= set(before) else ())
+    ]
+    parts = (*states.values(), *initial.values(), *(part for event in events for part in event.expressions()))
+    used = {name for part in parts for name in names(part)}
     return Model(
         states,
         initial=initial,
         fixed={name: value for name, value in model.fixed.items() if name in used},
+        events=events,
         name=model.name,
     )

@@ -17,6 +17,7 @@ import numpy as np
 
 from odejet.data import Data, Experiment
 from odejet.errors import DataError, ModelError, nearest
+from odejet.extras import needed
 from odejet.model import Model
 from odejet.problem import Problem
 from odejet.problem.misfit import Misfit
@@ -184,8 +185,7 @@ class Design:
 
     def to_dataframe(self) -> pandas.DataFrame:
         """One row per unknown: value, expected standard error, and its factor under every change."""
-        import pandas
-
+        pandas = needed("pandas")
         columns = {"value": list(self.values.values()), "stderr": list(self.stderr.values())}
         columns |= {change.what: [change.factors[label] for label in self.labels] for change in self.changes()}
         return pandas.DataFrame(columns, index=pandas.Index(self.labels, name="quantity"))

@@ -28,6 +28,8 @@ from odejet.algebra.system import SquareSystem
 from odejet.budget import OutOfBudget
 from odejet.data import Experiment
 from odejet.errors import DataError, ModelError
+from odejet.extras import needed
+from odejet.numerals import moment, short
 from odejet.problem import Problem, Unknown
 from odejet.problem.stretches import stretch
 from odejet.search import shooting
@@ -184,10 +186,10 @@ class ErrorBudget:
         worst, most = self.relative_error[self.worst], 100 * float(self.derivative_error.max())
         kind = "bias of smoothing" if abs(self.shift[self.worst]) > self.stderr[self.worst] else "noise"
         told = {
-            "nothing": f"the raw estimate is good: {self.worst} is known to {100 * worst:.2g} %",
-            "derivatives": f"the derivatives limit the raw estimate: they are off by up to {most:.2g} %",
-            "algebra": f"the algebra limits the raw estimate: it turns errors of at most {most:.2g} % into "
-            f"{100 * worst:.2g} % of {self.worst}",
+            "nothing": f"the raw estimate is good: {self.worst} is known to {short(100 * worst, 2)} %",
+            "derivatives": f"the derivatives limit the raw estimate: they are off by up to {short(most, 2)} %",
+            "algebra": f"the algebra limits the raw estimate: it turns errors of at most {short(most, 2)} % into "
+            f"{short(100 * worst, 2)} % of {self.worst}",
         }[self.limit]
         return f"{told}; most of it is {kind} in derivative {order} of {output}"
 
@@ -202,8 +204,7 @@ class ErrorBudget:
 
     def to_dataframe(self) -> pandas.DataFrame:
         """One row per unknown: value, effect of noise, effect of bias, refined error, shares by derivative."""
-        import pandas
-
+        pandas = needed("pandas")
         columns = {
             "value": self.values,
             "stderr": list(self.stderr.values()),
@@ -221,14 +222,14 @@ class ErrorBudget:
             shares = self.shares[i]
             most = sorted(range(len(self.rows)), key=lambda k: -abs(shares[k]))[:2]
             origin = ", ".join(f"{_derivative(*self.rows[k])} {100 * shares[k]:.0f} %" for k in most)
-            refined = f"{self.refined[label]:.2g}" if label in self.refined else ""
-            numbers = f"{self.values[i]:.4g}", f"{self.stderr[label]:.2g}", f"{self.shift[label]:.2g}"
+            refined = short(self.refined[label], 2) if label in self.refined else ""
+            numbers = short(float(self.values[i])), short(self.stderr[label], 2), short(self.shift[label], 2)
             rows.append((label, *numbers, refined, origin))
         return rows
 
     def __repr__(self) -> str:
         lines = [
-            f"error budget of the raw estimate at t = {self.time:.4g}: {self.sentence}",
+            f"error budget of the raw estimate at t = {moment(self.time)}: {self.sentence}",
             *table([HEAD, *self.table()], right=(1, 2, 3, 4)),
             f"|S| = {self.norm:.3g}, r(5 %) = {self.radius():.3g}, bound {self.bound():.3g}",
             *self.advice(),
@@ -352,7 +353,8 @@ def _budget(
     rows = tuple((outputs[output], order) for output, order in system.rows)
     derivatives = values[0] * _factorials(system)
     unknowns = [
-        Unknown(name, f"{name}({time:.4g})" if name in system.joined.model.states else name) for name in system.unknowns
+        Unknown(name, f"{name}({moment(time)})" if name in system.joined.model.states else name)
+        for name in system.unknowns
     ]
     return ErrorBudget(
         time=time,

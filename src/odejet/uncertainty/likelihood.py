@@ -140,12 +140,12 @@ class Held(Misfit):
         frame = self.frame
         return Coordinates(*(np.delete(a, self.pivot) for a in (frame.low, frame.high, frame.signs, frame.units)))
 
-    def evaluate(self, z: np.ndarray, jacobian: bool = True) -> Evaluation:
+    def evaluate(self, z: np.ndarray, jacobian: bool = True, deadline: float = math.inf) -> Evaluation:
         full = self.filled(z)
         if full is None:
             nothing = "the quantity cannot have this value within the bounds"
             return Evaluation(None, None, Outcome.SINGULAR, nothing, 0.0)
-        return self._projected(full, self.whole.evaluate(full, jacobian))
+        return self._projected(full, self.whole.evaluate(full, jacobian, deadline))
 
     def tuned(
         self, z: np.ndarray, found: Evaluation, entries: np.ndarray | None = None

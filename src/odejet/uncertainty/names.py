@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from odejet.extras import needed
 from odejet.problem import Unknown, find
 
 if TYPE_CHECKING:
@@ -61,8 +62,7 @@ class Matrix:
         return np.array(self.values, dtype=dtype)
 
     def to_dataframe(self) -> pandas.DataFrame:
-        import pandas
-
+        pandas = needed("pandas")
         return pandas.DataFrame(self.values, index=list(self.labels), columns=list(self.labels))
 
     def __repr__(self) -> str:

@@ -19,7 +19,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from odejet.jets.compilation import now
+from odejet.numerals import short
 from odejet.problem.misfit import Unknown
+from odejet.problem.units import units
 from odejet.uncertainty.forms import Form, is_news, proposals, sharpest
 from odejet.uncertainty.likelihood import Likelihood
 from odejet.uncertainty.profile import SECONDS as PROFILE_SECONDS
@@ -68,10 +70,10 @@ class Finding:
             case (True, True):
                 return "any value"
             case (True, False):
-                return f"below {high:.3g}"
+                return f"below {short(high, 3)}"
             case (False, True):
-                return f"above {low:.3g}"
-        return f"[{low:.4g}, {high:.4g}]"
+                return f"above {short(low, 3)}"
+        return f"[{short(low)}, {short(high)}]"
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,8 +101,8 @@ class Practical:
         return self.of(UNDETERMINED)
 
     def __repr__(self) -> str:
-        lines = [f"{one.label} = {one.value:.4g} {one.shown}: {one.kind}" for one in self.findings.values()]
-        lines += [f"{one.label} = {one.value:.4g} {one.shown}" for one in self.compounds]
+        lines = [f"{one.label} = {short(one.value)} {one.shown}: {one.kind}" for one in self.findings.values()]
+        lines += [f"{one.label} = {short(one.value)} {one.shown}" for one in self.compounds]
         return "\n".join(lines)
 
 
@@ -247,7 +249,9 @@ class _Search:
         """Forms with loose parts, the precise ones first; then products sharper than their factors."""
         z, held = self.likelihood.optimum.z, self.likelihood.optimum.held
         known, inner = self.likelihood.information, self.likelihood.inner_information
-        alike = [unknown.experiment for unknown in self.likelihood.misfit.unknowns]
+        misfit = self.likelihood.misfit
+        own = units(misfit.simulator.conditions, misfit.unknowns)
+        alike = [(unknown.experiment, unit) for unknown, unit in zip(misfit.unknowns, own, strict=True)]
         free = [i for i in self.usable if not held[i]]
         if self.far:
             yield self.valley.forms(self.loose, self.usable, alike)

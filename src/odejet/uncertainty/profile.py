@@ -15,6 +15,7 @@ is predicted from the last two points, so that two or three evaluations find the
 from __future__ import annotations
 
 import math
+import os
 from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Any
@@ -23,7 +24,9 @@ import numpy as np
 
 from odejet.attach import attached
 from odejet.errors import ModelError
+from odejet.extras import needed
 from odejet.jets.compilation import now
+from odejet.numerals import short
 from odejet.smooth.threads import one_thread
 from odejet.uncertainty.derived import Asked
 from odejet.uncertainty.fisher import quantiles
@@ -129,6 +132,11 @@ class Profile:
         """Whether the interval has no lower end, and no upper one."""
         return self.ends[0] is not End.CLOSED, self.ends[1] is not End.CLOSED
 
+    @property
+    def stopped(self) -> bool:
+        """Whether a limit of evaluations or of time ended it."""
+        return End.EFFORT in self.ends
+
     def interval(self, level: float | None = None) -> tuple[float, float]:
         """The interval of a level up to that of the profile; an open end is the bound, or infinite."""
         level = self.level if level is None else level
@@ -154,14 +162,13 @@ class Profile:
 
     def to_dataframe(self) -> pandas.DataFrame:
         """One row per value: the quantity, its deviance, and what the unknowns are there."""
-        import pandas
-
+        pandas = needed("pandas")
         table = {"value": self.values, "deviance": self.deviances}
         return pandas.DataFrame(table | dict(zip(self.labels, self.unknowns.T, strict=True)))
 
     @attached
-    def plot(self) -> matplotlib.figure.Figure:
-        """The deviance over the quantity, with the interval."""
+    def plot(self, path: str | os.PathLike[str] | None = None) -> matplotlib.figure.Figure:
+        """The deviance over the quantity, with the interval; `path` is a file to write (PNG, PDF or SVG)."""
         raise NotImplementedError
 
     @property
@@ -169,9 +176,9 @@ class Profile:
         """The interval in words."""
         low, high = self.interval()
         told = {
-            (False, False): f"between {low:.4g} and {high:.4g}",
-            (True, False): f"below {high:.4g}, no lower end",
-            (False, True): f"above {low:.4g}, no upper end",
+            (False, False): f"between {short(low)} and {short(high)}",
+            (True, False): f"below {short(high)}, no lower end",
+            (False, True): f"above {short(low)}, no upper end",
             (True, True): "any value",
         }[self.open]
         return f"{self.label}: {told} ({100 * self.level:g} %){f'; {self.note}' if self.note else ''}"

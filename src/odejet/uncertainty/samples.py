@@ -8,14 +8,14 @@ optimum, wider by Student's t where the noise was estimated; emcee draws from th
 
 from __future__ import annotations
 
-import importlib
 import math
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from odejet.errors import ModelError
+from odejet.extras import needed
 from odejet.uncertainty.likelihood import Likelihood
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ def to_inference_data(
     for name, value in (("draws", draws), ("chains", chains)):
         if isinstance(value, bool) or not isinstance(value, int) or value < 1:
             raise ModelError(f"{name} must be a whole number of at least 1, not {value!r}")
-    arviz = _needed("arviz")
+    arviz = needed("arviz")
     if not likelihood.misfit.weighted:
         raise ModelError("draws need the likelihood, and this fit is of plain squares; fit with weights='likelihood'")
     theta = laplace(likelihood, draws, chains, seed)
@@ -47,13 +47,6 @@ def to_inference_data(
         observed_data=dict(observed),
         attrs={"inference_library": "odejet", "model": likelihood.misfit.model.name, "sampler": sampler},
     )
-
-
-def _needed(name: str) -> Any:
-    try:
-        return importlib.import_module(name)
-    except ImportError:
-        raise ModelError(f"this needs the package {name}; install it with pip install 'odejet[bayes]'") from None
 
 
 def laplace(likelihood: Likelihood, draws: int, chains: int, seed: int) -> np.ndarray:
@@ -77,7 +70,7 @@ def laplace(likelihood: Likelihood, draws: int, chains: int, seed: int) -> np.nd
 
 def ensemble(likelihood: Likelihood, start: np.ndarray, draws: int, chains: int, seed: int) -> np.ndarray:
     """Draws by emcee's walkers, which are its chains, started from those of the Laplace approximation."""
-    emcee = _needed("emcee")
+    emcee = needed("emcee")
     frame, misfit, n = likelihood.frame, likelihood.misfit, start.shape[2]
     low, high = frame.box
     stated = [one.entry for one in misfit.priors]

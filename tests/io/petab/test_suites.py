@@ -9,7 +9,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import odejet as oj
 from odejet.io.petab.formulas import parse
 from odejet.io.petab.posing import Posed, pose
 from odejet.model.expressions import chosen, evaluate
@@ -21,10 +20,6 @@ pytest.importorskip("libsbml", reason="PEtab needs python-libsbml")
 SUITE = Path(__file__).parents[4] / "shared" / "petab" / "test_suite"
 CASES = sorted(SUITE.glob("v*/sbml/[0-9]*"))
 pytestmark = pytest.mark.skipif(not CASES, reason=f"PEtab's test suite is not here: {SUITE} is missing")
-
-
-REFUSED = {"v2.0.0-0023": "an event of the model that waits for a condition is not supported before a steady state"}
-"""Cases that are not understood, and the sentence that says so."""
 
 
 def label(case: Path) -> str:
@@ -64,16 +59,7 @@ def chi_square(one: Posed, simulated: np.ndarray) -> float:
     return total
 
 
-UNDERSTOOD = [case for case in CASES if label(case) not in REFUSED]
-
-
-@pytest.mark.parametrize("case", [case for case in CASES if label(case) in REFUSED], ids=label)
-def test_what_is_not_understood_is_refused_by_name(case):
-    with pytest.raises(oj.ModelError, match=REFUSED[label(case)]):
-        posed(case)
-
-
-@pytest.mark.parametrize("case", UNDERSTOOD, ids=label)
+@pytest.mark.parametrize("case", CASES, ids=label)
 def test_likelihood_and_simulations(case):
     one, told = posed(case), solution(case)
     nominal = one.problem.nominal
@@ -83,7 +69,7 @@ def test_likelihood_and_simulations(case):
     assert chi_square(one, found) == pytest.approx(told["chi2"], abs=told["tol_chi2"])
 
 
-@pytest.mark.parametrize("case", UNDERSTOOD, ids=label)
+@pytest.mark.parametrize("case", CASES, ids=label)
 def test_what_is_written_is_read_the_same_and_passes_petabs_own_checks(case, tmp_path):
     petab = pytest.importorskip("petab.v2", reason="the library petab is not installed")
     before = posed(case).problem

@@ -16,6 +16,7 @@ from odejet.errors import ModelError
 from odejet.io.petab.formulas import parse
 from odejet.io.petab.tables import BEFORE, Period, Tables
 from odejet.io.sbml.formulas import ZERO, times
+from odejet.io.sbml.happenings import begun as at_once
 from odejet.io.sbml.network import START, Network
 from odejet.model import Event
 from odejet.model.expressions import Expression, Symbol, constant, names, number, substituted
@@ -73,6 +74,11 @@ class Experiments:
         return {name: self.tables.experiments[name] for name in named}
 
     @cached_property
+    def some_rest(self) -> bool:
+        """Whether some experiment begins at rest: then what happens at the start has happened before the rest."""
+        return any(periods and periods[0].time == BEFORE for periods in self._measured.values())
+
+    @cached_property
     def targets(self) -> tuple[str, ...]:
         """Constants, and names that the model does not have, which some period sets or something at the start."""
         periods = (period for own in self._measured.values() for period in own)
@@ -88,6 +94,8 @@ class Experiments:
         course = Course(name, START if first.time == BEFORE else first.time)
         constants = {target: self._constant(network, target, first.changes, name) for target in self.targets}
         begun = {state: substituted(network.at_start(Symbol(state)), constants) for state in network.initial}
+        if self.some_rest:
+            begun = {state: substituted(value, constants) for state, value in at_once(network, begun).items()}
         course.initial = {state: _folded(value) for state, value in begun.items()}
         course.values = dict(constants)
         if first.time == BEFORE:
@@ -181,6 +189,8 @@ def split(experiments: Experiments) -> Split:
     moved = _moved(experiments.courses, open_)
     courses = [_own(course, open_, moved) for course in experiments.courses]
     shared = experiments.network.replaced({})
+    if experiments.some_rest:
+        shared.happenings = [replace(one, initial_value=True) for one in shared.happenings]
     for name in open_:
         shared.assigned.pop(name, None)
         shared.parameters[name] = None

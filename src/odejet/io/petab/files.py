@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from odejet.errors import ModelError, clipped, nearest
+from odejet.extras import needed
 from odejet.io.files import read_text
 
 MAX_YAML, MAX_TABLE = 1_000_000, 50_000_000
@@ -86,10 +87,7 @@ def listed(path: str | os.PathLike[str]) -> Listed:
 
 
 def _document(path: Path) -> dict[str, Any]:
-    try:
-        import yaml
-    except ImportError:
-        raise ModelError("PEtab needs the package pyyaml; pip install 'odejet[petab]'") from None
+    yaml = needed("yaml")
     text, depth = read_text(path, MAX_YAML), 0
     try:
         for event in yaml.parse(text, yaml.SafeLoader):

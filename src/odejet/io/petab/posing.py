@@ -218,7 +218,6 @@ class _Poser:
     def posed(self) -> Posed:
         outputs = self.outputs()
         model = model_of(self.shared, {name: one.formula for name, one in outputs.items()})
-        self._check_rest(model)
         noise = {name: one.noise for name, one in outputs.items() if one.noise is not None}
         used = {*model.parameters, *model.fixed, *(n for text in noise.values() for n in _names_in(text))}
         data = Data.of(self._experiment(course, outputs, model, used).experiments[0] for course in self.courses)
@@ -229,13 +228,6 @@ class _Poser:
                 places[row] = Place(told.experiment, name, told.time, told.value)
         problem = self._problem(model, data, noise)
         return Posed(problem, tuple(places[row] for row in sorted(places)))
-
-    def _check_rest(self, model: Model) -> None:
-        resting = [course.name for course in self.courses if course.before is not None]
-        waiting = [event for event in model.events if event.when is not None]
-        if resting and waiting:
-            reason = "an event of the model that waits for a condition is not supported before a steady state"
-            raise ModelError(f"{self.where}: the experiment '{resting[0]}': {reason} ({waiting[0]})")
 
     def _experiment(self, course: Course, outputs: Mapping[str, _Output], model: Model, used: set[str]) -> Data:
         series, sds = {}, {}

@@ -16,6 +16,7 @@ from urllib.parse import unquote, urlsplit
 from xml.parsers import expat
 
 from odejet.errors import ModelError, clipped
+from odejet.extras import needed
 from odejet.io.files import read_bytes
 from odejet.io.sbml.conversion import EXPAND, FLATTEN, converted
 
@@ -32,11 +33,7 @@ _PLAIN_PACKAGES = ("comp", "layout", "render", "groups", "fbc", "l3v2extendedmat
 
 def lib() -> Any:
     """libsbml, or the sentence that says how to get it."""
-    try:
-        import libsbml
-    except ImportError:
-        raise ModelError("SBML needs the package python-libsbml; pip install 'odejet[petab]'") from None
-    return libsbml
+    return needed("libsbml")
 
 
 def read_document(path: str | os.PathLike[str]) -> Any:

@@ -40,6 +40,7 @@ from odejet.model.expressions import (
     fresh,
     names,
     number,
+    substituted,
 )
 
 PLACES = 3
@@ -59,8 +60,7 @@ class Moving:
 
 def moving(network: Network) -> Moving:
     """The states and events of a network."""
-    found = [_plain(network, one) for one in network.happenings if one.assignments]
-    found = [one for one in found if one.trigger is not False and not (one.trigger is True and one.initial_value)]
+    found = _felt(network)
     _check_chance(network, found)
     if all(_is_free(one, found, network) for one in found):
         told = [event for one in sorted(found, key=_rank) for event in _direct(network, one)]
@@ -71,6 +71,26 @@ def moving(network: Network) -> Moving:
         {**network.initial, **queue.initial},
         tuple(queue.events()),
     )
+
+
+def begun(network: Network, initial: Mapping[str, Expression]) -> dict[str, Expression]:
+    """What states begin with after the events whose triggers hold there and were false before."""
+    found = _felt(network)
+    first = [one for one in sorted(found, key=_rank) if not one.initial_value and _time(one.trigger, network) is None]
+    if first and not all(_is_free(one, found, network) for one in found):
+        reason = "it may get in the way of others, which is not supported before a steady state"
+        raise ModelError(f"{network.where}: event '{first[0].id}': {reason}")
+    known: dict[str, Expression] = {**initial, TIME: number(START)}
+    for one in first:
+        told = {name: choose(value, one.trigger, Symbol(name)) for name, value in _sized(one, one.assignments).items()}
+        known |= {name: substituted(value, known) for name, value in told.items()}
+    return {name: known[name] for name in initial}
+
+
+def _felt(network: Network) -> list[Happening]:
+    """The events that may happen, in states, parameters and time alone."""
+    found = [_plain(network, one) for one in network.happenings if one.assignments]
+    return [one for one in found if one.trigger is not False and not (one.trigger is True and one.initial_value)]
 
 
 def _plain(network: Network, event: Happening) -> Happening:

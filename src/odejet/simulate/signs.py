@@ -1,0 +1,93 @@
+"""Signs: those of switching functions at a place, as far as rounding lets one tell.
+
+A function that is zero to rounding is *open*: its sign just after is for the equations to say, one of two, or zero, or
+held at zero between them.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Collection, Iterable, Mapping
+from typing import Any
+
+from odejet.model.expressions import TIME, Expression, Sum, Symbol, evaluate, names
+from odejet.model.modes import Branches
+from odejet.simulate.program import Undecided
+
+SLIDE = 2
+"""In place of a sign: the function is held at zero."""
+
+SHAKEN = 1e-13
+"""A relative change of all states: what it changes is rounding."""
+
+ROUNDING = 8.0
+"""Times what such a change does."""
+
+_WHOLE = 1e-9  # a number as near to a whole one is that
+
+
+class Open(Exception):
+    """A switching function that vanishes here and of which no sign is assumed."""
+
+    def __init__(self, g: Expression) -> None:
+        self.g = g
+
+
+def clock_sign(g: Expression, moving: Collection[str]) -> int:
+    """Whether a function is the time plus or minus what stays as it is: the sign of its slope, else zero."""
+    terms = g.terms if isinstance(g, Sum) else ((1, g),)
+    slopes = [sign for sign, term in terms if term == Symbol(TIME)]
+    rest = [name for _, term in terms if term != Symbol(TIME) for name in names(term)]
+    return slopes[0] if len(slopes) == 1 and not any(name == TIME or name in moving for name in rest) else 0
+
+
+def in_turn(options: Iterable[tuple[int, ...]]) -> list[tuple[int, ...]]:
+    """All choices of signs, those first that hold no function at zero but the ones that were held before."""
+    options = tuple(options)
+
+    def held(signs: tuple[int, ...]) -> int:
+        return sum(sign == SLIDE != first[0] for sign, first in zip(signs, options, strict=True))
+
+    return sorted(itertools.product(*options), key=held)
+
+
+def branches_at(
+    values: Mapping[str, float], sizes: Mapping[str, float], assumed: Mapping[Expression, int] | None
+) -> Branches:
+    """Signs where names have values, as they are or, with some assumed, as they are just after; `sizes` are those that
+    states and the time have had, to which rounding is relative."""
+
+    def value(g: Expression, at: Mapping[str, Any]) -> float:
+        try:
+            return float(evaluate(g, at, math))
+        except (ArithmeticError, ValueError, TypeError):
+            return math.nan
+
+    def sign(g: Expression) -> int:
+        if assumed is not None and g in assumed:
+            return assumed[g]
+        here = value(g, values)
+        if assumed is None:
+            return (here > 0) - (here < 0)
+        noise = 0.0
+        for name in dict.fromkeys(names(g)):
+            shift = SHAKEN * sizes.get(name, 0.0)
+            if shift:
+                noise += abs(value(g, {**values, name: values[name] + shift}) - here)
+        if math.isnan(here):
+            raise Undecided
+        if abs(here) <= ROUNDING * noise or here == 0:
+            if not set(names(g)) & sizes.keys():
+                return 0  # a function of parameters alone stays zero
+            raise Open(g)
+        return 1 if here > 0 else -1
+
+    def whole(argument: Expression) -> int:
+        here = value(argument, values)
+        if not math.isfinite(here):
+            raise Undecided
+        near = round(here)
+        return near if abs(here - near) <= _WHOLE * max(1.0, abs(here)) else math.floor(here)
+
+    return Branches(sign, whole)

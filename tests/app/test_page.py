@@ -1,0 +1,427 @@
+"""The page in a real browser: from an empty page to a report, and all that may happen on the way.
+
+What is printed is the time of a person's path, in seconds of clicks and waiting after the program has started.
+"""
+
+from __future__ import annotations
+
+import http.client
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+import zipfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from odejet import Fit, Model, simulate
+
+playwright = pytest.importorskip(
+    "playwright.sync_api", reason="the page is looked at with Playwright, which is missing"
+)
+pytest.importorskip("uvicorn", reason="the page needs odejet[app], which is missing")
+CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+pytestmark = [
+    pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium to look at the page with"),
+    pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="processes are watched in /proc"),
+]
+
+FLAGS = [
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--disable-dev-shm-usage",
+]
+SOURCE = Path(__file__).parents[2] / "src"
+LINES = "r' = k1*r - k2*r*w\nw' = k2*r*w - k3*w\ny1 = r"
+TRUTH = {"k1": 0.6, "k2": 0.5, "k3": 0.3}
+PATIENCE = 120_000
+"""Milliseconds; machines may be busy."""
+
+# Chaos that is seen through noise: no search is soon done with it.
+LONG = "x' = a*(y - x)\ny' = x*(b - z) - y\nz' = x*y - c*z\nq' = d*x - e*q*q\nseen = x*y + q"
+
+
+@dataclass
+class Program:
+    """`odejet app`, running."""
+
+    folder: Path
+    process: subprocess.Popen[str]
+    address: str
+
+    @property
+    def port(self) -> int:
+        return int(self.address.split(":")[2].split("/")[0])
+
+    def children(self) -> set[int]:
+        """The processes that it has started and that still run."""
+        listed = (Path(f"/proc/{pid}/stat") for pid in os.listdir("/proc") if pid.isdecimal())
+        return {int(stat.parent.name) for stat in listed if alive(stat, self.process.pid)}
+
+    def again(self) -> None:
+        """Start it again in the same folder."""
+        self.process, self.address = started(self.folder)
+
+    def end(self, how: int = signal.SIGINT) -> None:
+        if self.process.poll() is None:
+            self.process.send_signal(how)
+            self.process.wait(60)
+
+
+def alive(stat: Path, parent: int | None = None) -> bool:
+    """Whether a process runs, by its file in /proc; if a parent is given, as a child of that."""
+    try:
+        state, ancestor, *_ = stat.read_text().rpartition(")")[2].split()
+    except OSError:
+        return False
+    return state != "Z" and parent in (None, int(ancestor))
+
+
+def started(folder: Path) -> tuple[subprocess.Popen[str], str]:
+    command = [sys.executable, "-m", "odejet", "app", str(folder), "--no-browser"]
+    env = {**os.environ, "PYTHONPATH": str(SOURCE)}
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=env)
+    assert process.stderr is not None
+    for line in process.stderr:
+        if found := re.search(r"http://127\.0\.0\.1:\d+/\S+/", line):
+            return process, found.group()
+    raise AssertionError("the program has told no address")
+
+
+@pytest.fixture(scope="module")
+def program(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Program]:
+    folder = tmp_path_factory.mktemp("studies")
+    found = Program(folder, *started(folder))
+    yield found
+    stats = [Path(f"/proc/{pid}/stat") for pid in found.children()]
+    found.end()
+    until(lambda: not any(map(alive, stats)), "children outlive the program")
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    with playwright.sync_playwright() as started:
+        found = started.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+        yield found
+        found.close()
+
+
+@pytest.fixture
+def context(browser: Any) -> Iterator[Any]:
+    found = browser.new_context(viewport={"width": 1280, "height": 900}, accept_downloads=True)
+    found.set_default_timeout(PATIENCE)
+    yield found
+    found.close()
+
+
+@pytest.fixture
+def page(context: Any, program: Program) -> Iterator[Any]:
+    """The page; whatever it throws, or asks of others, fails the test."""
+    found = context.new_page()
+    complaints: list[str] = []
+    watch(found, complaints)
+    found.goto(program.address)
+    yield found
+    assert complaints == []
+
+
+def watch(page: Any, complaints: list[str]) -> None:
+    page.on("pageerror", lambda error: complaints.append(str(error)))
+    own = "http://127.0.0.1:"
+    page.on("request", lambda asked: None if asked.url.startswith(own) else complaints.append(asked.url))
+
+
+@pytest.fixture(scope="module")
+def counts(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Counts of prey as a person keeps them."""
+    times = np.linspace(0, 20, 81)
+    model = Model({"r": "k1*r - k2*r*w", "w": "k2*r*w - k3*w"}, {"y1": "r"})
+    values = simulate(model, TRUTH, {"r": 1.5, "w": 0.5}, times)["y1"] + 0.01 * np.random.default_rng(1).normal(size=81)
+    path = tmp_path_factory.mktemp("data") / "rabbits 2024.csv"
+    path.write_text("Day,Rabbits\n" + "".join(f"{t:g},{y:.4f}\n" for t, y in zip(times, values, strict=True)))
+    return path
+
+
+def new(page: Any, text: str, *files: Path | dict[str, Any]) -> None:
+    """A new study with equations and files."""
+    page.click("#new")
+    page.fill("#equations", text)
+    if files:
+        drop(page, *files)
+
+
+def drop(page: Any, *files: Path | dict[str, Any]) -> None:
+    page.set_input_files("input[type=file]", list(files))
+
+
+def table(name: str, content: bytes | str) -> dict[str, Any]:
+    data = content.encode() if isinstance(content, str) else content
+    return {"name": name, "mimeType": "text/csv", "buffer": data}
+
+
+def noise(rows: int = 60) -> str:
+    values = np.random.default_rng(0).normal(size=rows).cumsum()
+    return "time,seen\n" + "".join(f"{i / 3:.3f},{value:.3f}\n" for i, value in enumerate(values))
+
+
+def until(true: Any, what: str, seconds: float = PATIENCE / 1000) -> None:
+    end = time.monotonic() + seconds
+    while not true():
+        assert time.monotonic() < end, what
+        time.sleep(0.05)
+
+
+# --- the whole way ---
+
+
+def test_from_an_empty_page_to_a_report(page: Any, counts: Path, tmp_path: Path) -> None:
+    began = time.monotonic()
+    page.click("#new")
+    page.fill("#equations", LINES.replace("k3*w", "k3^w"))
+    page.wait_for_selector("#mistake:visible")
+    assert page.inner_text("#mistake").startswith("Line 2: The character '^' is not allowed (powers are written **)")
+    assert page.inner_text(".editor mark") == "^"
+    page.fill("#equations", LINES)
+    page.wait_for_selector("#mistake", state="hidden")
+    page.wait_for_selector("text=Everything can be known, without ambiguity.")
+    drop(page, counts)
+    page.wait_for_selector("select[aria-label='What Rabbits is']")
+    assert page.input_value("select[aria-label='What Day is']") == "time"
+    assert page.input_value("select[aria-label='What Rabbits is']") == "y1"
+    page.check("text=All unknowns are positive")
+    until(lambda: page.input_value("input[aria-label='Lower bound of k1']") == "0", "unknowns are not positive")
+
+    hand = page.locator(".panel .hand")
+    before = hand.get_attribute("d")
+    page.focus("input[aria-label='k1, slider']")
+    page.keyboard.press("PageUp")
+    until(lambda: hand.get_attribute("d") != before, "the slider does not move the curve")
+
+    page.wait_for_selector("#fit:enabled")
+    page.click("#fit")
+    page.wait_for_selector("#result")
+    assert page.inner_text(".result .badge") == "certified"
+    rows = page.locator(".result tbody tr")
+    assert rows.count() == 5
+    shown = dict(
+        zip(
+            rows.locator("td:first-child").all_inner_texts(),
+            rows.locator("td:nth-child(2)").all_inner_texts(),
+            strict=True,
+        )
+    )
+    for name, value in TRUTH.items():
+        assert float(shown[name]) == pytest.approx(value, rel=0.1)
+    found = time.monotonic() - began
+    page.wait_for_selector("a.button:has-text('Report')")
+    reported = time.monotonic() - began
+    page.wait_for_selector("#cancel", state="hidden")
+    print(f"\nfrom an empty page to the fit in {found:.1f} s, to its report in {reported:.1f} s")
+    check_files(page, tmp_path, shown)
+    page.click("text=The whole report")
+    frame = page.frame_locator("iframe.report")
+    frame.locator("text=Estimates").first.wait_for()
+
+
+def check_files(page: Any, tmp_path: Path, shown: dict[str, str]) -> None:
+    """What can be downloaded is what was found."""
+    with page.expect_download() as download:
+        page.click("a.button:has-text('All files')")
+    download.value.save_as(tmp_path / "all.zip")
+    with zipfile.ZipFile(tmp_path / "all.zip") as packed:
+        names = {name.split("/")[-1] for name in packed.namelist()}
+        packed.extractall(tmp_path)
+    assert names == {"report.html", "fit.json", "model.toml", "fit.py", "data.csv"}
+    fit = Fit.load(next(tmp_path.rglob("fit.json")))
+    assert fit.certified and fit.parameters["k1"] == pytest.approx(float(shown["k1"]), rel=1e-3)
+    with page.expect_download() as download:
+        page.click("a.button:has-text('Report')")
+    download.value.save_as(tmp_path / "report.html")
+    assert "certified" in (tmp_path / "report.html").read_text()
+
+
+def test_an_example_with_doses_by_keyboard_alone(page: Any) -> None:
+    page.wait_for_selector(".tile")
+    for _ in range(30):
+        page.keyboard.press("Tab")
+        if page.evaluate("document.activeElement.dataset.example") == "doses":
+            break
+    page.keyboard.press("Enter")
+    page.wait_for_selector("#fit:enabled")
+    assert page.input_value("input[aria-label='amount of dose 1']") == "100"
+    assert page.input_value("input[aria-label='Lower bound of V1']") == "10"
+    page.keyboard.press("Control+Enter")
+    page.wait_for_selector("#cancel")
+    page.focus("#cancel")
+    page.keyboard.press("Enter")
+    page.wait_for_selector(".fits .badge:has-text('cancelled')")
+    assert page.evaluate("document.activeElement.id") == "fit"
+
+
+def test_everything_has_a_name_and_nothing_is_cut(page: Any) -> None:
+    page.click("[data-example=theophylline]")
+    page.wait_for_selector("#fit:enabled")
+    page.wait_for_selector(".chips li")
+    nameless = page.evaluate(
+        """() => [...document.querySelectorAll('button, input, select, textarea, a, svg[role=img], iframe')]
+          .filter((one) => one.checkVisibility() && !one.getAttribute('aria-label') && !one.textContent.trim()
+            && !one.title && ![...(one.labels || [])].some((label) => label.textContent.trim()))
+          .map((one) => one.outerHTML.slice(0, 90))"""
+    )
+    assert nameless == []
+    for width in (400, 900, 1600):
+        page.set_viewport_size({"width": width, "height": 900})
+        assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0, width
+    grounds = []
+    for scheme in ("light", "dark"):
+        page.emulate_media(color_scheme=scheme)
+        grounds.append(page.evaluate("getComputedStyle(document.body).backgroundColor"))
+    assert grounds[0] != grounds[1]
+
+
+# --- files of strangers ---
+
+LAUGHS = '<?xml version="1.0"?><!DOCTYPE l [<!ENTITY a "ha"><!ENTITY b "&a;&a;">]><sbml>&b;</sbml>'
+HOSTILE = [
+    (table("x.csv", b"\xff\xfe\x00\x01binary"), "utf-8"),
+    (table("x.csv", b""), "empty"),
+    (table("x.csv", "time,y1\n0,one\n1,2\n"), "line 2, column 'y1': 'one' is not a number"),
+    (table("x.csv", "time,y1,y1\n0,1,2\n"), "two columns are called 'y1'"),
+    (table("x.toml", "[states]\nx = [[[["), "toml"),
+    (table("x.toml", "a." * 5000 + "b = 1"), "many dotted parts"),
+    (table("x.xml", LAUGHS), "x.xml"),
+    (table("x.ant", "import 'other.ant'"), "import reads other files"),
+    (table("x.yaml", "format_version: 1\nparameter_file: ../../../etc/passwd\nproblems: [{}]"), "x.yaml"),
+    (table("x.yaml", "!!python/object/apply:os.system ['touch /tmp/pwned']"), "x.yaml"),
+    (table("x.exe", b"MZ"), "no file of a model or of data"),
+    (table("x.xlsx", b"PK"), "save its table there as csv"),
+    (table("-.csv", "time,y1\n0,1\n"), "no name for a file"),
+]
+
+
+def test_hostile_files_get_a_sentence(page: Any, program: Program) -> None:
+    new(page, LINES)
+    said = page.locator("#banner, #trouble, #mistake")
+    for file, words in HOSTILE:
+        drop(page, file)
+        until(
+            lambda words=words: any(words in one.lower() for one in said.all_inner_texts()),
+            f"{file['name']}: {words}: {said.all_inner_texts()}",
+        )
+        page.fill("#equations", LINES)
+    page.click(".segments label:has-text('Equations')")
+    page.fill("#equations", LINES)
+    name = "<img src=x onerror=window.pwned=1>"
+    drop(page, table("odd.csv", f"time,{name},y1\n" + "".join(f"{i},{i},{i % 3}\n" for i in range(9))))
+    page.wait_for_selector("#fit:enabled")
+    assert name in page.inner_text(".columns")
+    page.fill("#name", name)
+    page.press("#name", "Enter")
+    page.wait_for_selector("#saved:has-text('Saved')")
+    page.click("#home")
+    page.wait_for_selector(f".studies >> text={name}")
+    assert page.evaluate("window.pwned") is None
+    assert not Path("/tmp/pwned").exists()
+    assert program.process.poll() is None
+
+
+def test_others_are_refused(program: Program) -> None:
+    path = "/" + program.address.split("/", 3)[3]
+    own = f"127.0.0.1:{program.port}"
+
+    def ask(method: str, path: str, **headers: str) -> http.client.HTTPResponse:
+        connection = http.client.HTTPConnection("127.0.0.1", program.port, timeout=60)
+        connection.request(method, path, b"{}" if method == "POST" else None, headers)
+        return connection.getresponse()
+
+    assert ask("GET", path).status == 200
+    assert ask("GET", "/").status == 403
+    assert ask("GET", path, Host="evil.example").status == 403
+    assert ask("POST", path + "api/studies", Origin="http://evil.example").status == 403
+    assert ask("POST", path + "api/studies").status == 403
+    assert ask("GET", path + "page/..%2fserver.py").status == 404
+    assert ask("GET", path + "api/studies/..%2f..", Origin=f"http://{own}").status == 404
+    policy = ask("GET", path).headers["content-security-policy"]
+    assert "script-src 'self'" in policy and "connect-src 'self'" in policy
+    outside = socket.gethostbyname(socket.gethostname())
+    if not outside.startswith("127."):
+        with pytest.raises(OSError):
+            socket.create_connection((outside, program.port), timeout=5).close()
+
+
+# --- what takes long ---
+
+
+def test_two_tabs_a_reload_a_cancel_and_a_kill(page: Any, context: Any, program: Program) -> None:
+    new(page, LONG, table("noise.csv", noise()))
+    page.wait_for_selector("#fit:enabled")
+    page.select_option("#effort", "full")
+    idle = program.children()
+    page.click("#fit")
+    page.wait_for_selector(".stages .now:not(:has-text('starting'))")
+
+    # A tab that is loaded again shows the same fit under way, and so does a second tab.
+    page.reload()
+    page.wait_for_selector("#cancel")
+    other = context.new_page()
+    other.goto(page.url)
+    other.wait_for_selector("#cancel")
+
+    # A second fit beside the first, in the other tab; it ends, the first goes on.
+    page.click("#home")
+    page.click("[data-example=gain]")
+    page.wait_for_selector("#fit:enabled")
+    page.click("#fit")
+    page.wait_for_selector("#result")
+    assert "certified" in page.inner_text(".result .badge")
+    other.click("#cancel")
+    other.wait_for_selector(".fits .badge:has-text('cancelled')")
+    page.wait_for_selector("a.button:has-text('Report')")
+    until(lambda: len(program.children()) == len(idle), "processes are left over")
+
+    # What one tab changes the other shows; what both change at once is not lost without a word.
+    page.goto(other.url)
+    page.wait_for_selector("#equations")
+    page.fill("#equations", LONG + "\n# from the first tab")
+    until(lambda: "from the first tab" in other.input_value("#equations"), "the second tab does not follow")
+    page.wait_for_selector("#saved:has-text('Saved')")
+    page.route("**/api/studies/*/state", lambda route: route.abort())
+    other.fill("#equations", LONG + "\n# from the second tab")
+    other.wait_for_selector("#saved:has-text('Saved')")
+    page.fill("#equations", LONG + "\n# from the first tab again")
+    page.click("#banner button:has-text('Load what is there')")
+    until(lambda: "from the second tab" in page.input_value("#equations"), "what was there is not loaded")
+    page.unroute("**/api/studies/*/state")
+
+    # A kill in the middle of a fit: its process ends too, and all that was found is there after the next start.
+    page.wait_for_selector("#fit:enabled")
+    page.click("#fit")
+    page.wait_for_selector("#cancel")
+    other.close()
+    stats = [Path(f"/proc/{pid}/stat") for pid in program.children()]
+    program.end(signal.SIGKILL)
+    until(lambda: not any(map(alive, stats)), "children outlive the program")
+    page.wait_for_selector("#banner:has-text('does not answer')")
+    program.again()
+    page.goto(program.address)
+    page.click(".studies >> text=New study")
+    page.wait_for_selector(".fits .badge:has-text('interrupted')")
+    assert "from the second tab" in page.input_value("#equations")
+    page.click("#home")
+    page.click(".studies >> text=What cannot be known")
+    page.wait_for_selector("#result")

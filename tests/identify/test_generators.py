@@ -1,0 +1,110 @@
+"""Combinations that generate: each identifiable, and all that is identifiable follows from them."""
+
+import pytest
+
+import odejet as oj
+from odejet import Model
+from odejet.budget import Budget
+from odejet.identify import generators
+from odejet.identify.globally import PRIME, Engine
+from odejet.identify.invariants import invariant
+from odejet.identify.quotient import Quotient
+from tests import zoo
+
+DECAYS = Model({"x1": "-a*x1", "x2": "-b*x2"}, {"y": "x1 + x2"})
+"""Two decays that may be exchanged."""
+
+
+def engine() -> Engine:
+    return Engine(None, Budget.within(60))
+
+
+def test_what_is_exchanged_has_symmetric_functions():
+    verdict = oj.identify(DECAYS)
+    assert verdict.solutions == 2
+    assert set(verdict.combinations) >= {"a + b", "a*b", "x1 + x2"}
+    assert all(verdict[text].kind == "global" for text in verdict.combinations)
+    assert verdict.generate is True
+    assert "all else that can be known follows" in str(verdict)
+
+
+def test_a_square_is_known():
+    verdict = oj.identify(Model({"x": "k*x"}, {"y": "x**2"}))
+    assert verdict.combinations == ("x**2",)
+    assert verdict.generate is True
+
+
+@pytest.mark.parametrize(
+    "name", ["slow_fast", "daisy_example_3", "bateman", "three_compartments_mixed", "cholesterol", "rotation", "drift"]
+)
+def test_degrees_are_those_of_all_that_is_identifiable(name):
+    """Membership the other way: with the generators given, exact counts leave nothing more to be known."""
+    model = zoo.by_name(name).model
+    verdict = oj.identify(model)
+    assert verdict.generate is True
+    # Each generator has one value, by a count that was not told which ones there are.
+    asked = oj.identify(model, functions=verdict.combinations)
+    assert {asked[text].kind for text in verdict.combinations} == {"global"}
+    # Measured instead of the outputs, at the initial time, they tell as much of every unknown.
+    known = *verdict.names("global"), *verdict.combinations
+    outputs = {f"g{i}": text for i, text in enumerate(known)}
+    static = Model(dict.fromkeys(model.unknowns, "0"), outputs)
+    told = oj.identify(static)
+    assert {n: told[n].kind for n in model.unknowns} == {n: verdict[n].kind for n in model.unknowns}
+    assert {n: told[n].values for n in model.unknowns} == {n: verdict[n].values for n in model.unknowns}
+
+
+def test_too_few_functions_are_not_complete():
+    """a + b alone has too small a rank; with a b and the states by themselves the degree is one, not two."""
+    found = generators.find(DECAYS, ["x1 + x2", "a + b"], [], [], 2, engine())
+    assert found == generators.Generators((), False)
+    found = generators.find(DECAYS, ["x1 + x2", "a + b", "a*b"], ["x1*a + x2*b", "x1*x2"], [], 2, engine())
+    assert found == generators.Generators(("x1*a + x2*b",), True)
+
+
+def test_a_power_leaves_several_solutions():
+    model = Model({"x": "-a*b*x"}, {"y": "x"})
+    assert generators.find(model, ["x", "(a*b)**2"], [], ["b"], 1, engine()) == generators.Generators((), False)
+    found = generators.find(model, ["x", "(a*b)**2"], ["(a*b)**3"], ["b"], 1, engine())
+    assert found == generators.Generators(("(a*b)**3",), True)
+
+
+def test_more_than_is_identifiable_is_seen():
+    """The states by themselves leave one solution, where two are indistinguishable."""
+    assert generators.find(DECAYS, ["x1", "x2", "a", "b"], [], [], 2, engine()) is None
+
+
+def test_outputs_and_their_derivatives():
+    model = Model({"x": "-k*x*z + u", "z": "m*x"}, {"y": "x + z", "w": "x/z"}, inputs={"u": "sin(t)"})
+    found = generators.of_outputs(model)
+    assert found[:2] == ["x + z", "-k*x*z + m*x"]
+    assert "x/z" in found
+
+
+def test_elements_of_one_value():
+    """The points (1, 2, 3) and (2, 1, 5)."""
+    from flint import nmod_mat
+
+    def element(*values: int) -> nmod_mat:
+        # In the basis 1, e of functions on two points, where e is 0 and 1: multiplication by v0 + (v1 - v0) e.
+        return nmod_mat(2, 2, [values[0], 0, values[1] - values[0], values[1]], PRIME)
+
+    algebra = Quotient(PRIME, 2, {})
+    several = {"a": element(1, 2), "b": element(2, 1), "c": element(3, 5)}
+    found = invariant(algebra, several, {"two": algebra.number(2)})
+    assert {"a + b", "a*b", "c - two*a", "c + two*b"} <= set(found)
+    assert "a + c" not in found
+    assert "a**2" not in found
+
+
+@pytest.mark.parametrize("name", ["two_compartments_leak", "meshkat_saturable_split", "hiv_latent", "sirt_treatment"])
+def test_models_that_lose_quantities(name):
+    verdict = oj.identify(zoo.by_name(name).model)
+    assert verdict.generate is True
+    assert all(verdict[text].kind == "global" for text in verdict.combinations)
+
+
+def test_where_everything_is_known_nothing_is_to_be_generated():
+    verdict = oj.identify(Model({"x": "-k*x"}, {"y": "x"}))
+    assert verdict.generate is None
+    assert verdict.combinations == ()

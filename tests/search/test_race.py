@@ -1,0 +1,78 @@
+"""The race: who goes on, how far, and what comes out in the end."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from odejet import Data, Model, Problem
+from odejet.problem.misfit import ROUGH
+from odejet.search import race
+from odejet.search.race import KEPT, LAPS, Race
+from odejet.search.refine import Ending, refine
+
+TIMES = np.linspace(0, 5, 12)
+DECAY = Problem(
+    Model({"x": "-k*x"}, {"y": "x"}),
+    Data(TIMES, {"y": 2 * np.exp(-0.7 * TIMES) + 0.01 * np.cos(9 * TIMES)}),
+    bounds=(1e-4, 1e4),
+)
+
+
+def runners() -> Race:
+    return Race.on(DECAY.misfit, DECAY.frame(), None, math.inf)
+
+
+@pytest.fixture
+def laps(monkeypatch) -> list[tuple[int, np.ndarray]]:
+    """Laps as they are run, on a course where a start's first value is its cost and no lap is the end."""
+    run: list[tuple[int, np.ndarray]] = []
+
+    def lap(misfit, z, *, max_evaluations, frame, **_):
+        run.append((max_evaluations, z))
+        found = refine(misfit, z, frame=frame, max_evaluations=1)
+        return race.replace(found, cost=float(np.round(z[0], 9)), ending=Ending.EVALUATION_LIMIT)
+
+    monkeypatch.setattr(race, "refine", lap)
+    return run
+
+
+def test_the_first_start_goes_all_the_way(laps):
+    (end,) = runners().enter(np.array([1.0, 1.0]))
+    assert [evaluations for evaluations, _ in laps] == list(LAPS)
+    np.testing.assert_array_equal(end.start, [1.0, 1.0])
+
+
+def test_a_start_goes_on_only_among_the_best_of_those_that_came_as_far(laps):
+    own, costs = runners(), np.random.default_rng(1).permutation(np.arange(1.0, 31.0))
+    ends = [end for cost in costs for end in own.enter(np.array([cost, 1.0]))]
+    for lap, after in zip(own.laps, own.laps[1:], strict=False):
+        best = sorted(runner.at.cost for runner in lap)[: math.ceil(len(lap) / KEPT)]
+        assert set(best) <= {runner.at.cost for runner in after}
+        assert math.ceil(len(lap) / KEPT) <= len(after) < len(lap)
+    assert len(own.laps[0]) == 30 and min(end.cost for end in ends) == 1.0
+    assert len(laps) == sum(map(len, own.laps))
+
+
+def test_a_start_that_cannot_be_simulated_is_no_rival(laps):
+    own = runners()
+    list(own.enter(np.array([math.inf, 1.0])))
+    assert not any(own.laps)
+
+
+def test_ends_are_optima_of_a_rough_misfit_with_their_starts():
+    own = runners()
+    assert own.misfit.effort == ROUGH and own.misfit.points == DECAY.misfit.points
+    start = np.array([1.0, 0.3])
+    (end,) = own.enter(start)
+    assert end.ending.settled
+    np.testing.assert_array_equal(end.start, start)
+    exact = refine(DECAY.misfit, end.z, frame=DECAY.frame())
+    assert exact.cost == pytest.approx(end.cost, abs=1e-6)
+
+
+def test_nobody_goes_on_when_the_time_is_over(laps):
+    late = Race.on(DECAY.misfit, DECAY.frame(), None, -math.inf)
+    assert list(late.enter(np.array([1.0, 0.3]))) == [] and len(laps) == 1
