@@ -10,7 +10,8 @@ CVODES runs through CasADi on the classics, on the variational equations where s
 where PYTHON has it, on models that it compiles first, and tells the time that its solver takes; ours is that of the
 whole call.  Times are processor milliseconds, the best of some repetitions.  Errors are relative to the largest value
 of each state (or output of the collection) and sensitivity: of classics from SciPy's Radau method at 1e-12 with
-sensitivities from central differences of our own values, of the others from our own solution at the tightest tolerance.
+sensitivities from central differences of our own values; of the others, and of all with `--quick`, from our own
+solution at the tightest tolerance.
 """
 
 from __future__ import annotations
@@ -284,12 +285,15 @@ def error(found: np.ndarray | None, reference: np.ndarray | None) -> float | Non
 class Classic:
     """A model by itself: its states at times."""
 
-    def __init__(self, name: str, with_reference: bool) -> None:
+    def __init__(self, name: str, independent: bool) -> None:
         self.name, self.case = name, problems()[name]
         self.flow, model = Flow(self.case.model), self.case.model
         self.sizes = len(model.states), len(model.states) + len(model.parameters)
-        self.values = exact(self.case) if with_reference else None
-        self.slopes = by_differences(self.flow, self.case) if with_reference else None
+        if independent:
+            self.values, self.slopes = exact(self.case), by_differences(self.flow, self.case)
+        else:
+            self.slopes = self.run(TOLERANCE, True)[0].states
+            self.values = self.slopes[:, :, :1]
 
     def run(self, tolerance: float, sensitivities: bool) -> list[Trajectory]:
         case, limits = self.case, {"max_steps": STEPS, "stiff_steps": STEPS}
@@ -323,22 +327,20 @@ class Classic:
 class Collected:
     """A problem of the collection: the outputs of all its experiments at its published parameters."""
 
-    def __init__(self, name: str, with_reference: bool) -> None:
+    def __init__(self, name: str, independent: bool) -> None:
         self.name, self.folder = name, next(iter(collection.FOLDER.glob(f"{name}_*")))
         problem = collection.read(self.folder).problem
         misfit = problem.misfit
         self.z = misfit.unknowns.vector(problem.nominal)
         self.courses = [course for course in misfit.courses if course.series]
         self.sizes = len(problem.model.states), len(problem.unknowns)
-        self.reference = self.run(TOLERANCE, True) if with_reference else None
+        self.reference = self.run(TOLERANCE, True)
 
     def run(self, tolerance: float, sensitivities: bool) -> list[Trajectory]:
         effort = Effort(tolerance, STEPS, STEPS)
         return [course.run(self.z, effort, sensitivities) for course in self.courses]
 
     def errors(self, found: list[Trajectory], sensitivities: bool) -> tuple[float | None, float | None]:
-        if self.reference is None:
-            return None, None
         pairs = list(zip(found, self.reference, strict=True))
         gaps = [error(one.outputs[:, :, :1], other.outputs[:, :, :1]) or 0.0 for one, other in pairs]
         slopes = [error(one.outputs, other.outputs) or 0.0 for one, other in pairs] if sensitivities else []
@@ -438,7 +440,7 @@ def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks stiff", description=__doc__.split("\n")[0])
     parser.add_argument("--problems", nargs="+", default=[*classics, *COLLECTED], metavar="NAME")
     parser.add_argument("--tolerances", nargs="+", type=float, default=[1e-6, 1e-8, 1e-10])
-    parser.add_argument("--quick", action="store_true", help="no reference")
+    parser.add_argument("--quick", action="store_true", help="our own solution as every reference")
     parser.add_argument("--amici", metavar="PYTHON", help="a Python that has AMICI")
     parser.add_argument("--models", type=Path, default=RESULTS / "models", help="where AMICI compiles")
     parser.add_argument("--write", action="store_true", help=f"write the table to {RESULTS}")
