@@ -44,7 +44,8 @@ with which they end."""
 
 def is_matched(problem: Problem) -> bool:
     """Whether the equations of a problem can be matched, and are so many that it pays."""
-    return all(_can(condition) for condition in problem.conditions) and len(problem.layout) >= LARGE
+    large = max(map(len, problem.layout.places)) >= LARGE
+    return large and all(_can(condition) for condition in problem.conditions)
 
 
 def _can(condition: Condition) -> bool:
