@@ -13,7 +13,7 @@ import odejet as oj
 from benchmarks import beyond
 from odejet.model.symbolic import to_sympy
 from odejet.problem import Problem
-from odejet.search.refine import Ending, refine
+from odejet.search.refine import refine
 
 
 def test_there_are_models_of_many_fields():
@@ -61,7 +61,7 @@ def test_draws_give_data_that_lead_from_the_truth_to_an_optimum(name):
         assert len(series.values) == len(case.times) and np.all(np.isfinite(series.values))
     misfit = Problem(case.model, data).misfit
     found = refine(misfit, np.array([truth[unknown.name] for unknown in misfit.unknowns]), case.bounds)
-    assert found.ending is Ending.CONVERGED
+    assert found.ending.settled
 
 
 @pytest.mark.parametrize("bounds", [[], ["--bounds"]])

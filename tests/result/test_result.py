@@ -364,12 +364,13 @@ def test_looking_at_a_fit_computes_nothing(monkeypatch):
 
 def test_summary_names_everything():
     fit = predators()
-    text = str(fit)
+    text = fit.summary(verbose=True)
+    assert "census" not in str(fit)
     for word in (
         *fit.labels,
         "global",
         "not certified",
-        "42 solved",
+        "census of solved: 30 kept, 12 not real",
         "first rung",
         "blend",
         "t = 3.25",

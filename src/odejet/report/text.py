@@ -29,12 +29,16 @@ def summary(fit: Fit, verbose: bool = False) -> str:
     """The table of estimates, then the certificate and how the fit came about."""
     with suppress(ModelError, DataError):  # there may be no fit, or one that cannot be simulated
         fit.glance, fit.doubts  # noqa: B018 - what they find is known from now on
-    return shown(fit, verbose)
+    return _text(fit, verbose)
 
 
 @attach(Fit.__str__)
-def shown(fit: Fit, verbose: bool = False) -> str:
+def shown(fit: Fit) -> str:
     """The same with what is known already."""
+    return _text(fit, verbose=False)
+
+
+def _text(fit: Fit, verbose: bool) -> str:
     rows = [HEAD, *(row(fit, label) for label in fit.labels[:MAX_ROWS])]
     more = [f"... and {len(fit.labels) - MAX_ROWS} more"] if len(fit.labels) > MAX_ROWS else []
     told = [f"{subject}: {words}" for subject, words in notes(fit, verbose).items()]

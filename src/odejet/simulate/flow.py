@@ -48,7 +48,7 @@ _FIRST_STEPS = 5  # a step that collapses right away is taken for a stiff initia
 _MANY = 600  # Taylor steps still to go that collocation is worth a trial
 _NEVER = 1 << 62  # steps
 _ITERATIONS, _CALL = 6, 30  # of Newton's method in a step of collocation; the cost of a call in vector operations
-_STIFF_TOLERANCE = 1e-12
+_STIFF_TOLERANCE = 1e-14
 
 
 class Outcome(Enum):
