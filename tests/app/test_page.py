@@ -367,6 +367,7 @@ def test_others_are_refused(program: Program) -> None:
 # --- what takes long ---
 
 
+@pytest.mark.slow  # more than a minute of two tabs that wait for each other
 def test_two_tabs_a_reload_a_cancel_and_a_kill(page: Any, context: Any, program: Program) -> None:
     new(page, LONG, table("noise.csv", noise()))
     page.wait_for_selector("#fit:enabled")
@@ -397,6 +398,7 @@ def test_two_tabs_a_reload_a_cancel_and_a_kill(page: Any, context: Any, program:
     # What one tab changes the other shows; what both change at once is not lost without a word.
     page.goto(other.url)
     page.wait_for_selector("#equations")
+    until(lambda: page.input_value("#equations") == other.input_value("#equations"), "the study is not loaded")
     page.fill("#equations", LONG + "\n# from the first tab")
     until(lambda: "from the first tab" in other.input_value("#equations"), "the second tab does not follow")
     page.wait_for_selector("#saved:has-text('Saved')")
