@@ -49,6 +49,8 @@ FLAGS = [
 SOURCE = Path(__file__).parents[2] / "src"
 LINES = "r' = k1*r - k2*r*w\nw' = k2*r*w - k3*w\ny1 = r"
 TRUTH = {"k1": 0.6, "k2": 0.5, "k3": 0.3}
+pytestmark = pytest.mark.slow  # minutes of a browser and a server that wait for each other
+
 PATIENCE = 120_000
 """Milliseconds; machines may be busy."""
 
@@ -367,7 +369,6 @@ def test_others_are_refused(program: Program) -> None:
 # --- what takes long ---
 
 
-@pytest.mark.slow  # more than a minute of two tabs that wait for each other
 def test_two_tabs_a_reload_a_cancel_and_a_kill(page: Any, context: Any, program: Program) -> None:
     new(page, LONG, table("noise.csv", noise()))
     page.wait_for_selector("#fit:enabled")
