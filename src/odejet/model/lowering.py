@@ -363,6 +363,13 @@ class Lowering:
 
     # -- models
 
+    def placed(self, name: str, expression: Expression) -> Affine:
+        """An expression of a model; what is wrong with it is told with its name."""
+        try:
+            return self.lower(expression)
+        except ModelError as error:
+            raise ModelError(f"'{name}': {error}") from None
+
     def tape(self, model: Model | Equations, free_inputs: bool, switches: Sequence[Expression] = ()) -> Tape:
         """The tape of a model, and of functions whose signs are watched along its solutions."""
         for name, value in model.fixed.items():
@@ -377,9 +384,9 @@ class Lowering:
                 # Free inputs move along with unknowns where roots are followed, and then have tangents too.
                 self.leaf(name, static=False, tangent=free_inputs)
             else:
-                self.names[name] = self.lower(expression)
-        rates = {name: self.lower(rate) for name, rate in model.states.items() if constant(rate) != 0}
-        outputs = [self.series_register(self.lower(output)) for output in model.outputs.values()]
+                self.names[name] = self.placed(name, expression)
+        rates = {name: self.placed(name, rate) for name, rate in model.states.items() if constant(rate) != 0}
+        outputs = [self.series_register(self.placed(*output)) for output in model.outputs.items()]
         initial = [
             self.static_register(self.lower(model.initial[name]).constant) if name in model.initial else None
             for name in model.states
