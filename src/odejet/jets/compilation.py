@@ -14,6 +14,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 
 import numba
@@ -118,3 +119,6 @@ def _temporary_folder() -> str:
 
 
 find_place()
+
+compiled = partial(numba.njit, cache=True)
+"""Decorator of functions of arrays that are kept on disk, in the place found above; kernels of jets have their own."""

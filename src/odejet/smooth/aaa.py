@@ -16,10 +16,10 @@ from dataclasses import dataclass
 from math import factorial, sqrt
 from typing import cast
 
-import numba
 import numpy as np
 from scipy.linalg import eigvals, lapack
 
+from odejet.jets.compilation import compiled
 from odejet.smooth import noise as noise_of
 from odejet.smooth.compressed import EPSILON, triangle
 from odejet.smooth.estimator import Estimator, Workspace, register
@@ -257,7 +257,7 @@ def smallest_vector(upper: np.ndarray, support: np.ndarray) -> np.ndarray:
     return np.asarray(vector)
 
 
-@numba.njit(cache=True)
+@compiled
 def _taylor(
     support: np.ndarray, values: np.ndarray, weights: np.ndarray, places: np.ndarray, order: int
 ) -> np.ndarray:  # pragma: no cover - compiled

@@ -22,9 +22,10 @@ from functools import cached_property
 from math import sqrt
 from typing import NamedTuple
 
-import numba
 import numpy as np
 from scipy.linalg import lapack
+
+from odejet.jets.compilation import compiled
 
 EPSILON = float(np.finfo(float).eps)
 BLOCK_ROWS = 2048
@@ -83,7 +84,7 @@ def chebyshev_rows(x: np.ndarray, size: int, parity: int | None = None) -> np.nd
     return np.asarray(_cosines(np.clip(x, -1.0, 1.0), len(range(first, size, step)), first, step)).T
 
 
-@numba.njit(cache=True)
+@compiled
 def _cosines(x: np.ndarray, count: int, first: int, step: int) -> np.ndarray:  # pragma: no cover - compiled
     """cos(k arccos x) for k = first, first + step, ..., one row per k.
 
@@ -117,7 +118,7 @@ def triangle(matrix: np.ndarray) -> np.ndarray:
     return np.asarray(_upper(packed, min(matrix.shape)))
 
 
-@numba.njit(cache=True)
+@compiled
 def _upper(packed: np.ndarray, rows: int) -> np.ndarray:  # pragma: no cover - compiled
     """The upper triangle of the first rows."""
     out = np.zeros((rows, packed.shape[1]))

@@ -14,9 +14,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numba
 import numpy as np
 
+from odejet.jets.compilation import compiled
 from odejet.smooth.chain import Chain
 
 LOWEST, HIGHEST = -78.0, 14.0
@@ -51,7 +51,7 @@ def best_ratio(chain: Chain, outside: float, points: int, known: bool) -> Ratio:
     return Ratio(*_maximise(*chain, outside, points, known))
 
 
-@numba.njit(cache=True)
+@compiled
 def _maximise(
     diagonal: np.ndarray, below: np.ndarray, data: np.ndarray, outside: float, points: int, known: bool
 ) -> tuple[float, float, float]:  # pragma: no cover - compiled
@@ -67,7 +67,7 @@ def _maximise(
     return centre, signal, -0.5 * lowest
 
 
-@numba.njit(cache=True)
+@compiled
 def _deviances(
     logs: np.ndarray,
     diagonal: np.ndarray,

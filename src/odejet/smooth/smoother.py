@@ -18,10 +18,10 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import ClassVar
 
-import numba
 import numpy as np
 
 from odejet.data import Series
+from odejet.jets.compilation import compiled
 from odejet.smooth.compressed import EPSILON
 from odejet.smooth.standardised import Standardised
 
@@ -224,7 +224,7 @@ def chebyshev_derivatives(x: np.ndarray, size: int, order: int) -> np.ndarray:
     return _recurrence(np.asarray(x, dtype=float), size, order)
 
 
-@numba.njit(cache=True)
+@compiled
 def _recurrence(x: np.ndarray, size: int, order: int) -> np.ndarray:  # pragma: no cover - compiled
     out = np.zeros((len(x), order + 1, size))
     for i in range(len(x)):
