@@ -17,7 +17,7 @@ import numpy as np
 from odejet.jets.features import Checks, attentive_step, continues, is_plain, keep, take_back, verified_step
 from odejet.jets.jumps import HAPPEN, STOP, happen
 from odejet.jets.kernel import MAX_ORDER, TABLES, Layout, expand, prepare
-from odejet.jets.lanes import WIDTH, entry, kernel, load, peek, pointer, poke, store
+from odejet.jets.lanes import WIDTH, kernel, load, peek, plain_entry, pointer, poke, store
 from odejet.jets.points import point_of
 from odejet.jets.roots import first_crossing, held_step, polished
 from odejet.jets.series import evaluate, lowest, sample
@@ -282,7 +282,7 @@ def nearest_time(times, first, t):
     return t
 
 
-@entry
+@plain_entry
 def integrate(
     layout, point, constants, parameters, states, drive, start, times, limits, work, tables, arrays, jumps, switches
 ):
