@@ -22,6 +22,7 @@ import numpy as np
 
 import odejet as oj
 from benchmarks import lines as records
+from benchmarks.clock import by_processor
 from benchmarks.comparison import AS_GOOD
 from benchmarks.store import write_whole
 from odejet.problem import Problem
@@ -144,13 +145,14 @@ def main(argv: list[str]) -> int:
     parser.add_argument("--draws", type=int, default=10)
     parser.add_argument("--noise", type=float, nargs="+", default=list(NOISES))
     parser.add_argument("--models", nargs="+", default=list(known), choices=list(known))
-    parser.add_argument("--time-limit", type=float, help="seconds that a fit may take, where the machine is busy")
+    parser.add_argument("--time-limit", type=float, help="processor seconds that a fit may take")
     parser.add_argument("--bounds", action="store_true", help="give each unknown wide bounds")
     parser.add_argument("--output", type=Path)
     given = parser.parse_args(argv)
     path = given.output or RESULTS / f"seed{given.seed}{'-bounds' if given.bounds else ''}.jsonl"
     lines = records.read(path)
     done = {(line["model"], line["noise"], line["draw"]) for line in lines}
+    by_processor()
     wanted = [(name, noise, draw) for draw in range(given.draws) for name in given.models for noise in given.noise]
     with one_thread():
         for name, noise, draw in (key for key in wanted if key not in done):
