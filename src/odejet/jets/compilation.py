@@ -134,6 +134,6 @@ find_place()
 OPTIONS = {"error_model": "numpy", "_nrt": False}
 """Kernels make no arrays, so that references to them need not be counted, which would take longer than some kernels."""
 
-compiled = partial(numba.njit, cache=True, nogil=True, pipeline_class=WholeCompiler, **OPTIONS)
+compiled = partial(numba.njit, cache=True, nogil=True, no_cfunc_wrapper=True, pipeline_class=WholeCompiler, **OPTIONS)
 """Decorator of what Python calls: compiled once per installation, kept on disk in the place found above, and run
 without Python's lock, so that experiments can be simulated side by side."""

@@ -34,12 +34,12 @@ inlined = partial(kernel, inline="always")
 For small kernels that are called often, inlining by LLVM, which `kernel` leaves to it, is better."""
 
 
-def entry(function):
+def entry(function, compiler=parts.WholeCompiler):
     """Decorator of what Python calls and what calls other kernels and the interpreter.
 
     numba compiles again when the file of the function changes; here all files with kernels count.
     """
-    dispatcher = compiled(function)
+    dispatcher = compiled(function, pipeline_class=compiler)
     dispatcher._cache._cache_file._source_stamp = shared.SOURCES
     compile_alone = dispatcher.compile
 
@@ -49,6 +49,10 @@ def entry(function):
 
     dispatcher.compile = compile_with_interpreter
     return dispatcher
+
+
+plain_entry = partial(entry, compiler=parts.ByHandCompiler)
+"""The same for what has no loops for LLVM to make vectors of, but for those written in lanes."""
 
 
 def _import_arrays() -> None:

@@ -155,7 +155,7 @@ def first_crossing(c, places, count, lanes, switches, known, h):
 @kernel
 def function_at(at, piece, t, unit, order, there, s):
     """A switching function itself, whose register at a point is `there`, on the polynomials of the states."""
-    proceed(at, piece, t, unit, order, s, False)
+    proceed(at, piece, t, unit, order, s, 0.0)
     return peek(at.point.p, there)
 
 

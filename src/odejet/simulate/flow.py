@@ -22,7 +22,6 @@ from odejet.jets import steps
 from odejet.jets.collocation import collocate
 from odejet.jets.compilation import now
 from odejet.jets.inputs import Pieces, Sampled, merged
-from odejet.jets.jumps import no_jumps
 from odejet.jets.kernel import MAX_ORDER, TABLES, lay_out
 from odejet.jets.lanes import padded
 from odejet.jets.radau import stages_for
@@ -41,7 +40,7 @@ MAX_STEPS = 20_000
 STIFF_STEPS = 5000
 """Steps of collocation, of a millisecond or more each: a solution that needs more is not smooth."""
 
-_NO_JUMPS, _NO_SWITCHES = no_jumps(), no_switches()  # made once: most models have none
+_NO_SWITCHES = no_switches()  # made once: most models have none
 _SWITCHED = 4  # steps that a switch counts for: its mode is chosen in Python, which takes as long as dozens
 _GROWTH = 1e3  # a step that collapses after such growth of the states is taken for a pole
 _FIRST_STEPS = 5  # a step that collapses right away is taken for a stiff initial layer
@@ -371,8 +370,8 @@ class _Problem:
             tape.work,
             TABLES,
             arrays,
-            _NO_JUMPS if passage is None else passage.jumps,
-            _NO_SWITCHES if passage is None else passage.switches,
+            None if passage is None else passage.jumps,
+            None if passage is None else passage.switches,
         )
         if passage is not None:
             leg.sizes = np.maximum(np.abs(leg.states[:, 0]), arrays.scales)
