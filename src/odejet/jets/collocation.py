@@ -20,7 +20,7 @@ import numpy as np
 
 from odejet.jets.abreast import find_rates_abreast, spread_statics
 from odejet.jets.features import VANISHES, awake_step, exponent_of, may_hide, next_peak, slack_of
-from odejet.jets.kernel import TABLES, lay_out, prepare
+from odejet.jets.kernel import TABLES, Layout, lay_out, prepare
 from odejet.jets.lanes import (
     WIDTH,
     entry,
@@ -59,13 +59,13 @@ from odejet.jets.stages import (
 from odejet.jets.steps import Drive, observe
 from odejet.model.tape import Tape
 
-_INSIDE = 10.0  # times the tolerance: what a polynomial may lack, since errors at the end of its step are far smaller
+_INSIDE = 4.0  # times the tolerance: what a polynomial may lack, since errors at the end of its step are far smaller
 _FRESH = 0.02  # ratios of updates beyond which the Jacobian is computed again
 _NOISE = 10.0  # times what Newton's method leaves: what that may contribute to a coefficient
 _SHRINK, _GROW = 0.2, 4.0  # limits of the change of the step size
 _KEPT = 1.15  # a step that could grow by less keeps its length, and with it the factors
 _SAFE = 0.8
-_SHORT = 5  # steps in a row that are too short to be worth their effort
+_SHORT, _LENGTHENS = 5, 1.5  # steps in a row that are too short to be worth their effort and grow by less than that
 _RESOLUTION = 1e-13  # the smallest step, relative to the time
 _AIMED, _TRIES = 1e-13, 8  # how near to the end of a step a switch is to be, relative to the step; in how many tries
 _UNSEEN = 300.0  # times the tolerance: what a hidden change may do to a state
@@ -101,7 +101,7 @@ def collocate(
     layouts = tuple([lay_out(tape, width, 2, True) for width in (len(rule.abreast.nodes), inner, lanes)])
     memories = tuple([np.zeros(layout.size) for layout in layouts])
     found = np.empty((len(times), *states.shape)), np.empty((len(times), len(tape.outputs), lanes))
-    recorded = np.concatenate([layouts[0].watched[:, 1], layouts[0].switches])
+    recorded = _recorded(tape, layouts[0])
     done, reached, steps, crossed = follow(
         layouts,
         memories,
@@ -121,6 +121,14 @@ def collocate(
         switches,
     )
     return found[0][:done], found[1][:done], reached, steps, crossed
+
+
+def _recorded(tape: Tape, layout: Layout) -> np.ndarray:
+    """The places of watched arguments and of switching functions."""
+    key = "recorded", layout.lanes
+    if key not in tape.layouts:
+        tape.layouts[key] = np.concatenate([layout.watched[:, 1], layout.switches])
+    return tape.layouts[key]
 
 
 @kernel
@@ -474,12 +482,12 @@ def follow(
             sample(rule, work, moving, states, (times[done] - t) / h, trajectory[done], with_tangents)
             done += 1
         start_next(rule, work, with_tangents)
-        short = short + 1 if abs(h) < least else 0
         before, t = h, (end if done == len(times) else t + h)
         if crossed:
             switches.fired[0] = which
             break
         growth = min(_GROW, _SAFE * (goal / max(rough, 1e-300)) ** (1 / stages))
+        short = short + 1 if abs(h) < least and growth < _LENGTHENS else 0
         h *= 1.0 if 1 <= growth < _KEPT else growth
     for a in range(len(moving)):
         for k in range(1, states.shape[1]):
