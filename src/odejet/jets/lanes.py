@@ -261,6 +261,57 @@ def sub(typingctx, left, right, modulus):
     return left(left, left, modulus), generate
 
 
+@intrinsic
+def spread(typingctx, number):
+    """A block of doubles that are all the same."""
+    return _block(types.float64), lambda context, builder, signature, args: _broadcast(builder, args[0])
+
+
+@intrinsic
+def product(typingctx, left, right):
+    """The product of two blocks, lane by lane."""
+    return _block(left, right), lambda context, builder, signature, args: builder.fmul(*args, flags=("contract",))
+
+
+@intrinsic
+def quotient(typingctx, left, right):
+    """The quotient of two blocks, lane by lane."""
+    return _block(left, right), lambda context, builder, signature, args: builder.fdiv(*args)
+
+
+@intrinsic
+def plus(typingctx, total, left, right):
+    """total + left * right, lane by lane."""
+
+    def generate(context, builder, signature, args):
+        return builder.fadd(args[0], builder.fmul(*args[1:], flags=("contract",)), flags=("contract",))
+
+    return _block(total, left, right), generate
+
+
+@intrinsic
+def minus(typingctx, total, left, right):
+    """total - left * right, lane by lane."""
+
+    def generate(context, builder, signature, args):
+        return builder.fsub(args[0], builder.fmul(*args[1:], flags=("contract",)), flags=("contract",))
+
+    return _block(total, left, right), generate
+
+
+@intrinsic
+def larger(typingctx, total, block):
+    """The larger of a block and of the sizes of another, lane by lane; what is no number is left out."""
+
+    def generate(context, builder, signature, args):
+        total, block = args
+        negative = builder.fcmp_ordered("<", block, ir.Constant(_VECTOR, None))
+        size = builder.select(negative, builder.fneg(block), block)
+        return builder.select(builder.fcmp_ordered(">", size, total), size, total)
+
+    return _block(total, block), generate
+
+
 def _product(context, builder, signature, left, right, modulus):
     kind = signature.return_type
     if kind == types.uint64:

@@ -23,7 +23,7 @@ from odejet.jets.collocation import collocate
 from odejet.jets.compilation import now
 from odejet.jets.inputs import Pieces, Sampled, merged
 from odejet.jets.kernel import MAX_ORDER, TABLES, lay_out
-from odejet.jets.lanes import padded
+from odejet.jets.lanes import WIDTH, padded
 from odejet.jets.radau import stages_for
 from odejet.jets.roots import no_switches
 from odejet.model.tape import Tape, build
@@ -46,7 +46,13 @@ _GROWTH = 1e3  # a step that collapses after such growth of the states is taken 
 _FIRST_STEPS = 5  # a step that collapses right away is taken for a stiff initial layer
 _MANY = 600  # Taylor steps still to go that collocation is worth a trial
 _NEVER = 1 << 62  # steps
-_ITERATIONS, _CALL = 6, 30  # of Newton's method in a step of collocation; the cost of a call in vector operations
+_ITERATIONS, _FILLED = (
+    4,
+    5,
+)  # of Newton's method in a step of collocation; entries of a row of factors that are not zero
+_ABREAST = 0.5  # the time of an operation of collocation, relative to one of a series, as measured
+_HASTY, _FEW = 5, 200  # Taylor steps before a trial of collocation and still to go, where the tolerance is loose
+_LOOSE = 1e-10
 _STIFF_TOLERANCE = 1e-14
 
 
@@ -320,8 +326,9 @@ class _Problem:
 
     def follow(self, leg: _Leg, times: np.ndarray, tolerance: float, max_steps: int, stiff_steps: int) -> Outcome:
         """The solution to the last of the times, from stretch to stretch and by the method that each asks for."""
-        patience = steps.PATIENCE if stiff_steps > 0 and not self.flow.driven else _NEVER
-        many = _MANY if stiff_steps > 0 else max_steps
+        patience, many = (_HASTY, _FEW) if tolerance >= _LOOSE else (steps.PATIENCE, _MANY)
+        patience = patience if stiff_steps > 0 and not self.flow.driven else _NEVER
+        many = many if stiff_steps > 0 else max_steps
         while leg.done < len(times):
             if self.is_late:
                 return Outcome.OUT_OF_TIME
@@ -386,12 +393,13 @@ class _Problem:
         Values alone are counted, so that the choice does not depend on whether sensitivities are asked for.
         """
         tape = self.tape
-        stages, n = stages_for(self.stiff_tolerance(tolerance)), int(np.sum(tape.states >= tape.statics))
+        nodes, n = stages_for(self.stiff_tolerance(tolerance)) + 1, int(np.sum(tape.states >= tape.statics))
         constant, linear, quadratic, _ = tape.work
         series = constant + linear * order + quadratic * order * order
-        systems = 1 + 2 * (stages - 1)  # a complex one counts four times
-        implicit = systems * n**3 / 6 + _ITERATIONS * (stages * (linear + _CALL) + systems * n**2) + linear * n / 4
-        return implicit / series * step
+        wide, systems, filled = padded(nodes) // WIDTH, padded(nodes // 2) // WIDTH, min(n, _FILLED)
+        iteration = wide * (linear + nodes * n) + 4 * systems * n * filled
+        implicit = _ITERATIONS * iteration + linear * (1 + n / 4) + systems * n * filled**2
+        return _ABREAST * implicit / series * step
 
     def stiff_tolerance(self, tolerance: float) -> float:
         return max(tolerance, _STIFF_TOLERANCE)
