@@ -19,7 +19,7 @@ MODEL = '[states]\nx = "-k*x"\n[outputs]\ny = "x"\n'
 def held(page: Any, path: str) -> Iterator[list[Any]]:
     """Requests wait until the end of the block, in the order in which they came."""
     waiting: list[Any] = []
-    page.route(path, lambda route: waiting.append(route))
+    page.route(path, lambda route: waiting.append(route))  # noqa: PLW0108 - Playwright marks what it is given
     yield waiting
     for route in waiting:
         route.continue_()

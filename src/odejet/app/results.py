@@ -118,12 +118,10 @@ def comparison(fits: Mapping[str, Fit]) -> dict[str, Any]:
             {
                 "name": row.name,
                 "parameters": row.parameters,
-                "logLikelihood": f"{row.log_likelihood:.5g}",
                 "aicc": f"{row.aicc:.5g}" if math.isfinite(row.aicc) else "",
                 "bic": f"{row.bic:.5g}",
                 "beyond": f"{row.aicc - best:.3g}" if math.isfinite(row.aicc) else "",
                 "weight": f"{100 * row.weight:.3g} %",
-                "certified": row.certified,
             }
             for row in ranking
         ],

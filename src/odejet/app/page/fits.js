@@ -203,10 +203,10 @@ export class Fits {
     try {
       const [told] = await Promise.all([ask("POST", `api/studies/${this.study}/compare`, { fits: numbers }), ...numbers.map((number) => this.result(number))]);
       const names = numbers.map((number) => `Fit ${number}`);
-      const rank = table("How likely each is", ["fit", "parameters", "log-likelihood", "AICc", "ΔAICc", "BIC", "weight", "certified"],
-        told.rows.map((row) => [row.name, row.parameters, row.logLikelihood, row.aicc, row.beyond, row.bic, row.weight, row.certified ? "yes" : "no"]));
+      const rank = table("How likely each is", ["fit", "numbers", "AICc", "ΔAICc", "BIC", "weight"],
+        told.rows.map((row) => [row.name, row.parameters, row.aicc, row.beyond, row.bic, row.weight]));
       const values = table("Values", ["quantity", ...names], told.values.map((row) => [h("code", {}, row.label), ...names.map((name) => row.cells[name] || "–")]));
-      this.comparison.replaceChildren(h("h3", {}, "Compared"), rank, values, h("p", { class: "soft small" }, "The weight says about how probable it is that a fit predicts best of those compared."));
+      this.comparison.replaceChildren(h("h3", {}, "Compared"), rank, values, h("p", { class: "soft small" }, "Numbers are all that were estimated, those of the noise too. The weight says about how probable it is that a fit predicts best of those compared."));
       this.comparedChanged(numbers);
     } catch (error) {
       this.comparison.replaceChildren(h("p", { class: "note bad" }, error.message));

@@ -90,7 +90,7 @@ export class Unknowns {
     }
     this.parts.set(label, { range, number, verdict });
     return h("li", { class: "unknown" },
-      h("div", { class: "what" }, h("code", {}, label), verdict),
+      h("div", { class: "what" }, h("code", {}, this.picking.hidden ? label : label.replace(` in ${row.experiment}`, "")), verdict),
       bound(0, "low", "Lower"), range, bound(1, "high", "Upper"), number,
       h("div", { class: "more" }, more));
   }
