@@ -28,7 +28,7 @@ def result(fit: Fit) -> dict[str, Any]:
         "message": fit.message,
         "verdict": fit.verdict.message if fit.verdict else "",
         "reasons": list(fit.certificate.reasons) if not fit.certified else [],
-        "rows": [_row(fit, label) for label in fit.labels] if fit.found else [],
+        "rows": [_row(fit, label) for label in text.ordered(fit)] if fit.found else [],
         "values": {label: value for label, value in fit.values.items() if math.isfinite(value)},
         "noise": _noise(fit),
         "suspicious": [

@@ -164,7 +164,7 @@ export class Fits {
     const number = this.shown, result = this.results.get(number);
     const one = this.fits.find((fit) => fit.number === number) || {};
     if (!result) return;
-    const heads = ["quantity", "value", "± stderr", "95 % interval", "can it be known?"];
+    const heads = ["quantity", "value", "± stderr", "95 % interval", "can it be known?"];
     const verdict = (row) => {
       const [tone, words] = KINDS[row.kind] || ["soft", row.kind];
       return h("td", { "data-head": heads[4] }, h("span", {}, row.kind ? h("span", { class: tone }, words) : "", row.remark ? h("span", { class: "fair" }, `${row.kind ? ", " : ""}${row.remark}`) : ""));

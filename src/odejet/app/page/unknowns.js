@@ -107,7 +107,7 @@ export class Unknowns {
       const known = this.verdict?.quantities[row.label];
       const words = [];
       if (known) words.push(h("i", { class: `dot ${known.kind}` }), ` ${known.tested ? KINDS[known.kind] : "not decided"}`);
-      if (found) words.push(words.length ? h("br") : "", `fit ${found.value}${found.error === "unknown" ? "" : ` ± ${found.error}`}`);
+      if (found) words.push(words.length ? h("br") : "", `fit ${found.value}${found.error === "unknown" ? "" : ` ± ${found.error}`}`);
       parts.verdict.replaceChildren(...words);
     }
   }
