@@ -11,7 +11,7 @@ import pytest
 from tests.app.browser import CHROMIUM, FLAGS, PATIENCE, Program, alive, started, until, watch
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def program(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Program]:
     pytest.importorskip("uvicorn", reason="the page needs odejet[app], which is missing")
     if CHROMIUM is None:
@@ -26,7 +26,7 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Program]:
     until(lambda: not any(map(alive, stats)), "children outlive the program")
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def browser() -> Iterator[Any]:
     playwright = pytest.importorskip(
         "playwright.sync_api", reason="the page is looked at with Playwright, which is missing"

@@ -164,6 +164,7 @@ HOSTILE = [
 ]
 
 
+@pytest.mark.slow
 def test_hostile_files_get_a_sentence(page: Any, program: Program) -> None:
     new(page, LINES)
     said = page.locator("#banner, #trouble, #mistake")

@@ -9,6 +9,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+import pytest
+
 from tests.app.browser import LINES, drop, new, table, until
 
 ROWS = "day,rabbits\n" + "".join(f"{i},{1 + i % 3}\n" for i in range(12))
@@ -123,6 +125,7 @@ def test_what_is_written_last_is_kept_when_the_page_is_loaded_again(page: Any) -
     until(lambda: page.input_value("#equations").endswith("# the last"), "what was written last is lost")
 
 
+@pytest.mark.slow
 def test_tabs_that_change_different_things_are_put_together(page: Any, context: Any) -> None:
     new(page, LINES)
     page.wait_for_selector("#saved:has-text('Saved')")
