@@ -49,15 +49,24 @@ def test_what_is_recognised(outputs, expected):
     assert eliminated(outputs) == expected
 
 
-def test_bounds_priors_and_other_noise_keep_them():
+def test_priors_and_other_noise_keep_them():
     outputs = {"y": "a*x + b"}
-    assert eliminated(outputs, bounds={"a": (1e-3, 1e3)}) == ["b"]
-    assert eliminated(outputs, positive=True) == []
-    assert eliminated(outputs, priors={"b": "normal(0, 1)"}) == ["a"]
+    assert eliminated(outputs, bounds={"a": (1e-3, 1e3)}) == ["a", "b"]
+    assert eliminated(outputs, positive=True) == ["a", "b"]
+    assert eliminated(outputs, priors={"a": "normal(0, 1)"}) == ["b"]
+    assert eliminated(outputs, priors={"b": "normal(0, 1)"}) == []  # what is stretched is not known beside an offset
     assert eliminated(outputs, noise="student(s, 4)") == []
-    assert eliminated(outputs, noise={"y": "normal(a*0.1)"}) == []
-    assert eliminated(outputs, noise="lognormal") == []  # a logarithm of a sum is not linear
+    assert eliminated(outputs, noise={"y": "normal(a*0.1)"}) == ["b"]
+    assert eliminated(outputs, noise={"y": "normal(0.1*y)"}) == []
+    assert eliminated(outputs, noise="lognormal") == []  # values of any sign have no logarithm
+    assert eliminated(outputs, noise="lognormal", positive=True) == ["a", "b"]
     assert eliminated({"y": "a*x"}, noise="lognormal", positive=True) == ["a"]
+
+
+def test_sizes_of_noise_go_with_scales():
+    assert eliminated({"y": "a*x + b"}, noise="normal(s)") == ["a", "b", "s"]
+    assert eliminated({"y": "a*x + b"}, noise="normal(s)", priors={"s": "lognormal(0, 1)"}) == ["a", "b"]
+    assert eliminated({"y": "a*x", "w": "x**2"}, noise={"y": "normal(s)", "w": "normal(s + 0.1*w)"}) == ["a"]
 
 
 @pytest.mark.parametrize("noise", [None, 0.1, "relative", "lognormal"])
