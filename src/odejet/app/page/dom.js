@@ -36,7 +36,8 @@ export function show(value) {
 export function seconds(value) {
   if (value < 9.95) return `${value.toFixed(1)} s`;
   if (value < 120) return `${Math.round(value)} s`;
-  return `${Math.floor(value / 60)} min ${Math.round(value % 60)} s`;
+  const whole = Math.round(value), left = whole % 60;
+  return `${Math.floor(whole / 60)} min${left ? ` ${left} s` : ""}`;
 }
 
 export function debounced(wait, task) {

@@ -164,7 +164,7 @@ export class Fits {
     const number = this.shown, result = this.results.get(number);
     const one = this.fits.find((fit) => fit.number === number) || {};
     if (!result) return;
-    const heads = ["quantity", "value", "± stderr", "95 % interval", "can it be known?"];
+    const heads = ["quantity", "value", "± stderr", "95 % interval", "can it be known?"];
     const verdict = (row) => {
       const [tone, words] = KINDS[row.kind] || ["soft", row.kind];
       return h("td", { "data-head": heads[4] }, h("span", {}, row.kind ? h("span", { class: tone }, words) : "", row.remark ? h("span", { class: "fair" }, `${row.kind ? ", " : ""}${row.remark}`) : ""));
@@ -203,10 +203,10 @@ export class Fits {
     try {
       const [told] = await Promise.all([ask("POST", `api/studies/${this.study}/compare`, { fits: numbers }), ...numbers.map((number) => this.result(number))]);
       const names = numbers.map((number) => `Fit ${number}`);
-      const rank = table("How likely each is", ["fit", "parameters", "log-likelihood", "AICc", "ΔAICc", "BIC", "weight", "certified"],
-        told.rows.map((row) => [row.name, row.parameters, row.logLikelihood, row.aicc, row.beyond, row.bic, row.weight, row.certified ? "yes" : "no"]));
+      const rank = table("How likely each is", ["fit", "numbers", "AICc", "ΔAICc", "BIC", "weight"],
+        told.rows.map((row) => [row.name, row.parameters, row.aicc, row.beyond, row.bic, row.weight]));
       const values = table("Values", ["quantity", ...names], told.values.map((row) => [h("code", {}, row.label), ...names.map((name) => row.cells[name] || "–")]));
-      this.comparison.replaceChildren(h("h3", {}, "Compared"), rank, values, h("p", { class: "soft small" }, "The weight says about how probable it is that a fit predicts best of those compared."));
+      this.comparison.replaceChildren(h("h3", {}, "Compared"), rank, values, h("p", { class: "soft small" }, "Numbers are all that were estimated, those of the noise too. The weight says about how probable it is that a fit predicts best of those compared."));
       this.comparedChanged(numbers);
     } catch (error) {
       this.comparison.replaceChildren(h("p", { class: "note bad" }, error.message));

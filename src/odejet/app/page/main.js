@@ -254,7 +254,7 @@ function renderVerdict() {
   const order = gathered(verdict.quantities);
   knowing.replaceChildren(
     h("h3", {}, "What can be known"),
-    h("p", {}, sentence(verdict.message)),
+    h("p", {}, sentence(verdict.message), verdict.note ? h("span", { class: "soft" }, ` ${verdict.note}`) : ""),
     h("ul", { class: "chips" }, order.slice(0, 60).map(([label, one]) => h("li", { title: one.reason || "" }, h("i", { class: `dot ${one.kind}` }), h("code", {}, label), h("span", { class: "soft small" }, one.sentence)))),
     verdict.combinations.length ? h("p", { class: "small" }, "Known in combination: ", verdict.combinations.flatMap((one, i) => [i ? ", " : "", h("code", {}, one)])) : "",
     verdict.fix.length ? h("p", { class: "small" }, "Give a value to ", verdict.fix.flatMap((one, i) => [i ? ", " : "", h("code", {}, one)]), ", and every other quantity can be known.") : "");
@@ -267,7 +267,12 @@ function gathered(quantities) {
     const name = label.replace(/ in .*$/, ""), key = `${name} ${one.sentence}`;
     if (groups.has(key)) groups.get(key).count++; else groups.set(key, { name, label, one, count: 1 });
   }
-  return [...groups.values()].map(({ name, label, one, count }) => [count > 1 ? name : label, count > 1 ? { ...one, sentence: `${one.sentence}, in each of ${count}` } : one]);
+  const kinds = (name) => [...groups.values()].filter((group) => group.name === name).length;
+  return [...groups.values()].map(({ name, label, one, count }) => {
+    if (count === 1) return [label, one];
+    const where = kinds(name) > 1 ? `in ${count} experiments` : "in each experiment";
+    return [name, { ...one, sentence: `${one.sentence}, ${where}` }];
+  });
 }
 
 const sentence = (words) => words.charAt(0).toUpperCase() + words.slice(1) + (/[.!?]$/.test(words) ? "" : ".");

@@ -90,7 +90,7 @@ export class Unknowns {
     }
     this.parts.set(label, { range, number, verdict });
     return h("li", { class: "unknown" },
-      h("div", { class: "what" }, h("code", {}, label), verdict),
+      h("div", { class: "what" }, h("code", {}, this.picking.hidden ? label : label.replace(` in ${row.experiment}`, "")), verdict),
       bound(0, "low", "Lower"), range, bound(1, "high", "Upper"), number,
       h("div", { class: "more" }, more));
   }
@@ -107,7 +107,7 @@ export class Unknowns {
       const known = this.verdict?.quantities[row.label];
       const words = [];
       if (known) words.push(h("i", { class: `dot ${known.kind}` }), ` ${known.tested ? KINDS[known.kind] : "not decided"}`);
-      if (found) words.push(words.length ? h("br") : "", `fit ${found.value}${found.error === "unknown" ? "" : ` ± ${found.error}`}`);
+      if (found) words.push(words.length ? h("br") : "", `fit ${found.value}${found.error === "unknown" ? "" : ` ± ${found.error}`}`);
       parts.verdict.replaceChildren(...words);
     }
   }
