@@ -194,8 +194,8 @@ class Projected(Misfit):
             base = block.density.law.logarithm if block.density is not None else 0.0
             mu, values = outputs[rows], block.values
             residuals[rows] = np.log(mu / values) / base if base else mu - values
-        for entry, rows in self.sizes.items():
-            rms = math.sqrt(float(np.mean(residuals[rows] ** 2)))
+        for entry, own in self.sizes.items():
+            rms = math.sqrt(float(np.mean(residuals[own] ** 2)))
             full[entry] = min(max(rms, self.frame.low[entry]), self.frame.high[entry])
 
     def _stretched(self, full: np.ndarray, found: Evaluation, outputs: np.ndarray) -> Evaluation:
