@@ -180,7 +180,9 @@ class Coefficients:
         projection.run()
         found = {key: parts[()] for key, parts in projection.coefficients().items()}
         if not hasattr(self, "references"):
-            self.references = {output: min(key for key in found if key[0] == output) for output, _ in found}
+            self.references: dict[int, Key] = {}
+            for key in found:
+                self.references[key[0]] = min(key, self.references.get(key[0], key))
         scale = {output: pow(found[key], -1, self.prime) for output, key in self.references.items() if key in found}
         if len(scale) < len(self.references):
             raise Unlucky("a coefficient vanishes at this point")
@@ -197,6 +199,13 @@ class Coefficients:
         names = tuple(f"p{i}" for i in chosen)
         context = nmod_mpoly_ctx.get(names, modulus=self.prime, ordering=Ordering.degrevlex)
         return {key: context.from_dict(parts) for key, parts in projection.coefficients().items()}
+
+    def started(self) -> Projection:
+        """The equations of the model before any elimination, with all parameters as symbols."""
+        told = self.problem, self.prime, self.parameters
+        projection = Projection(*told, range(len(self.parameters)), plan=self.plan, seed=self.seed, budget=self.budget)
+        projection.start()
+        return projection
 
     # --- products of powers ---
 

@@ -171,7 +171,7 @@ class Projection:
 
     def _find_laws(self) -> tuple[Law, ...]:
         """What is conserved of the states that the outputs see; its values become parameters."""
-        seen = self._seen()
+        seen = self.seen()
         measured = {name for name in seen if any(self.symbols.degree(top, name) for top in self.tops)}
         states = sorted((name for name in seen if name[0] == "x"), key=lambda name: name in measured)
         laws = conserved(self.tape, self.field, [int(name[1:]) for name in states], self.seed)
@@ -184,7 +184,7 @@ class Projection:
     def _law_value(self, law: Law) -> int:
         return law.value(self.point.states, self.field)
 
-    def _seen(self) -> list[str]:
+    def seen(self) -> list[str]:
         """The states that the outputs depend on, directly or through others."""
         seen: list[str] = []
         queue: list[nmod_mpoly] = list(self.tops)

@@ -16,7 +16,7 @@ rank, none does.
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from flint import nmod_mat, nmod_poly
 
@@ -51,8 +51,8 @@ def needed(projection: Projection, problem: Problem, most: int | None, budget: B
             if ranks[output] == len(own) - 1:
                 continue
             _ask(len(own), experiments, budget)
-            for row, monomial in zip(rows[output], own, strict=True):
-                row += _coefficients(jets, monomial, len(own) + MARGIN, projection.prime)
+            for i, series in _products(jets, own, len(own) + MARGIN, projection.prime):
+                rows[output][i] += series
             flat = [x for row in rows[output] for x in row]
             rank = nmod_mat(len(own), len(flat) // len(own), flat, projection.prime).rank()
             grown = grown or rank > ranks[output]
@@ -72,14 +72,28 @@ def _ask(size: int, experiments: int, budget: Budget) -> None:
     budget.check(work)
 
 
-def _coefficients(jets: Sequence[nmod_poly], monomial: Sequence[int], length: int, prime: int) -> list[int]:
-    """The Taylor coefficients of a product of powers of series."""
-    product = nmod_poly([1], prime)
-    for series, power in zip(jets, monomial, strict=True):
-        for _ in range(power):
-            product = product.mul_low(series, length)
-    entries = [int(x) for x in product.coeffs()]
-    return entries + [0] * (length - len(entries))
+def _products(
+    jets: Sequence[nmod_poly], monomials: Sequence[tuple[int, ...]], length: int, prime: int
+) -> Iterator[tuple[int, list[int]]]:
+    """The place of every monomial and the Taylor coefficients of its product of powers of series.
+
+    In lexicographic order most of a product is that of the monomial before.
+    """
+    one = nmod_poly([1], prime)
+    powers = [[one] for _ in jets]
+    before: tuple[int, ...] = ()
+    parts = [one]  # parts[k] is the product of the first k powers
+    for place in sorted(range(len(monomials)), key=lambda i: monomials[i]):
+        monomial = monomials[place]
+        same = next((k for k, (a, b) in enumerate(zip(before, monomial, strict=False)) if a != b), len(before))
+        del parts[same + 1 :]
+        for series, known, power in zip(jets[same:], powers[same:], monomial[same:], strict=True):
+            while len(known) <= power:
+                known.append(known[-1].mul_low(series, length))
+            parts.append(parts[-1].mul_low(known[power], length) if power else parts[-1])
+        before = monomial
+        entries = [int(x) for x in parts[-1].coeffs()]
+        yield place, entries + [0] * (length - len(entries))
 
 
 def _series(projection: Projection, problem: Problem, length: int, experiment: int) -> list[nmod_poly]:

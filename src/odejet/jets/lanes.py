@@ -23,11 +23,9 @@ from numba import njit, types
 from numba.extending import intrinsic, models, overload, register_model
 
 from odejet.jets import parts, shared
+from odejet.jets.compilation import OPTIONS, compiled
 
-_OPTIONS = {"error_model": "numpy", "_nrt": False}
-"""Kernels make no arrays, so that references to them need not be counted, which would take longer than some kernels."""
-
-kernel = partial(njit, no_cpython_wrapper=True, no_cfunc_wrapper=True, pipeline_class=parts.PartCompiler, **_OPTIONS)
+kernel = partial(njit, no_cpython_wrapper=True, no_cfunc_wrapper=True, pipeline_class=parts.PartCompiler, **OPTIONS)
 """Decorator of what only other kernels call."""
 
 inlined = partial(kernel, inline="always")
@@ -37,12 +35,11 @@ For small kernels that are called often, inlining by LLVM, which `kernel` leaves
 
 
 def entry(function):
-    """Decorator of what Python calls: compiled once per installation and kept on disk.
+    """Decorator of what Python calls and what calls other kernels and the interpreter.
 
     numba compiles again when the file of the function changes; here all files with kernels count.
     """
-    # Without Python's lock, so that experiments can be simulated side by side.
-    dispatcher = njit(function, cache=True, nogil=True, pipeline_class=parts.WholeCompiler, **_OPTIONS)
+    dispatcher = compiled(function)
     dispatcher._cache._cache_file._source_stamp = shared.SOURCES
     compile_alone = dispatcher.compile
 

@@ -39,11 +39,13 @@ class Switches(NamedTuple):
     zeros: np.ndarray  # how many coefficients of each vanish where the stretch begins
     polynomials: np.ndarray  # (2, LENGTH), memory
     fired: np.ndarray  # which of them lost its sign
+    moving: np.ndarray  # the states that they depend on
 
 
 def no_switches(count: int = 0) -> Switches:
     """Switching functions of which none is watched."""
-    return Switches(np.zeros(count), np.zeros(count, np.int64), np.zeros((2, LENGTH)), np.full(1, -1, np.int64))
+    polynomials, fired, moving = np.zeros((2, LENGTH)), np.full(1, -1, np.int64), np.zeros(0, np.int64)
+    return Switches(np.zeros(count), np.zeros(count, np.int64), polynomials, fired, moving)
 
 
 @kernel

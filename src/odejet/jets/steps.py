@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from odejet.jets.features import Checks, attentive_step, continues, is_plain, keep, take_back, verified_step
-from odejet.jets.jumps import carry, leap, settle, steer_maps
+from odejet.jets.jumps import HAPPEN, STOP, happen
 from odejet.jets.kernel import MAX_ORDER, TABLES, Layout, expand, prepare
 from odejet.jets.lanes import WIDTH, entry, kernel, load, peek, pointer, poke, store
 from odejet.jets.points import point_of
@@ -264,24 +264,6 @@ class Arrays(NamedTuple):
 
 
 @kernel
-def happen(c, layout, point, drive, before, after, jumps, states, memory, point_memory, t, tables):
-    """The next jump at t, from a piece of the inputs to another: states are left in rows and in the registers."""
-    k = jumps.done[0]
-    moved, moves = jumps.moved[k], False
-    for lane in range(layout.lanes):
-        moves = moves or moved[lane] != 0
-    if moves:
-        carry(point, before, states, t, moved, 1.0)
-    steer_maps(jumps, drive, before, t, moved, layout.lanes)
-    leap(jumps, jumps.maps[k], states, t, moved, tables)
-    settle(c, layout, memory, point_memory, states, tables)
-    if moves:
-        carry(point, after, states, t, moved, -1.0)
-        settle(c, layout, memory, point_memory, states, tables)
-    jumps.done[0] = k + 1
-
-
-@kernel
 def unload(c, layout, states):
     """The states in the registers as rows."""
     for i in range(len(states)):
@@ -338,9 +320,8 @@ def integrate(
     unit = first_unit(c, layout, max(span, 1e-300))
     places, watching = pointer(layout.switches), len(layout.switches)
     jumped = False
-    while jumps.done[0] < len(jumps.times) and jumps.times[jumps.done[0]] == start and jumps.pauses == 0:
-        jumped = True
-        happen(c, layout, at.point, drive, piece, piece, jumps, states, memory, point_memory, t, pointers)
+    if jumps.done[0] < len(jumps.times) and jumps.times[jumps.done[0]] == start and jumps.pauses == HAPPEN:
+        jumped = happen(c, layout, at.point, point, drive, piece, piece, jumps, switches, states, arrays, t, pointers)
     # The step before, until the equations are seen to hold at its end: where it began and its unit and length.
     open_end, before, unit_before, length, first, guarded = False, t, unit, 0.0, none, 0.0
     while steps < max_steps:
@@ -454,7 +435,7 @@ def integrate(
         if crossed:
             status = SWITCHED
             break
-        if jumping and jumps.pauses != 0:
+        if jumping and jumps.pauses == STOP:
             status = PAUSED
             break
         if reached == stop:  # the length of this step says nothing about the solution
@@ -462,8 +443,12 @@ def integrate(
             unit = max(unit, h)
             if jumping:
                 unload(c, layout, states)
-                while jumps.done[0] < len(jumps.times) and jumps.times[jumps.done[0]] == t:
-                    happen(c, layout, at.point, drive, piece, after, jumps, states, memory, point_memory, t, pointers)
+                happened = happen(
+                    c, layout, at.point, point, drive, piece, after, jumps, switches, states, arrays, t, pointers
+                )
+                if not happened:
+                    status = PAUSED
+                    break
                 first, jumped, calm, slow, limit = done, True, none, none, np.inf
                 while done < len(times) and times[done] == t:
                     for i in range(len(states)):

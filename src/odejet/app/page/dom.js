@@ -61,6 +61,21 @@ export function latest(task) {
   };
 }
 
+// The control in which something is half written, or a slider in a hand.
+let half = null;
+addEventListener("input", (event) => { half = event.target; }, true);
+for (const kind of ["change", "focusout"]) addEventListener(kind, () => { half = null; }, true);
+export const writing = (element) => half !== null && element.contains(half);
+
+// Controls are made again: the one that had the focus has it still, and whoever uses the keyboard goes on from there.
+export function remade(element, make) {
+  const active = document.activeElement;
+  const name = element.contains(active) && active.getAttribute("aria-label");
+  make();
+  if (!name || element.contains(active)) return;
+  [...element.querySelectorAll("[aria-label]")].find((one) => one.getAttribute("aria-label") === name)?.focus({ preventScroll: true });
+}
+
 export function confirmed(question, action) {
   return new Promise((resolve) => {
     const dialog = h("dialog", { "aria-label": question },

@@ -31,9 +31,10 @@ export class Editor {
     this.area = h("textarea", {
       id: "equations", spellcheck: "false", autocapitalize: "off", autocomplete: "off", wrap: "off", rows: "9",
       "aria-describedby": "mistake", "aria-label": "Equations of the model",
-      oninput: () => { this.mark(null); this.number(); changed({ text: this.area.value }); },
+      oninput: () => { this.written++; this.mark(null); this.number(); changed({ text: this.area.value }); },
       onscroll: () => this.scrolled(),
     });
+    this.written = 0;
     this.box = h("div", { class: "editor" }, this.rows, h("div", { class: "layers" }, this.marks, this.area));
     this.note = h("p", { id: "mistake", class: "note bad", hidden: true });
     this.picks = LANGUAGES.map(([key, title]) => h("label", {},
