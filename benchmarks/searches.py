@@ -9,6 +9,7 @@ the log-likelihood above it at most) or out of time, by processor seconds of one
     plain   every start is refined on all of the data to its end
     race    starts race on all of the data
     both    race and parts in turn
+    hops    race, parts and hops from the best so far in turn, as fits do
 
 Every run is one line of a file: stopping and starting again repeats nothing.  Without seeds the table is told alone.
 """
@@ -36,15 +37,19 @@ from odejet.search import race
 from odejet.search.refine import MAX_EVALUATIONS
 from odejet.smooth.threads import one_thread
 
-WAYS = ("parts", "plain", "race", "both")
+WAYS = ("parts", "plain", "race", "both", "hops")
 
 
 @contextmanager
 def searching(way: str) -> Iterator[None]:
     """Let the box search go one way."""
+    if way == "hops":
+        yield
+        return
     chosen = {"parts": ("by_parts",), "both": ("race", "by_parts")}.get(way, ("race",))
     ways = property(lambda search: tuple(getattr(search, name) for name in chosen))
-    with mock.patch.object(module._Search, "ways", ways):
+    without = mock.patch.object(module._Search, "hop", lambda _: iter(()))
+    with mock.patch.object(module._Search, "ways", ways), without:
         if way == "plain":
             with mock.patch.object(race, "LAPS", (MAX_EVALUATIONS,)), mock.patch.object(module, "GROUP", 1):
                 yield
