@@ -7,8 +7,8 @@ Control Lett. 157, 2021), and the large matrices of `wronskian` need not be form
 
 A constant that is no parameter is a rational first integral.  There is none if at some equilibrium, for some
 parameters and constant inputs, the eigenvalues of the Jacobian satisfy no relation k_1 l_1 + ... + k_n l_n = 0 with
-whole numbers k (Poincaré; Shi, J. Math. Anal. Appl. 335, 2007): such an equilibrium is isolated, so that it is there for
-nearly all parameters, and a relation that holds for all holds there too.
+whole numbers k (Poincaré; Shi, J. Math. Anal. Appl. 335, 2007): such an equilibrium is isolated, so that it is there
+for nearly all parameters, and a relation that holds for all holds there too.
 
 Relations survive modulo a prime q, where they are linear ones over the field of q elements.  Roots of a polynomial c
 without double roots satisfy none if and only if l, l^q, l^(q^2), ... are independent modulo c(l), as a polynomial with
