@@ -99,7 +99,7 @@ class Coefficients:
         self.plan, self.first = first.found, first
         self._extend()
         if len(first.coefficients()) <= FEW_TERMS:
-            self._look()
+            self._values(self.parameters)
             self._all()
             return
         while self.free:
