@@ -134,8 +134,9 @@ def fitted(subject: Subject, limit: float) -> str:
 
 def identified(subject: Subject, limit: float) -> str:
     verdict = oj.identify(subject.posed or subject.model, budget=limit)
-    kinds = [quantity.kind for _, quantity in verdict.items()]
-    return f"{sum(kind == 'undecided' for kind in kinds)} of {len(kinds)} undecided"
+    open_ = [quantity for quantity in verdict.values() if quantity.kind == "undecided"]
+    local = sum(quantity.tested for quantity in open_)
+    return f"{len(open_)} of {len(verdict)} undecided" + (f", {local} of them at least local" if local else "")
 
 
 TASKS: dict[str, tuple[Callable[[Subject, float], str], float]] = {

@@ -162,3 +162,10 @@ def test_what_is_not_decided_at_all_is_not_said_to_be_known():
     verdict = oj.identify(Model({"x": "piecewise(-k*x, x > a, -b*x)"}, {"y": "x"}))
     assert {(q.kind, q.tested, q.sentence) for q in verdict.values()} == {("undecided", False, "not decided")}
     assert "nothing is decided" in str(verdict) and "yes" not in str(verdict)
+
+
+def test_what_ranks_alone_tell_is_said():
+    verdict = oj.identify(Model({"x": "-a*x + b*z", "z": "c*x - d*z*x"}, {"y": "x"}), budget=0)
+    open_ = [q for q in verdict.values() if q.kind == "undecided"]
+    assert open_ and all(q.told == "at least local" for q in open_)
+    assert "at least local" in str(verdict) and "at least local" in verdict._repr_html_()

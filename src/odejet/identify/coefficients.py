@@ -64,7 +64,8 @@ class Coefficients:
 
     `lost` are the unknowns of the problem that are held fixed; `free` are not known as functions of others, `several`
     of these are known to have several values, and `relations` tell the others, the last found first to be evaluated.
-    `equations` hold for what is left in the end, the simplest of all, and `tests` are mixtures of all.
+    `equations` hold for what is left in the end, the simplest of all, `tests` are mixtures of all, and `nonzero` vanish
+    at no solution.
     """
 
     problem: Problem
@@ -78,6 +79,7 @@ class Coefficients:
     relations: list[Relation] = field(default_factory=list)
     equations: list[Polynomial] = field(default_factory=list)
     tests: list[Polynomial] = field(default_factory=list)
+    nonzero: list[Polynomial] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.parameters = list(self.at.point.parameters)
@@ -97,7 +99,7 @@ class Coefficients:
         self.plan, self.first = first.found, first
         self._extend()
         if len(first.coefficients()) <= FEW_TERMS:
-            self._look()
+            self._values(self.parameters)
             self._all()
             return
         while self.free:
@@ -371,14 +373,17 @@ class Coefficients:
             self._last(chosen[0], found)
             return
         generator = random.Random(self.seed)
+        factors = [variable(i, self.prime) for i in chosen]
         for output in self.references:
             own = [polynomial for key, polynomial in found.items() if key[0] == output]
+            factors += [_polynomial(f, chosen, self.prime) for f, _ in _reference(own).factor()[1]]
             equations = sorted(_equations(own, values), key=lambda e: (len(e), e.total_degree()))
             self.equations += [_polynomial(e, chosen, self.prime) for e in equations[:SIMPLEST]]
             if len(equations) > SIMPLEST:
                 for _ in range(2):
                     mixed = sum((generator.randrange(1, self.prime) * e for e in equations), 0 * equations[0])
                     self.tests.append(_polynomial(mixed, chosen, self.prime))
+        self.nonzero = [factor for i, factor in enumerate(factors) if factor not in factors[:i]]
 
     def _last(self, parameter: int, found: Mapping[Key, nmod_mpoly]) -> None:
         """The one equation that all coefficients together are for the last parameter."""
@@ -421,9 +426,9 @@ class Coefficients:
                 equations.append(own + constant(-self.parameters[relation.parameter], self.prime))
             else:
                 equations.append(own * relation.below + relation.above.scaled(-1))
-        return [self._translated(e) for e in equations], [self._translated(e) for e in self.tests]
+        return [self.translated(e) for e in equations], [self.translated(e) for e in self.tests]
 
-    def _translated(self, polynomial: Polynomial) -> Polynomial:
+    def translated(self, polynomial: Polynomial) -> Polynomial:
         """A polynomial in parameters as one in the unknowns of the problem."""
         total = Polynomial({}, self.prime)
         for monomial, coefficient in polynomial.terms.items():
@@ -434,9 +439,14 @@ class Coefficients:
         return total
 
 
+def _reference(polynomials: Sequence[nmod_mpoly]) -> nmod_mpoly:
+    """The simplest coefficient of an equation, to which the others are compared."""
+    return min(polynomials, key=lambda c: (c.total_degree(), len(c)))
+
+
 def _equations(polynomials: Sequence[nmod_mpoly], values: Sequence[int]) -> list[nmod_mpoly]:
     """c_j(q) c_k(p) = c_k(q) c_j(p) for the simplest c_k and all others, without their common factors."""
-    reference = min(polynomials, key=lambda c: (c.total_degree(), len(c)))
+    reference = _reference(polynomials)
     found = []
     for polynomial in polynomials:
         common = polynomial.gcd(reference)

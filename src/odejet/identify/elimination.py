@@ -20,7 +20,7 @@ import dataclasses
 from collections import Counter
 
 from odejet.budget import Budget
-from odejet.identify import integrals, wronskian
+from odejet.identify import fibres, integrals, wronskian
 from odejet.identify.coefficients import Coefficients
 from odejet.identify.globally import (
     MAX_EXTRA,
@@ -62,6 +62,8 @@ def count(local: Local, orders: Orders, engine: Engine, seed: int = 0) -> Count:
     experiments = _experiments(facts, engine.budget)
     reached = facts.first.orders
     equations, tests = facts.system()
+    if (parameters := fibres.alone(facts, engine.budget)) is not None:
+        equations, tests = [facts.translated(e) for e in parameters], []
     # Relations between parameters hold with what is lost held fixed.
     held = [variable(i, PRIME) + constant(-value, PRIME) for i, value in facts.held(orders.fixed)]
     rows = [(i, j) for i, order in enumerate(reached) for j in range(order + 2)]

@@ -193,8 +193,7 @@ class Projection:
             for name in self.left:
                 if degrees[self.symbols.index[name]] and name not in seen:
                     seen.append(name)
-                    rate = self.rates[name]
-                    queue += [rate.above, rate.below] if isinstance(rate, Ratio) else [rate]
+                    queue += _parts(self.rates[name])
         return seen
 
     def _apply(self, law: Law, number: int) -> None:
@@ -285,12 +284,14 @@ class Projection:
     def _cheapest(self) -> Step | None:
         """Low degree in the state first, then few terms."""
         best: tuple[tuple[int, int, int], Step] | None = None
+        rates = [(own, len(part), part.degrees()) for own in self.left for part in _parts(self.rates[own])]
         for output, top in enumerate(self.tops):
             degrees = top.degrees()
             self.budget.check()
             for name in self.left:
-                if degree := degrees[self.symbols.index[name]]:
-                    others = sum(self._length(other, name) for other in self.left if other != name)
+                place = self.symbols.index[name]
+                if degree := degrees[place]:
+                    others = sum(length for own, length, inside in rates if inside[place] and own != name)
                     cost = (degree, len(top), others)
                     if best is None or cost < best[0]:
                         best = cost, Step(output, name)
@@ -300,12 +301,6 @@ class Projection:
                     if self._slope(top, state, by) is not None:
                         return Step(output, state, by)
         return None if best is None else best[1]
-
-    def _length(self, other: str, name: str) -> int:
-        """Terms of a rate that holds a state."""
-        rate = self.rates[other]
-        parts = (rate.above, rate.below) if isinstance(rate, Ratio) else (rate,)
-        return sum(len(part) for part in parts if self.symbols.degree(part, name))
 
     def _pairs(self, top: nmod_mpoly) -> Iterable[tuple[str, str]]:
         degrees = top.degrees()
@@ -348,6 +343,8 @@ class Projection:
     def _with_value(self, rate: Ratio | nmod_mpoly, name: str, value: Ratio) -> Ratio | nmod_mpoly:
         """A rate in which a state is replaced by a rational function."""
         symbols = self.symbols
+        if not any(symbols.degree(part, name) for part in _parts(rate)):
+            return rate
         if not isinstance(rate, Ratio):
             return self.eliminants.vanishing(symbols.replaced(rate, name, value))
         self.eliminants.ask(sum(len(part) for part in (rate.above, rate.below)) * (len(value.above) + len(value.below)))
@@ -446,3 +443,8 @@ class Projection:
         symbols = self.symbols
         tops = (symbols.degree(top, f"y{i}_{self.orders[i]}") for i, top in enumerate(self.tops))
         return sum(degree > 1 for degree in tops) <= 1
+
+
+def _parts(rate: Ratio | nmod_mpoly) -> list[nmod_mpoly]:
+    """The polynomials that a rate is made of."""
+    return [rate.above, rate.below] if isinstance(rate, Ratio) else [rate]

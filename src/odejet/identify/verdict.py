@@ -42,6 +42,11 @@ class Quantity:
         return f"{self.name}(0)" if self.role == "initial state" else self.name
 
     @property
+    def told(self) -> str:
+        """The kind as it is printed, which says what ranks alone tell."""
+        return "at least local" if self.kind == "undecided" and self.tested else self.kind
+
+    @property
     def sentence(self) -> str:
         match self.kind:
             case "global":
@@ -160,7 +165,7 @@ class Verdict(Mapping[str, Quantity]):
 
     def __str__(self) -> str:
         rows = [("quantity", "can it be known?", "verdict")]
-        rows += [(q.label, q.sentence, q.kind) for q in self.values()]
+        rows += [(q.label, q.sentence, q.told) for q in self.values()]
         widths = [max(len(row[i]) for row in rows) for i in range(3)]
         lines = ["  " + "  ".join(cell.ljust(w) for cell, w in zip(row, widths, strict=True)).rstrip() for row in rows]
         rule = "  " + "  ".join("-" * w for w in widths)
@@ -174,7 +179,7 @@ class Verdict(Mapping[str, Quantity]):
         cells = "".join(
             f"<tr><td style='text-align:left'><code>{html.escape(q.label)}</code></td>"
             f"<td style='text-align:left'>{q.sentence}</td>"
-            f"<td style='text-align:left;color:{colours.get(q.kind, '#666666')}'><b>{q.kind}</b></td></tr>"
+            f"<td style='text-align:left;color:{colours.get(q.kind, '#666666')}'><b>{q.told}</b></td></tr>"
             for q in self.values()
         )
         head = "<tr><th style='text-align:left'>quantity</th><th>can it be known?</th><th>verdict</th></tr>"
