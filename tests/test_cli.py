@@ -499,7 +499,7 @@ def test_an_interruption_while_importing_is_one_line(decay):
     waits += "        if name == 'numpy':\n            print('importing', flush=True)\n            time.sleep(60)\n"
     Path("sitecustomize.py").write_text(f"{waits}sys.meta_path.insert(0, Slow())\n")
     path = os.pathsep.join([str(Path.cwd()), *sys.path])
-    command = [sys.executable, "-m", "odejet", "show", decay]
+    command = [sys.executable, "-m", "odejet", "simulate", decay, *VALUES, *TIMES]
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     # A shell that runs tests in the background has them ignore interruptions.
     heed = partial(signal.signal, signal.SIGINT, signal.SIG_DFL)

@@ -244,7 +244,7 @@ def attentive_step(at, watched, count, piece, t, unit, order, h, goal):
         while j < _PLACES:
             s, j = next_peak(c, place, lanes, known, kind, exponent, h, j)
             if abs(s) > narrow and not agrees(at, piece, t, unit, order, s, h, lanes, goal):
-                h, j = 0.5 * s, _PLACES
+                h, j = 0.5 * s, np.int64(_PLACES)
     return h
 
 
