@@ -9,6 +9,7 @@ SECTIONS = (
     "flow",
     "sharp",
     "switches",
+    "driven",
     "identify",
     "smooth",
     "explicit",

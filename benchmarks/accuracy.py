@@ -10,7 +10,6 @@ loses and repeats nothing.  The truth serves to draw data and to judge, never to
 from __future__ import annotations
 
 import argparse
-import json
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +19,7 @@ import numpy as np
 
 import odejet as oj
 from benchmarks import cells, systems
+from benchmarks import lines as records
 from odejet.problem import Problem
 from odejet.search.refine import Refined, refine
 
@@ -167,8 +167,7 @@ def main(argv: list[str]) -> int:
     arguments = parser.parse_args(argv)
     kind = ("-irregular" if arguments.irregular else "") + ("-unbounded" if arguments.no_bounds else "")
     path = arguments.output or RESULTS / f"seed{arguments.seed}-{arguments.points}{kind}.jsonl"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    lines = [json.loads(text) for text in path.read_text().splitlines()] if path.exists() else []
+    lines = records.read(path)
     done = {(line["system"], line["noise"], line["trial"]) for line in lines}
     for trial in range(arguments.trials):
         for name in arguments.systems:
@@ -176,8 +175,7 @@ def main(argv: list[str]) -> int:
                 if (name, noise, trial) not in done:
                     line = cell(name, noise, trial, arguments)
                     lines.append(line)
-                    with path.open("a") as file:
-                        file.write(json.dumps(line) + "\n")
+                    records.add(path, line)
                     mark = "" if same(line) else f"  MISFIT {line['cost']:.3f} against {line['truth_cost']:.3f}"
                     print(f"{name} {noise:g} {trial}: {line['seconds']:.2f} s, {line['answered']}{mark}", flush=True)
     path.with_suffix(".md").write_text(table(lines))

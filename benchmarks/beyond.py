@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import argparse
 import functools
-import json
 import math
 import time
 import tomllib
@@ -22,6 +21,8 @@ from typing import Any
 import numpy as np
 
 import odejet as oj
+from benchmarks import lines as records
+from benchmarks.clock import by_processor
 from benchmarks.comparison import AS_GOOD
 from benchmarks.store import write_whole
 from odejet.problem import Problem
@@ -144,21 +145,20 @@ def main(argv: list[str]) -> int:
     parser.add_argument("--draws", type=int, default=10)
     parser.add_argument("--noise", type=float, nargs="+", default=list(NOISES))
     parser.add_argument("--models", nargs="+", default=list(known), choices=list(known))
-    parser.add_argument("--time-limit", type=float, help="seconds that a fit may take, where the machine is busy")
+    parser.add_argument("--time-limit", type=float, help="processor seconds that a fit may take")
     parser.add_argument("--bounds", action="store_true", help="give each unknown wide bounds")
     parser.add_argument("--output", type=Path)
     given = parser.parse_args(argv)
     path = given.output or RESULTS / f"seed{given.seed}{'-bounds' if given.bounds else ''}.jsonl"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    lines = [json.loads(text) for text in path.read_text().splitlines()] if path.exists() else []
+    lines = records.read(path)
     done = {(line["model"], line["noise"], line["draw"]) for line in lines}
+    by_processor()
     wanted = [(name, noise, draw) for draw in range(given.draws) for name in given.models for noise in given.noise]
     with one_thread():
         for name, noise, draw in (key for key in wanted if key not in done):
             line = measured(name, known[name], noise, draw, given.seed, given.bounds, given.time_limit)
             lines.append(line)
-            with path.open("a") as file:
-                file.write(json.dumps(line) + "\n")
+            records.add(path, line)
             mark = "" if line["behind"] <= AS_GOOD else f"  BEHIND by {line['behind']:.3g}"
             print(f"{name} {noise:g} {draw}: {line['seconds']:.2f} s, {line['answered']}{mark}", flush=True)
     write_whole(path.with_suffix(".md"), table(lines))

@@ -30,6 +30,7 @@ from typing import Any
 import numpy as np
 
 import odejet as oj
+from benchmarks import lines as records
 from benchmarks.clock import by_processor
 from odejet.io.petab.posing import Posed, pose
 from odejet.jets import compilation
@@ -56,6 +57,11 @@ def yaml_of(folder: Path) -> Path:
     """The file of a problem."""
     own = folder / f"{folder.name}.yaml"
     return own if own.is_file() else next(iter(sorted(folder.glob("*.yaml"))))
+
+
+def per_arrival(seconds: float, arrived: int) -> str:
+    """What one arrival takes, from the seconds of all runs."""
+    return f"{seconds / arrived:.1f} s" if arrived else f"more than {seconds:.0f} s"
 
 
 def read(folder: Path) -> Posed:
@@ -242,8 +248,7 @@ def main(argv: list[str]) -> int:
     parser.add_argument("--amici", type=Path)
     parser.add_argument("--models", type=Path, default=Path(tempfile.gettempdir()) / "odejet-amici")
     options = parser.parse_args(argv)
-    options.output.parent.mkdir(parents=True, exist_ok=True)
-    lines = [json.loads(line) for line in options.output.read_text().splitlines()] if options.output.is_file() else []
+    lines = records.read(options.output)
     done = {(line["problem"], line["task"], line.get("seed"), line.get("limit")) for line in lines}
     wanted = options.only or names(options.folder)
     tasks = [(name, "read", None, None) for name in wanted]
@@ -264,8 +269,7 @@ def main(argv: list[str]) -> int:
         except (oj.ModelError, oj.DataError) as error:
             line["refused"] = str(error)
         lines.append(line)
-        with options.output.open("a", encoding="utf-8") as file:
-            file.write(json.dumps(line) + "\n")
+        records.add(options.output, line)
         print(json.dumps(line), flush=True)
     print(table([line for line in lines if line["problem"] in wanted]))
     return 0

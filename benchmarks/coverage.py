@@ -16,7 +16,6 @@ enough to the optimum: one fit with one unknown less, in place of the whole prof
 from __future__ import annotations
 
 import argparse
-import json
 import math
 import time
 from collections.abc import Sequence
@@ -27,6 +26,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks import bands, profiles, systems
+from benchmarks import lines as records
 from benchmarks.accuracy import Truth, draw
 from benchmarks.counting import LEVEL, fitted, grouped, held_at, share
 from odejet.algebra.system import SquareSystem
@@ -500,8 +500,7 @@ def main(argv: list[str]) -> int:
     trials, noises, names = DEFAULTS[arguments.part]
     trials = trials if arguments.trials is None else arguments.trials
     path = arguments.output or RESULTS / f"{arguments.part}-seed{arguments.seed}.jsonl"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    rows = [json.loads(text) for text in path.read_text().splitlines()] if path.exists() else []
+    rows = records.read(path)
     lines = [row if isinstance(row, dict) else dict(zip(FIELDS, row, strict=True)) for row in rows]
     done = {(line["system"], line["noise"], line.get("trial", 0)) for line in lines}
     for trial in range(min(trials, 1) if arguments.part == "law" else trials):
@@ -514,8 +513,7 @@ def main(argv: list[str]) -> int:
                 else:
                     line = CELLS[arguments.part](name, noise, trial, arguments.seed)
                 lines.append(line)
-                with path.open("a") as file:
-                    file.write(json.dumps(list(line.values()) if arguments.part == "intervals" else line) + "\n")
+                records.add(path, list(line.values()) if arguments.part == "intervals" else line)
                 print(f"{name} {noise:g} {trial}", flush=True)
     path.with_suffix(".md").write_text(TABLES[arguments.part](lines))
     print(TABLES[arguments.part](lines))

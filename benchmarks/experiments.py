@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import argparse
 import csv
-import json
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -25,6 +24,7 @@ from scipy.optimize import OptimizeResult, least_squares
 from scipy.special import lambertw
 
 import odejet as oj
+from benchmarks import lines as records
 from benchmarks.store import write_whole
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
@@ -290,15 +290,12 @@ def main(argv: list[str]) -> int:
     parser.add_argument("--output", type=Path, default=RESULTS / "experiments.jsonl")
     given = parser.parse_args(argv)
     path = given.output
-    path.parent.mkdir(parents=True, exist_ok=True)
-    texts = path.read_text().splitlines() if path.exists() else []
-    lines = {line.part: line for line in (Line(**json.loads(text)) for text in texts)}
+    lines = {line.part: line for line in (Line(**found) for found in records.read(path))}
     for part in given.parts:
         if part not in lines:
             PARTS[part]() if part == "progress" else None  # the first fit of a process reads its kernels
             lines[part] = PARTS[part]()
-            with path.open("a") as file:
-                file.write(json.dumps(asdict(lines[part])) + "\n")
+            records.add(path, asdict(lines[part]))
             print(f"{part}: {lines[part].seconds:.2f} s", flush=True)
     shown = table([lines[part] for part in PARTS if part in lines])
     write_whole(path.with_suffix(".md"), shown)

@@ -31,6 +31,7 @@ import numpy as np
 
 import odejet as oj
 from benchmarks import collection
+from benchmarks import lines as records
 from benchmarks.store import write_whole
 from odejet.jets import compilation
 from tests import zoo
@@ -282,16 +283,14 @@ def main(argv: list[str]) -> int:
     if not collection.names():
         print(f"{collection.MISSING}; the other models are measured")
     path = given.output
-    path.parent.mkdir(parents=True, exist_ok=True)
-    lines = [json.loads(text) for text in path.read_text().splitlines()] if path.exists() else []
+    lines = records.read(path)
     done = {(line["model"], line["task"]) for line in lines}
     oj.fit(*_small())  # kernels are compiled, or are there
     for name in given.models:
         for task in given.tasks:
             if (name, task) not in done:
                 lines.append(watched(name, task))
-                with path.open("a") as file:
-                    file.write(json.dumps(lines[-1]) + "\n")
+                records.add(path, lines[-1])
                 print(f"{name} {task}: {_cell(lines[-1]) if 'left_out' not in lines[-1] else 'left out'}", flush=True)
     order = {(name, task): i for i, (name, task) in enumerate((n, t) for n in known for t in TASKS)}
     lines.sort(key=lambda line: order.get((line["model"], line["task"]), len(order)))

@@ -16,7 +16,6 @@ close enough to the optimum.  Every trial is one line of a file, so that stoppin
 from __future__ import annotations
 
 import argparse
-import json
 import math
 import time
 from collections.abc import Callable, Mapping
@@ -28,6 +27,7 @@ import numpy as np
 from scipy import stats
 
 import odejet as oj
+from benchmarks import lines as records
 from benchmarks.profiles import LEVEL, held_at
 from odejet.problem import Problem
 from odejet.result import Fit
@@ -165,15 +165,13 @@ def main(argv: list[str]) -> int:
     parser.add_argument("--output", type=Path)
     arguments = parser.parse_args(argv)
     path = arguments.output or RESULTS / f"coverage-seed{arguments.seed}.jsonl"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    lines = [json.loads(text) for text in path.read_text().splitlines()] if path.exists() else []
+    lines = records.read(path)
     done = {(line["law"], line["trial"]) for line in lines}
     for trial in range(arguments.trials):
         for name in arguments.laws:
             if (name, trial) not in done:
                 lines.append(cell(name, trial, arguments.seed))
-                with path.open("a") as file:
-                    file.write(json.dumps(lines[-1]) + "\n")
+                records.add(path, lines[-1])
     path.with_suffix(".md").write_text(table(lines))
     print(table(lines))
     return 0

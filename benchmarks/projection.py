@@ -16,7 +16,6 @@ best optimum is first reached, with what those starts or searches took that did 
 from __future__ import annotations
 
 import argparse
-import json
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
@@ -29,6 +28,7 @@ import numpy as np
 from scipy.optimize import least_squares
 
 import odejet as oj
+from benchmarks import lines as records
 from benchmarks.store import write_whole
 from odejet.problem import Problem
 from odejet.problem.misfit import Evaluation
@@ -290,15 +290,13 @@ def main(argv: list[str]) -> int:
     parser.add_argument("--output", type=Path)
     given = parser.parse_args(argv)
     path = given.output or RESULTS / f"projection-seed{given.seed}.jsonl"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    lines = [json.loads(text) for text in path.read_text().splitlines()] if path.exists() else []
+    lines = records.read(path)
     done = {(line["model"], line["sets"]) for line in lines}
     for sets in given.sets:
         for name in given.models:
             if (name, sets) not in done:
                 lines.append(cell(name, given.seed, given.starts, given.searches, sets))
-                with path.open("a") as file:
-                    file.write(json.dumps(lines[-1]) + "\n")
+                records.add(path, lines[-1])
     write_whole(path.with_suffix(".md"), table(lines))
     print(table(lines))
     return 0

@@ -26,8 +26,9 @@ from unittest import mock
 import numpy as np
 
 import odejet as oj
+from benchmarks import lines as records
 from benchmarks.clock import by_processor
-from benchmarks.collection import FOLDER, RESULTS, SHORT, names, read, yaml_of
+from benchmarks.collection import FOLDER, RESULTS, SHORT, names, per_arrival, read, yaml_of
 from odejet.jets import compilation
 from odejet.problem.misfit import Evaluation
 from odejet.search.refine import _Descent
@@ -93,8 +94,7 @@ def table(lines: list[dict[str, Any]]) -> str:
         for who in ("odejet", "pypesto"):
             own = [one for one in lines if one["problem"] == name and one["who"] == who and "failed" not in one]
             arrived, total = sum(one["arrived"] for one in own), sum(one["seconds"] for one in own)
-            told = f"{total / arrived:.1f} s" if arrived else f"more than {total:.0f} s"
-            cells.append(f"{told} ({arrived} of {len(own)})" if own else "")
+            cells.append(f"{per_arrival(total, arrived)} ({arrived} of {len(own)})" if own else "")
         compiled = [one["compile_seconds"] for one in lines if one["problem"] == name and "compile_seconds" in one]
         cells.append(f"{max(compiled):.0f} s" if compiled else "")
         rows.append(f"| {name} | {' | '.join(cells)} |")
@@ -111,8 +111,7 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument("--limit", type=float, default=120.0)
     parser.add_argument("--output", type=Path, default=RESULTS / "race.jsonl")
     options = parser.parse_args(argv)
-    options.output.parent.mkdir(parents=True, exist_ok=True)
-    lines = [json.loads(line) for line in options.output.read_text().splitlines()] if options.output.is_file() else []
+    lines = records.read(options.output)
     done = {(line["problem"], line["seed"], line["who"]): line for line in lines}
     by_processor()
     for seed in options.seeds:
@@ -128,8 +127,7 @@ def main(argv: Sequence[str]) -> int:
                     seconds = max(TIMES * own["seconds"], LEAST)
                     line |= theirs(folder, seed, seconds, own["goal"], options.python, options.models)
                 done[name, seed, who] = line
-                with options.output.open("a", encoding="utf-8") as file:
-                    file.write(json.dumps(line) + "\n")
+                records.add(options.output, line)
                 print(json.dumps(line), flush=True)
     print(table(list(done.values())))
     return 0

@@ -9,6 +9,7 @@ the log-likelihood above it at most) or out of time, by processor seconds of one
     plain   every start is refined on all of the data to its end
     race    starts race on all of the data
     both    race and parts in turn
+    hops    race, parts and hops from the best so far in turn, as fits do
 
 Every run is one line of a file: stopping and starting again repeats nothing.  Without seeds the table is told alone.
 """
@@ -27,23 +28,28 @@ from unittest import mock
 
 import numpy as np
 
+from benchmarks import lines as records
 from benchmarks.clock import by_processor
-from benchmarks.collection import FOLDER, RESULTS, SHORT, names, read
+from benchmarks.collection import FOLDER, RESULTS, SHORT, names, per_arrival, read
 from odejet.problem.misfit import Evaluation, Misfit
 from odejet.search import multistart as module
 from odejet.search import race
 from odejet.search.refine import MAX_EVALUATIONS
 from odejet.smooth.threads import one_thread
 
-WAYS = ("parts", "plain", "race", "both")
+WAYS = ("parts", "plain", "race", "both", "hops")
 
 
 @contextmanager
 def searching(way: str) -> Iterator[None]:
     """Let the box search go one way."""
+    if way == "hops":
+        yield
+        return
     chosen = {"parts": ("by_parts",), "both": ("race", "by_parts")}.get(way, ("race",))
     ways = property(lambda search: tuple(getattr(search, name) for name in chosen))
-    with mock.patch.object(module._Search, "ways", ways):
+    without = mock.patch.object(module._Search, "hop", lambda _: iter(()))
+    with mock.patch.object(module._Search, "ways", ways), without:
         if way == "plain":
             with mock.patch.object(race, "LAPS", (MAX_EVALUATIONS,)), mock.patch.object(module, "GROUP", 1):
                 yield
@@ -97,8 +103,7 @@ def table(lines: list[dict[str, Any]]) -> str:
             own = [line for line in lines if line["problem"] == name and line["way"] == way]
             arrived = sum(line["short"] <= SHORT for line in own)
             total = sum(line["seconds"] for line in own)
-            told = f"{total / arrived:.1f} s" if arrived else f"more than {total:.0f} s"
-            cells.append(f"{arrived} of {len(own)}, {told}" if own else "")
+            cells.append(f"{arrived} of {len(own)}, {per_arrival(total, arrived)}" if own else "")
         rows.append(f"| {name} | {' | '.join(cells)} |")
     return "\n".join(rows)
 
@@ -112,8 +117,7 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument("--limit", type=float, default=60.0)
     parser.add_argument("--output", type=Path, default=RESULTS / "searches.jsonl")
     options = parser.parse_args(argv)
-    options.output.parent.mkdir(parents=True, exist_ok=True)
-    lines = [json.loads(line) for line in options.output.read_text().splitlines()] if options.output.is_file() else []
+    lines = records.read(options.output)
     done = {(line["problem"], line["way"], line["seed"], line["limit"]) for line in lines}
     wanted = options.only or names(options.folder)
     tasks = [(name, way, seed) for seed in options.seeds for name in wanted for way in options.ways]
@@ -124,8 +128,7 @@ def main(argv: Sequence[str]) -> int:
         with one_thread():
             found = searched(options.folder / name, way, seed, options.limit)
         lines.append({"problem": name, "way": way, "seed": seed, "limit": options.limit, **found})
-        with options.output.open("a", encoding="utf-8") as file:
-            file.write(json.dumps(lines[-1]) + "\n")
+        records.add(options.output, lines[-1])
         print(json.dumps(lines[-1]), flush=True)
     print(table(lines))
     return 0

@@ -26,6 +26,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks import accuracy, beyond, coverage, systems
+from benchmarks import lines as records
 from benchmarks.comparison import AS_GOOD
 from benchmarks.store import write_whole
 
@@ -205,7 +206,7 @@ def differences(lines: list[dict[str, Any]]) -> str:
 
 def measure(before: Path, seed: int, wanted: list[Cell], path: Path, limit: float | None) -> list[dict[str, Any]]:
     """Fits of all cells that are not in the file yet, by both codes in turns."""
-    lines = [json.loads(text) for text in path.read_text().splitlines()] if path.exists() else []
+    lines = records.read(path)
     done = {Cell.of(line) for line in lines}
     workers = {"before": Worker(before), "after": Worker(ROOT)}
     try:
@@ -217,8 +218,7 @@ def measure(before: Path, seed: int, wanted: list[Cell], path: Path, limit: floa
             order = CODES if count % 2 == 0 else CODES[::-1]
             found = {code: workers[code].ask(job) for code in order}
             lines.append({**asdict(cell), **{code: found[code] for code in CODES}})
-            with path.open("a") as file:
-                file.write(json.dumps(lines[-1]) + "\n")
+            records.add(path, lines[-1])
             times = ", ".join(f"{code} {_seconds(found[code]):.2f} s" for code in CODES)
             marks = "".join(f"  {code} BEHIND" for code in CODES if not as_good(found[code]))
             print(f"{cell.kind} {cell.name} {cell.noise:g} {cell.draw}: {times}{marks}", flush=True)

@@ -13,7 +13,6 @@ rough yardstick.  Every model is one line of a file: stopping and starting again
 from __future__ import annotations
 
 import argparse
-import json
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -24,6 +23,7 @@ import heyoka
 import numpy as np
 from sksundae.cvode import CVODE
 
+from benchmarks import lines as records
 from odejet import Event, Model
 from odejet.simulate.flow import Flow, Outcome, Trajectory
 
@@ -400,14 +400,13 @@ def main(argv: list[str]) -> int:
     parser.add_argument("--count", type=int, default=300)
     parser.add_argument("--path", type=Path, default=RESULTS)
     arguments = parser.parse_args(argv)
-    rows = [json.loads(line) for line in arguments.path.read_text().splitlines()] if arguments.path.exists() else []
+    rows = records.read(arguments.path)
     rows = [row for row in rows if row["seed"] == arguments.seed]
     done = {row["draw"] for row in rows}
     arguments.path.parent.mkdir(parents=True, exist_ok=True)
     for draw in range(arguments.count):
         if draw not in done:
             rows.append(row := measured(arguments.seed, draw))
-            with arguments.path.open("a") as file:
-                print(json.dumps(row), file=file)
+            records.add(arguments.path, row)
     print(summary(rows))
     return 0

@@ -56,3 +56,10 @@ def test_durations():
 def test_digits_are_those_of_the_number(value, count):
     assert math.isclose(float(significant(value, count)), float(f"{value:.{count - 1}e}"), rel_tol=1e-9, abs_tol=5e-324)
     assert math.isclose(float(short(value, count)), float(f"{value:.{count - 1}e}"), rel_tol=1e-9, abs_tol=5e-324)
+
+
+def test_open_ends_and_whole_minutes() -> None:
+    assert between(0.0, math.inf, math.inf) == "[0, ∞]"
+    assert between(-math.inf, 2.0, 0.1) == "[-∞, 2.00]"
+    assert duration(120.2) == "2 min"
+    assert duration(125.0) == "2 min 5 s"

@@ -1,31 +1,49 @@
-"""Report picture: docs/report.png, the top of a report as a browser shows it.
+"""Report pictures: docs/report.png and docs/report-experiments.png, reports as a browser shows them.
 
-python docs/site/report_picture.py, with Chromium on the path.
+python docs/site/report_picture.py, with Chromium on the path and Playwright.
 """
 
-import subprocess
+import shutil
 import tempfile
 from pathlib import Path
+from typing import Any
 
 from PIL import Image
+from playwright.sync_api import sync_playwright
 
 import odejet as oj
 
 ROOT = Path(__file__).parents[2]
-WIDTH, HEIGHT = 900, 1082  # down to the end of the card with the curve
+WIDTH = 1000
 FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking"]
+CURVES = "section:has(h2:text-is('Fit and data'))"
+
+
+def fitted(name: str) -> oj.Fit:
+    example = ROOT / "examples" / name
+    return oj.fit(oj.Model.from_toml(f"{example}.toml"), oj.Data.from_csv(f"{example}.csv"))
+
+
+def shown(browser: Any, fit: oj.Fit, into: str, top: bool) -> None:
+    """The card with the curves, and if asked for all that stands above it."""
+    with tempfile.TemporaryDirectory() as folder:
+        page, shot = browser.new_page(viewport={"width": WIDTH, "height": 900}), Path(folder) / "shot.png"
+        fit.report(Path(folder) / "fit.html")
+        page.goto((Path(folder) / "fit.html").as_uri())
+        card = page.locator(CURVES).bounding_box()
+        start = 0 if top else card["y"] - 6
+        clip = {"x": 0, "y": start, "width": WIDTH, "height": card["y"] + card["height"] + 6 - start}
+        page.screenshot(path=shot, full_page=True, clip=clip)
+        Image.open(shot).convert("RGB").quantize(64).save(ROOT / "docs" / into, optimize=True)
+        page.close()
 
 
 def main() -> None:
-    example = ROOT / "examples" / "lotka_volterra"
-    fit = oj.fit(oj.Model.from_toml(f"{example}.toml"), oj.Data.from_csv(f"{example}.csv"))
-    with tempfile.TemporaryDirectory() as folder:
-        page, shot = Path(folder) / "fit.html", Path(folder) / "fit.png"
-        fit.report(page)
-        size = [f"--window-size={WIDTH},{HEIGHT}", "--hide-scrollbars", f"--user-data-dir={folder}/profile"]
-        command = ["chromium", *FLAGS, *size, f"--screenshot={shot}", page.as_uri()]
-        subprocess.run(command, check=True, capture_output=True)
-        Image.open(shot).convert("RGB").quantize(64).save(ROOT / "docs" / "report.png", optimize=True)
+    with sync_playwright() as started:
+        browser = started.chromium.launch(executable_path=shutil.which("chromium"), args=FLAGS)
+        shown(browser, fitted("lotka_volterra"), "report.png", top=True)
+        shown(browser, fitted("theophylline"), "report-experiments.png", top=False)
+        browser.close()
 
 
 if __name__ == "__main__":

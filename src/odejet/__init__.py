@@ -5,29 +5,28 @@ Algebraic Parameter Estimation for Noisy Data via Gaussian Process Regression.
 """
 
 import importlib
+import sys
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from odejet import startup  # noqa: F401 - before what takes time
 
 # isort: split
-from odejet.jets import compilation  # noqa: F401 - before any kernel, which needs a folder
-
-# isort: split
 from odejet.attach import provided
-from odejet.errors import DataError, ExpressionError, ModelError
-from odejet.identify import Verdict, identify
-from odejet.model import Event, Model
-from odejet.simulate import Simulation, simulate
-from odejet.simulate.flow import Outcome
 
 if TYPE_CHECKING:
     from odejet.data import Data, Experiment
+    from odejet.errors import DataError, ExpressionError, ModelError
     from odejet.fitting import Failure, fit, fit_many
+    from odejet.identify import Verdict, identify
     from odejet.io.antimony import read_antimony
     from odejet.io.petab import read_petab
     from odejet.io.sbml import read_sbml
+    from odejet.model import Event, Model
     from odejet.problem import Problem
     from odejet.result import Fit, Prediction, Ranking, compare
+    from odejet.simulate import Simulation, simulate
+    from odejet.simulate.flow import Outcome
     from odejet.uncertainty.design import Design, design
 
 __all__ = [
@@ -77,27 +76,53 @@ provided(
     ),
 )
 
-_LATER = {
+_HOMES = {
     "Data": "data",
+    "DataError": "errors",
     "Design": "uncertainty.design",
+    "Event": "model",
     "Experiment": "data",
+    "ExpressionError": "errors",
     "Failure": "fitting",
     "Fit": "result",
+    "Model": "model",
+    "ModelError": "errors",
+    "Outcome": "simulate.flow",
     "Prediction": "result",
     "Problem": "problem",
     "Ranking": "result",
+    "Simulation": "simulate",
+    "Verdict": "identify",
     "compare": "result",
     "design": "uncertainty.design",
     "fit": "fitting",
     "fit_many": "fitting",
+    "identify": "identify",
     "read_antimony": "io.antimony",
     "read_petab": "io.petab",
     "read_sbml": "io.sbml",
+    "simulate": "simulate",
 }
 
 
 def __getattr__(name: str) -> Any:
-    """Data and fits come with the smoothers and their part of SciPy, which a simulation need not wait for."""
-    if name in _LATER:
-        return getattr(importlib.import_module(f"odejet.{_LATER[name]}"), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    """A public name when it is first asked for: NumPy, numba and SciPy together take a second to import."""
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = globals()[name] = getattr(importlib.import_module(f"odejet.{_HOMES[name]}"), name)
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
+
+
+class _Package(ModuleType):
+    """A module in which `simulate` and `identify` are the functions, whenever the packages of these names come in."""
+
+    def __setattr__(self, name: str, value: object) -> None:
+        if not (name in _HOMES and isinstance(value, ModuleType)):
+            super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = _Package

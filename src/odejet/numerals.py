@@ -54,6 +54,8 @@ def between(low: float, high: float, error: float, value: float | None = None) -
     """An interval in the digits of its value; ends far from it have few."""
 
     def end(number: float) -> str:
+        if math.isinf(number):
+            return "∞" if number > 0 else "-∞"
         far = value is not None and value != 0 and not abs(value) / FAR <= abs(number) <= abs(value) * FAR
         return short(number, 2) if far and number else measured(number, error)
 
@@ -72,4 +74,4 @@ def duration(seconds: float) -> str:
     if seconds < 99.5:
         return f"{seconds:.2g} s"
     minutes, rest = divmod(round(seconds), 60)
-    return f"{minutes} min {rest} s"
+    return f"{minutes} min {rest} s" if rest else f"{minutes} min"

@@ -261,3 +261,9 @@ def test_views_and_data_have_as_many_points_as_a_picture_shows(folder: Path) -> 
     seen = ask("look", folder, Draft(text=LINES, data="counts.csv"))["answer"]
     (series,) = seen["series"]
     assert series["count"] == 5000 and len(series["times"]) <= views.MOST_POINTS
+
+
+def test_combinations_of_many_experiments_are_told_once() -> None:
+    names = {"a in hot": "a_hot", "b in hot": "b_hot", "a in cold": "a_cold", "b in cold": "b_cold", "c": "c"}
+    found = views._told_once(["a_hot*b_hot", "a_cold*b_cold", "a_hot/a_cold", "c*b_hot", "c + 1"], names)
+    assert found == ["a*b", "a_hot/a_cold", "c*b", "c + 1"]

@@ -6,17 +6,10 @@ What is printed is the time of a person's path, in seconds of clicks and waiting
 from __future__ import annotations
 
 import http.client
-import os
-import re
-import shutil
 import signal
 import socket
-import subprocess
-import sys
 import time
 import zipfile
-from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -24,128 +17,12 @@ import numpy as np
 import pytest
 
 from odejet import Fit, Model, simulate
+from tests.app.browser import LINES, Program, alive, drop, new, noise, table, until
 
-playwright = pytest.importorskip(
-    "playwright.sync_api", reason="the page is looked at with Playwright, which is missing"
-)
-pytest.importorskip("uvicorn", reason="the page needs odejet[app], which is missing")
-CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-pytestmark = [
-    pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium to look at the page with"),
-    pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="processes are watched in /proc"),
-]
-
-FLAGS = [
-    "--headless",
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-    "--disable-dev-shm-usage",
-]
-SOURCE = Path(__file__).parents[2] / "src"
-LINES = "r' = k1*r - k2*r*w\nw' = k2*r*w - k3*w\ny1 = r"
 TRUTH = {"k1": 0.6, "k2": 0.5, "k3": 0.3}
-pytestmark = pytest.mark.slow  # minutes of a browser and a server that wait for each other
-
-PATIENCE = 120_000
-"""Milliseconds; machines may be busy."""
 
 # Chaos that is seen through noise: no search is soon done with it.
 LONG = "x' = a*(y - x)\ny' = x*(b - z) - y\nz' = x*y - c*z\nq' = d*x - e*q*q\nseen = x*y + q"
-
-
-@dataclass
-class Program:
-    """`odejet app`, running."""
-
-    folder: Path
-    process: subprocess.Popen[str]
-    address: str
-
-    @property
-    def port(self) -> int:
-        return int(self.address.split(":")[2].split("/")[0])
-
-    def children(self) -> set[int]:
-        """The processes that it has started and that still run."""
-        listed = (Path(f"/proc/{pid}/stat") for pid in os.listdir("/proc") if pid.isdecimal())
-        return {int(stat.parent.name) for stat in listed if alive(stat, self.process.pid)}
-
-    def again(self) -> None:
-        """Start it again in the same folder."""
-        self.process, self.address = started(self.folder)
-
-    def end(self, how: int = signal.SIGINT) -> None:
-        if self.process.poll() is None:
-            self.process.send_signal(how)
-            self.process.wait(60)
-
-
-def alive(stat: Path, parent: int | None = None) -> bool:
-    """Whether a process runs, by its file in /proc; if a parent is given, as a child of that."""
-    try:
-        state, ancestor, *_ = stat.read_text().rpartition(")")[2].split()
-    except OSError:
-        return False
-    return state != "Z" and parent in (None, int(ancestor))
-
-
-def started(folder: Path) -> tuple[subprocess.Popen[str], str]:
-    command = [sys.executable, "-m", "odejet", "app", str(folder), "--no-browser"]
-    env = {**os.environ, "PYTHONPATH": str(SOURCE)}
-    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=env)
-    assert process.stderr is not None
-    for line in process.stderr:
-        if found := re.search(r"http://127\.0\.0\.1:\d+/\S+/", line):
-            return process, found.group()
-    raise AssertionError("the program has told no address")
-
-
-@pytest.fixture(scope="module")
-def program(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Program]:
-    folder = tmp_path_factory.mktemp("studies")
-    found = Program(folder, *started(folder))
-    yield found
-    stats = [Path(f"/proc/{pid}/stat") for pid in found.children()]
-    found.end()
-    until(lambda: not any(map(alive, stats)), "children outlive the program")
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    with playwright.sync_playwright() as started:
-        found = started.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
-        yield found
-        found.close()
-
-
-@pytest.fixture
-def context(browser: Any) -> Iterator[Any]:
-    found = browser.new_context(viewport={"width": 1280, "height": 900}, accept_downloads=True)
-    found.set_default_timeout(PATIENCE)
-    yield found
-    found.close()
-
-
-@pytest.fixture
-def page(context: Any, program: Program) -> Iterator[Any]:
-    """The page; whatever it throws, or asks of others, fails the test."""
-    found = context.new_page()
-    complaints: list[str] = []
-    watch(found, complaints)
-    found.goto(program.address)
-    yield found
-    assert complaints == []
-
-
-def watch(page: Any, complaints: list[str]) -> None:
-    page.on("pageerror", lambda error: complaints.append(str(error)))
-    own = "http://127.0.0.1:"
-    page.on("request", lambda asked: None if asked.url.startswith(own) else complaints.append(asked.url))
 
 
 @pytest.fixture(scope="module")
@@ -157,35 +34,6 @@ def counts(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("data") / "rabbits 2024.csv"
     path.write_text("Day,Rabbits\n" + "".join(f"{t:g},{y:.4f}\n" for t, y in zip(times, values, strict=True)))
     return path
-
-
-def new(page: Any, text: str, *files: Path | dict[str, Any]) -> None:
-    """A new study with equations and files."""
-    page.click("#new")
-    page.fill("#equations", text)
-    if files:
-        drop(page, *files)
-
-
-def drop(page: Any, *files: Path | dict[str, Any]) -> None:
-    page.set_input_files("input[type=file]", list(files))
-
-
-def table(name: str, content: bytes | str) -> dict[str, Any]:
-    data = content.encode() if isinstance(content, str) else content
-    return {"name": name, "mimeType": "text/csv", "buffer": data}
-
-
-def noise(rows: int = 60) -> str:
-    values = np.random.default_rng(0).normal(size=rows).cumsum()
-    return "time,seen\n" + "".join(f"{i / 3:.3f},{value:.3f}\n" for i, value in enumerate(values))
-
-
-def until(true: Any, what: str, seconds: float = PATIENCE / 1000) -> None:
-    end = time.monotonic() + seconds
-    while not true():
-        assert time.monotonic() < end, what
-        time.sleep(0.05)
 
 
 # --- the whole way ---
@@ -316,6 +164,7 @@ HOSTILE = [
 ]
 
 
+@pytest.mark.slow
 def test_hostile_files_get_a_sentence(page: Any, program: Program) -> None:
     new(page, LINES)
     said = page.locator("#banner, #trouble, #mistake")
@@ -369,6 +218,7 @@ def test_others_are_refused(program: Program) -> None:
 # --- what takes long ---
 
 
+@pytest.mark.slow
 def test_two_tabs_a_reload_a_cancel_and_a_kill(page: Any, context: Any, program: Program) -> None:
     new(page, LONG, table("noise.csv", noise()))
     page.wait_for_selector("#fit:enabled")

@@ -34,6 +34,17 @@ def test_the_second_tab_does_not_overwrite_the_first(folder: Folder) -> None:
     assert study.read()["draft"] == {"text": "one"}
 
 
+def test_a_tab_that_closes_need_not_wait_for_what_it_sent_before(folder: Folder) -> None:
+    study = folder.create("s", {}, {})
+    assert study.save("s", {"text": "first"}, 1, "tab", 1) == 2
+    assert study.save("s", {"text": "third"}, 1, "tab", 3) == 3
+    assert study.save("s", {"text": "second"}, 1, "tab", 2) == 3  # it was overtaken
+    assert study.read()["draft"] == {"text": "third"}
+    study.save("s", {"text": "of another"}, 3, "other", 1)
+    with pytest.raises(Changed):
+        study.save("s", {"text": "fourth"}, 3, "tab", 4)
+
+
 def test_one_program_at_a_time(folder: Folder) -> None:
     pytest.importorskip("fcntl")
     with pytest.raises(DataError, match="another odejet app works in this folder"):

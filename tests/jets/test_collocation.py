@@ -4,62 +4,56 @@ import numpy as np
 import pytest
 from numba import njit
 
-from odejet.jets.linear import factor, factor_complex, solve, solve_complex, solve_many, solve_many_complex
+from odejet.jets.lanes import padded, pointer
+from odejet.jets.linear import factor, solve, solve_many, solve_many_complex, systems_of
 from odejet.jets.radau import radau
 from odejet.model import Model
 from odejet.simulate.flow import Flow, Outcome
 
 
 @njit
-def solved(matrix, right):
-    """The solutions for all columns at once, and for the first alone."""
-    pivots, first = np.empty(len(matrix), np.int64), right[:, 0].copy()
-    regular = factor(matrix, pivots)
+def solved(matrices, pivots, filled, counts, right, one):
+    """The solutions of the systems in all lanes for many right-hand sides each, in place, and for one."""
+    systems, columns = systems_of(matrices, pivots, filled, counts), right.shape[3]
+    regular = factor(systems)
     if regular:
-        solve_many(matrix, pivots, right)
-        solve(matrix, pivots, first)
-    return regular, first
+        solve(systems, pointer(one))
+        solve_many(systems, pointer(right[0, 0]), columns)
+        for q in range(1, len(right)):
+            solve_many_complex(systems, q, pointer(right[q, 0]), pointer(right[q, 1]), columns)
+    return regular
 
 
-@njit
-def solved_complex(real, imaginary, right, other):
-    pivots, first, second = np.empty(len(real), np.int64), right[:, 0].copy(), other[:, 0].copy()
-    regular = factor_complex(real, imaginary, pivots)
-    if regular:
-        solve_many_complex(real, imaginary, pivots, right, other)
-        solve_complex(real, imaginary, pivots, first, second)
-    return regular, first, second
+def lists(size):
+    return np.zeros(size, np.int64), np.zeros((size, size), np.int64), np.zeros((size, 2), np.int64)
 
 
-@pytest.mark.parametrize(("size", "columns"), [(1, 1), (9, 4), (39, 8)])
-def test_linear_systems_agree_with_numpy(size, columns):
+@pytest.mark.parametrize(("size", "systems"), [(1, 2), (9, 3), (39, 5)])
+@pytest.mark.parametrize("density", [1.0, 0.2])
+def test_linear_systems_agree_with_numpy(size, systems, density):
     rng = np.random.default_rng(size)
-    matrix = rng.standard_normal((size, size)) * np.geomspace(1, 1e8, size)
-    right = rng.standard_normal((size, columns))
-    solution = right.copy()
-    regular, first = solved(matrix.copy(), solution)
-    assert regular
-    assert np.all(np.abs(matrix @ solution - right) <= 1e-12 * (np.abs(matrix) @ np.abs(solution)))
-    np.testing.assert_allclose(first, solution[:, 0], rtol=1e-9)
+    matrix = rng.standard_normal((size, size)) * np.geomspace(1, 1e8, size) * (rng.random((size, size)) < density)
+    rates = np.r_[3.0, rng.standard_normal(systems - 1) + 1j * rng.standard_normal(systems - 1)]
+    lanes, columns = padded(systems), 8
+    matrices = np.zeros((size, size, 2, lanes))
+    matrices[:, :, 0], shifts = matrix[:, :, None], np.r_[rates, np.full(lanes - systems, 3.0)]
+    matrices[np.arange(size), np.arange(size)] += np.stack([shifts.real, shifts.imag])
+    right = rng.standard_normal((systems, 2, size, columns))
+    right[0, 1] = 0
+    found, one = right.copy(), np.zeros((size, 2, lanes))
+    one[:, :, :systems] = right[:, :, :, 0].transpose(2, 1, 0)
+    assert solved(matrices, *lists(size), found, one)
+    for q in range(systems):
+        whole = matrix + rates[q] * np.eye(size)
+        for solution in (found[q, 0] + 1j * found[q, 1], (one[:, 0, q] + 1j * one[:, 1, q])[:, None]):
+            asked = (right[q, 0] + 1j * right[q, 1])[:, : solution.shape[1]]
+            assert np.all(np.abs(whole @ solution - asked) <= 1e-11 * (np.abs(whole) @ np.abs(solution)))
 
 
-@pytest.mark.parametrize(("size", "columns"), [(1, 1), (9, 4), (39, 8)])
-def test_complex_systems_agree_with_numpy(size, columns):
-    rng = np.random.default_rng(size)
-    real, imaginary = rng.standard_normal((2, size, size)) * np.geomspace(1, 1e8, size)
-    right, other = rng.standard_normal((2, size, columns))
-    x, y = right.copy(), other.copy()
-    regular, first, second = solved_complex(real.copy(), imaginary.copy(), x, y)
-    assert regular
-    matrix, solution = real + 1j * imaginary, x + 1j * y
-    assert np.all(np.abs(matrix @ solution - right - 1j * other) <= 1e-12 * (np.abs(matrix) @ np.abs(solution)))
-    np.testing.assert_allclose(first + 1j * second, solution[:, 0], rtol=1e-9)
-
-
-@pytest.mark.parametrize("matrix", [np.ones((2, 2)), np.full((2, 2), np.inf), np.full((2, 2), np.nan)])
-def test_what_has_no_solution_is_told(matrix):
-    assert not solved(matrix.copy(), np.ones((2, 1)))[0]
-    assert not solved_complex(matrix.copy(), matrix.copy(), np.ones((2, 1)), np.ones((2, 1)))[0]
+@pytest.mark.parametrize("entry", [1.0, np.inf, np.nan])
+def test_what_has_no_solution_is_told(entry):
+    matrices = np.full((2, 2, 2, 4), entry)
+    assert not solved(matrices, *lists(2), np.ones((2, 2, 2, 4)), np.ones((2, 2, 4)))
 
 
 @pytest.mark.parametrize("stages", [3, 5, 7, 9])
@@ -72,6 +66,22 @@ def test_the_transformation_takes_the_stages_apart(stages):
         column = rule.together[:, 2 * q + 1] - 1j * rule.together[:, 2 * q + 2]
         total += ((x + 1j * y) * np.outer(column, row)).real
     np.testing.assert_allclose(total @ rule.matrix, np.eye(stages), atol=1e-11)
+
+
+@pytest.mark.parametrize("stages", [3, 5, 7, 9])
+def test_the_rule_in_lanes_is_the_same(stages):
+    rule = radau(stages)
+    wide, count = rule.abreast, stages + 1
+    rng = np.random.default_rng(stages)
+    stage = rng.standard_normal(stages)
+    parts = np.einsum("j,jpq->pq", np.r_[0.0, stage], wide.apart)
+    rates = wide.rates[0] + 1j * wide.rates[1]
+    turned = rates * (parts[0] + 1j * parts[1])
+    whole = np.einsum("qpi,pq->i", wide.together, np.array([turned.real, turned.imag])[:, : len(wide.together)])
+    np.testing.assert_allclose(whole[1:count], rule.inverse @ stage, rtol=1e-9)
+    np.testing.assert_allclose((np.r_[0.0, stage] @ wide.inverse)[1:count], rule.inverse @ stage, rtol=1e-12)
+    np.testing.assert_allclose((np.r_[0.0, stage] @ wide.analysis)[:count], rule.analysis[:, 1:] @ stage, rtol=1e-12)
+    assert not np.any(wide.together[:, :, count:]) and not np.any(wide.together[:, :, 0])
 
 
 @pytest.mark.parametrize("stages", [3, 5, 9])

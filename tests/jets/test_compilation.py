@@ -73,7 +73,7 @@ def test_kernels_have_a_place_where_nothing_of_ours_can_be_written(tmp_path):
     for folder in [package, *(path for path in package.rglob("*") if path.is_dir())]:
         (folder / "__pycache__").touch()
     (tmp_path / "tmp").mkdir()
-    code = "import numba, odejet; print(odejet.__file__); print(numba.config.CACHE_DIR)"
+    code = "import numba, odejet.fitting; print(odejet.__file__); print(numba.config.CACHE_DIR)"
     kept = {name: value for name, value in os.environ.items() if name not in ("NUMBA_CACHE_DIR", "XDG_CACHE_HOME")}
     paths = {"HOME": "/dev/null/none", "TMPDIR": str(tmp_path / "tmp"), "PYTHONPATH": str(package.parent)}
     done = subprocess.run([sys.executable, "-c", code], env=kept | paths, capture_output=True, text=True, check=True)

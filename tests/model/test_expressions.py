@@ -215,6 +215,8 @@ REFUSALS = [
     ("b + (2*(a*b)**50 + 1)**3", 4, "exponents"),
     ("b + a**(10**3)", 4, "exponents"),
     ("b + 1/(2 - 2)", 4, "no finite real value"),
+    ("b + b/0", 4, "no finite real value"),
+    ("b + b/(2 - 2)*3", 4, "no finite real value"),
     ("b + 9**(9**99)", 4, "no finite real value"),
     ("b + ((9**99)**99)**99", 5, "no finite real value"),
     ("b + (0.1**99)**99", 4, "no finite real value"),

@@ -49,3 +49,8 @@ def test_logarithmic(exponent, decades):
 def test_symmetric(limit):
     low, zero, high = symmetric(limit).places
     assert zero == 0 and low == -high and 0.3 * limit < high < limit
+
+
+def test_powers_of_ten_are_written_out_as_long_as_they_are_short() -> None:
+    assert logarithmic(1, 1e4).labels == ("1", "100", "10000")
+    assert logarithmic(1e-6, 1e6).labels == ("10⁻⁶", "1", "10⁶")

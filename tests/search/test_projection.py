@@ -49,15 +49,24 @@ def test_what_is_recognised(outputs, expected):
     assert eliminated(outputs) == expected
 
 
-def test_bounds_priors_and_other_noise_keep_them():
+def test_priors_and_other_noise_keep_them():
     outputs = {"y": "a*x + b"}
-    assert eliminated(outputs, bounds={"a": (1e-3, 1e3)}) == ["b"]
-    assert eliminated(outputs, positive=True) == []
-    assert eliminated(outputs, priors={"b": "normal(0, 1)"}) == ["a"]
+    assert eliminated(outputs, bounds={"a": (1e-3, 1e3)}) == ["a", "b"]
+    assert eliminated(outputs, positive=True) == ["a", "b"]
+    assert eliminated(outputs, priors={"a": "normal(0, 1)"}) == ["b"]
+    assert eliminated(outputs, priors={"b": "normal(0, 1)"}) == []  # what is stretched is not known beside an offset
     assert eliminated(outputs, noise="student(s, 4)") == []
-    assert eliminated(outputs, noise={"y": "normal(a*0.1)"}) == []
-    assert eliminated(outputs, noise="lognormal") == []  # a logarithm of a sum is not linear
+    assert eliminated(outputs, noise={"y": "normal(a*0.1)"}) == ["b"]
+    assert eliminated(outputs, noise={"y": "normal(0.1*y)"}) == []
+    assert eliminated(outputs, noise="lognormal") == []  # values of any sign have no logarithm
+    assert eliminated(outputs, noise="lognormal", positive=True) == ["a", "b"]
     assert eliminated({"y": "a*x"}, noise="lognormal", positive=True) == ["a"]
+
+
+def test_sizes_of_noise_go_with_scales():
+    assert eliminated({"y": "a*x + b"}, noise="normal(s)") == ["a", "b", "s"]
+    assert eliminated({"y": "a*x + b"}, noise="normal(s)", priors={"s": "lognormal(0, 1)"}) == ["a", "b"]
+    assert eliminated({"y": "a*x", "w": "x**2"}, noise={"y": "normal(s)", "w": "normal(s + 0.1*w)"}) == ["a"]
 
 
 @pytest.mark.parametrize("noise", [None, 0.1, "relative", "lognormal"])
@@ -128,3 +137,28 @@ def test_what_an_event_changes_is_neither_scale_nor_offset():
     problem = Problem(model, oj.Data(TIMES, {"y": 1 + TIMES}))
     found = projected(problem.misfit, problem.frame())
     assert found is not None and [problem.unknowns[i] for i in found.gone] == ["b"]
+
+
+@pytest.mark.parametrize("noise", ["normal(s)", "lognormal(s)"])
+@pytest.mark.parametrize("bounds", [(1e-3, 1e3), (1e-3, 10.0)])
+def test_within_bounds_the_gradient_is_that_of_the_best_scales(noise, bounds):
+    data = logistic_data("a*x + b", a=30.0, b=2.0)
+    problem = Problem(oj.Model(LOGISTIC, {"y": "a*x + b"}), data, noise=noise, bounds=bounds)
+    part = projected(problem.misfit, problem.frame())
+    assert part is not None and [problem.unknowns[i] for i in part.gone] == ["a", "b", "s"]
+    z = np.array([0.08, 0.7])
+    found = part.evaluate(z)
+    full = part.filled(z, found.eliminated.values)
+    whole = problem.misfit.evaluate(full)
+    np.testing.assert_allclose(whole.residuals, found.residuals, atol=1e-9)
+    np.testing.assert_allclose(whole.dense, found.eliminated.jacobian, rtol=1e-9, atol=1e-9)
+    frame, slopes = problem.frame(), whole.residuals @ whole.dense
+    for entry in part.gone:  # the best there are, or held on a bound that keeps them from going on
+        outward = (full[entry] >= frame.high[entry] and slopes[entry] < 0) or full[entry] <= frame.low[entry]
+        assert outward or abs(slopes[entry] * full[entry]) < 1e-4
+    gradient = found.residuals @ found.dense
+    for i, axis in enumerate(np.eye(2)):
+        costs = [
+            problem.misfit.cost(e.residuals, rest=e.rest) for s in (1, -1) for e in [part.evaluate(z + s * 1e-6 * axis)]
+        ]
+        assert gradient[i] == pytest.approx((costs[0] - costs[1]) / 2e-6, rel=1e-4, abs=1e-4)

@@ -11,6 +11,7 @@ from scipy.integrate import solve_ivp
 import odejet as oj
 from odejet import Event, Model, Outcome
 from odejet.jets.compilation import now
+from odejet.simulate.events import Passage
 from odejet.simulate.flow import Flow
 
 DIGITS = 50
@@ -71,6 +72,48 @@ def test_repeated_bolus_with_lag_in_one_compartment():
     values = {"ka": 1.3, "k": 0.17, "tlag": 0.71, "dose": 4.0}
     sim = agree(model, values, {"gut": 1.0, "x": 0.5}, np.linspace(0, 110, 45), one_compartment)
     assert sim.method == "taylor"
+
+
+@pytest.mark.parametrize("switch", ["x < 1000", "x < 1000 or gut > 500", "x + gut >= 0"])
+def test_doses_that_change_no_sign_happen_on_the_way(switch, monkeypatch):
+    """A model that switches has to stop only at a dose by which it might."""
+    model = Model(
+        {"gut": "-ka*gut", "x": f"ka*gut - k*piecewise(x, {switch}, 3*x)"},
+        {"y": "x"},
+        events=[Event(at="tlag", every=12, count=8, set={"gut": "gut + dose"})],
+    )
+    stops, jump = [], Passage.jump
+    monkeypatch.setattr(Passage, "jump", lambda passage, place: (stops.append(place), jump(passage, place)))
+    values = {"ka": 1.3, "k": 0.17, "tlag": 0.71, "dose": 4.0}
+    agree(model, values, {"gut": 1.0, "x": 0.5}, np.linspace(0, 110, 45), one_compartment)
+    assert not stops
+
+
+@pytest.mark.parametrize(
+    ("sets", "closed"),
+    [
+        (["x + 10"], lambda t, c, at, x: [x + at + 10 + 2 * (t - at), 1]),  # across the threshold
+        (["c"], lambda t, c, at, x: [c + 2 * (t - at), 1]),  # onto it
+        (["x + 10", "x - 10"], lambda t, c, at, x: [x + t, 1]),  # across it and back at one time
+        (["x + c/9", "2*x + c"], lambda t, c, at, x: [2 * (x + at + c / 9) + c + 2 * (t - at), 1]),
+        (["x + c/9"], lambda t, c, at, x: [x + t + c / 9, 0]),  # not across it
+    ],
+)
+def test_jumps_beside_a_threshold(sets, closed):
+    """Rates 1 below c and 2 above it, and a count of how often c is passed upward."""
+    model = Model(
+        {"x": "piecewise(1, x < c, 2)", "n": "0"},
+        {"y": "x", "passed": "n"},
+        events=[*(Event(at="at", set={"x": text}) for text in sets), Event(when="x > c", set={"n": "n + 1"})],
+        initial={"n": 0},
+    )
+    values = {"c": 9.0, "at": 1.5}
+    times = np.array([0.0, 0.7, 1.6, 2.9])
+
+    def course(t, c, at, x):
+        return closed(t, c, at, x) if t >= at else [x + t, 0]
+
+    agree(model, values, {"x": 0.25}, times, course)
 
 
 def eigen(k10, k12, k21):

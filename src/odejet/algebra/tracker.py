@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 
 from odejet.algebra.newton import HERE, NEXT, correct, substitute, taxicab
-from odejet.jets.lanes import entry, inlined, kernel, pointer
+from odejet.jets.lanes import inlined, kernel, plain_entry, pointer
 
 GROWTH = 1e9
 """Unknowns that grow by this factor while steps collapse are on their way to infinity."""
@@ -217,7 +217,7 @@ def failure(work, exhausted):
     return EXHAUSTED if exhausted else SINGULAR
 
 
-@entry
+@plain_entry
 def follow_all(
     layout, program, parameters, states, starts, paths, tables, settings, work, ends, first, under_way, most
 ):

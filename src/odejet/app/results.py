@@ -28,7 +28,7 @@ def result(fit: Fit) -> dict[str, Any]:
         "message": fit.message,
         "verdict": fit.verdict.message if fit.verdict else "",
         "reasons": list(fit.certificate.reasons) if not fit.certified else [],
-        "rows": [_row(fit, label) for label in fit.labels] if fit.found else [],
+        "rows": [_row(fit, label) for label in text.ordered(fit)] if fit.found else [],
         "values": {label: value for label, value in fit.values.items() if math.isfinite(value)},
         "noise": _noise(fit),
         "suspicious": [
@@ -118,12 +118,10 @@ def comparison(fits: Mapping[str, Fit]) -> dict[str, Any]:
             {
                 "name": row.name,
                 "parameters": row.parameters,
-                "logLikelihood": f"{row.log_likelihood:.5g}",
                 "aicc": f"{row.aicc:.5g}" if math.isfinite(row.aicc) else "",
                 "bic": f"{row.bic:.5g}",
                 "beyond": f"{row.aicc - best:.3g}" if math.isfinite(row.aicc) else "",
                 "weight": f"{100 * row.weight:.3g} %",
-                "certified": row.certified,
             }
             for row in ranking
         ],

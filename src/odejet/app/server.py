@@ -9,9 +9,10 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import io
+import itertools
 import json
 import zipfile
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -60,6 +61,7 @@ class Desk:
     quick: Worker = field(default_factory=Worker)  # looks and curves, which nobody waits for
     slow: Worker = field(default_factory=Worker)  # verdicts and comparisons, which may take seconds
     fits: Fits = field(default_factory=Fits)
+    _ticks: Iterator[int] = field(default_factory=lambda: itertools.count(1))
     _preparing: asyncio.Task[None] = field(init=False)
 
     async def open(self) -> None:
@@ -71,6 +73,10 @@ class Desk:
         await self.quick.warm()
         await self.slow.start()
         await self.fits.prepare()
+
+    def told(self, study: Study) -> dict[str, Any]:
+        """The fits of a study, with a number that grows: answers may overtake each other on their way."""
+        return {"fits": self.fits.states(study), "tick": next(self._ticks)}
 
     async def close(self) -> None:
         self._preparing.cancel()
@@ -244,16 +250,16 @@ async def read(request: Request) -> Response:
     study = _study(request)
     told = study.read()
     draft = Draft.read(told["draft"]).to_dict()
-    return JSONResponse({**told, "draft": draft, "fits": _desk(request).fits.states(study)})
+    return JSONResponse({**told, "draft": draft, **_desk(request).told(study)})
 
 
 async def save(request: Request) -> Response:
     study, told = _study(request), await _asked(request)
-    revision = told.get("revision")
-    if not isinstance(revision, int):
+    revision, author, turn = told.get("revision"), told.get("author", ""), told.get("turn", 0)
+    if not isinstance(revision, int) or not isinstance(author, str) or len(author) > 80 or not isinstance(turn, int):
         raise DataError("the page has sent what cannot be read; load it again")
     draft = Draft.read(told.get("draft")).to_dict()
-    return JSONResponse({"revision": study.save(told.get("name", ""), draft, revision)})
+    return JSONResponse({"revision": study.save(told.get("name", ""), draft, revision, author, turn)})
 
 
 async def remove(request: Request) -> Response:
@@ -266,7 +272,7 @@ async def remove(request: Request) -> Response:
 async def state(request: Request) -> Response:
     """What changes by itself: the revision, and the fits."""
     study = _study(request)
-    return JSONResponse({"revision": study.read()["revision"], "fits": _desk(request).fits.states(study)})
+    return JSONResponse({"revision": study.read()["revision"], **_desk(request).told(study)})
 
 
 # --- files and questions ----------------------------------------------------------------------------------------------
@@ -330,20 +336,20 @@ async def begin(request: Request) -> Response:
     desk, study = _desk(request), _study(request)
     told = study.read()
     number = desk.fits.begin(study, _checked(study, told), told["name"])
-    return JSONResponse({"number": number, "fits": desk.fits.states(study)}, 201)
+    return JSONResponse({"number": number, **desk.told(study)}, 201)
 
 
 async def cancel(request: Request) -> Response:
     desk, study = _desk(request), _study(request)
     await desk.fits.cancel(study, request.path_params["fit"])
-    return JSONResponse({"fits": desk.fits.states(study)})
+    return JSONResponse(desk.told(study))
 
 
 async def remove_fit(request: Request) -> Response:
     desk, study, number = _desk(request), _study(request), request.path_params["fit"]
     await desk.fits.cancel(study, number)
     study.remove_fit(number)
-    return JSONResponse({"fits": desk.fits.states(study)})
+    return JSONResponse(desk.told(study))
 
 
 async def compare(request: Request) -> Response:

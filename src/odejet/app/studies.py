@@ -106,14 +106,23 @@ class Study:
             "changed": told.get("changed", 0.0),
         }
 
-    def save(self, name: str, draft: Mapping[str, Any], revision: int | None) -> int:
-        """The next revision, unless another has been written since this one was read."""
-        now = self.read()["revision"]
-        if revision is not None and revision != now:
+    def save(self, name: str, draft: Mapping[str, Any], revision: int | None, author: str = "", turn: int = 0) -> int:
+        """The next revision, unless somebody else has written one since this was read.
+
+        An author need not wait for the answer to go on: of what one author sends, the highest turn counts, in
+        whatever order it comes.
+        """
+        now: int = self.read()["revision"]
+        last = _read(self.path / STUDY)
+        own = bool(author) and author == last.get("author")
+        if revision is not None and revision != now and not own:
             raise Changed
+        if own and turn <= last.get("turn", 0):
+            return now
         told = {"name": checked_name(name), "revision": now + 1, "changed": time.time(), "draft": draft}
+        told |= {"author": author, "turn": turn}
         write(self.path / STUDY, json.dumps(told, ensure_ascii=False, indent=1).encode())
-        return int(now) + 1
+        return now + 1
 
     def keep(self, name: str, content: bytes) -> str:
         """A file that was dropped."""

@@ -6,7 +6,8 @@ A draft with data is a problem, one without is a model alone; both have unknowns
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -306,8 +307,12 @@ def file_of(draft: Draft, folder: Path) -> dict[str, Any]:
 
 def verdict(posed: Posed) -> dict[str, Any]:
     """What can be known of a model or a problem, by label."""
+    note = ""
     if isinstance(posed, Measured):
-        found, name_of = identify(posed.problem, budget=IDENTIFY_SECONDS), joint(posed.problem).names
+        together, count = joint(posed.problem), len(posed.problem.experiments)
+        found, name_of = identify(posed.problem, budget=IDENTIFY_SECONDS), together.names
+        if together.experiments < count:
+            note = f"Looked at with {together.experiments} of the {count} experiments."
     else:
         assert isinstance(posed, Alone)
         found = identify(posed.model, budget=IDENTIFY_SECONDS)
@@ -316,12 +321,25 @@ def verdict(posed: Posed) -> dict[str, Any]:
     quantities = {label: found[name] for label, name in name_of.items() if name in found}
     return {
         "message": found.message,
+        "note": note,
         "quantities": {
             label: {"kind": one.kind, "sentence": one.sentence, "reason": one.reason, "tested": one.tested}
             for label, one in quantities.items()
         },
-        "combinations": list(found.combinations),
+        "combinations": _told_once(found.combinations, name_of),
         "fix": [label_of.get(name, name) for name in found.fix],
         "reason": found.reason,
         "seconds": round(found.seconds, 3),
     }
+
+
+def _told_once(combinations: Iterable[str], name_of: Mapping[str, str]) -> list[str]:
+    """Combinations of one experiment in the names of the model, which are the same for many experiments."""
+    own = {name: label.split(" in ", 1) for label, name in name_of.items() if " in " in label}
+    told: dict[str, None] = {}
+    for one in combinations:
+        used = {name for name in re.findall(r"[^\W\d]\w*", one) if name in own}
+        if len({own[name][1] for name in used}) == 1:
+            one = re.sub(r"[^\W\d]\w*", lambda found: own[found[0]][0] if found[0] in own else found[0], one)
+        told[one] = None
+    return list(told)

@@ -20,7 +20,6 @@ from odejet.cli.arguments import (
 from odejet.cli.console import Status, complain, put
 from odejet.cli.networks import check_unknowns, is_network, is_problem
 from odejet.errors import DataError, ModelError
-from odejet.jets.compilation import now
 from odejet.numerals import duration
 from odejet.progress import Progress
 
@@ -226,6 +225,8 @@ def _delivered(found: Fit, arguments: argparse.Namespace) -> int:
 
 def _words(found: Fit, arguments: argparse.Namespace) -> str:
     """The table and what stands under it, with the time that it took if one has noticed."""
+    from odejet.jets.compilation import now
+
     asked = [*(found.labels if arguments.intervals == "profile" else ()), *arguments.profile]
     with Progress(True) as shown:
         begin = now()
@@ -243,6 +244,7 @@ def _words(found: Fit, arguments: argparse.Namespace) -> str:
 def _written(path: str, content: Callable[[], bytes], quiet: bool) -> list[str]:
     """Write something to a file, or to stdout if that is called -; what went wrong, if anything."""
     from odejet.io.files import write_all
+    from odejet.jets.compilation import now
 
     begin = now()
     if path == "-":

@@ -11,12 +11,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-import numba
 import numpy as np
 from flint import nmod_mat
 
 from odejet.budget import Budget, OutOfBudget
 from odejet.identify.polynomials import ENTRY, TERM, Polynomial
+from odejet.jets.compilation import compiled
 
 LANE = 16
 _DIGIT = (1 << LANE) - 1
@@ -194,7 +194,7 @@ class _Basis:
         return {m: c * scale % self.prime for m, c in found[0].items() if m != marker}
 
 
-@numba.njit(cache=True)
+@compiled
 def clear(dense, which, starts, indices, values, prime):
     """Subtract multiples of sparse pivot rows, which are monic, until every row is zero in the columns of pivots."""
     for i in range(dense.shape[0]):

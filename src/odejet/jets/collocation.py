@@ -18,20 +18,39 @@ from __future__ import annotations
 
 import numpy as np
 
+from odejet.jets.abreast import find_rates_abreast, spread_statics
 from odejet.jets.features import VANISHES, awake_step, exponent_of, may_hide, next_peak, slack_of
-from odejet.jets.kernel import TABLES, lay_out, prepare
-from odejet.jets.lanes import WIDTH, entry, kernel, padded, peek, pointer, poke
-from odejet.jets.linear import solve
-from odejet.jets.points import find_rates, point_of
+from odejet.jets.kernel import TABLES, Layout, lay_out, prepare
+from odejet.jets.lanes import (
+    WIDTH,
+    entry,
+    kernel,
+    larger,
+    load,
+    madd,
+    minus,
+    padded,
+    peek,
+    pointer,
+    poke,
+    product,
+    quotient,
+    spread,
+    store,
+    zero,
+)
+from odejet.jets.linear import solve, systems_of
+from odejet.jets.points import point_of
 from odejet.jets.radau import radau, stages_for
 from odejet.jets.roots import NONE, Switches, crossing
 from odejet.jets.sparsity import sparse_order
 from odejet.jets.stages import (
     decompose,
     differentiate,
+    find_slight,
     is_outgrown,
+    measure,
     place_weights,
-    put,
     reserve,
     size_of,
     solve_stages,
@@ -40,13 +59,13 @@ from odejet.jets.stages import (
 from odejet.jets.steps import Drive, observe
 from odejet.model.tape import Tape
 
-_INSIDE = 10.0  # times the tolerance: what a polynomial may lack, since errors at the end of its step are far smaller
+_INSIDE = 4.0  # times the tolerance: what a polynomial may lack, since errors at the end of its step are far smaller
 _FRESH = 0.02  # ratios of updates beyond which the Jacobian is computed again
 _NOISE = 10.0  # times what Newton's method leaves: what that may contribute to a coefficient
 _SHRINK, _GROW = 0.2, 4.0  # limits of the change of the step size
 _KEPT = 1.15  # a step that could grow by less keeps its length, and with it the factors
 _SAFE = 0.8
-_SHORT = 5  # steps in a row that are too short to be worth their effort
+_SHORT, _LENGTHENS = 5, 1.5  # steps in a row that are too short to be worth their effort and grow by less than that
 _RESOLUTION = 1e-13  # the smallest step, relative to the time
 _AIMED, _TRIES = 1e-13, 8  # how near to the end of a step a switch is to be, relative to the step; in how many tries
 _UNSEEN = 300.0  # times the tolerance: what a hidden change may do to a state
@@ -78,11 +97,11 @@ def collocate(
     alone, seeds = np.zeros((len(parameters), inner)), np.zeros((len(states), inner))
     alone[:, 0], seeds[:, 0] = parameters[:, 0], states[:, 0]
     seeds[moving, 1 + np.arange(len(moving))] = 1
-    layouts = tuple([lay_out(tape, width, 2, True) for width in (WIDTH, inner, lanes)])
-    memories = tuple([np.zeros(layout.size) for layout in layouts])
     rule = radau(stages or stages_for(tolerance))
+    layouts = tuple([lay_out(tape, width, 2, True) for width in (len(rule.abreast.nodes), inner, lanes)])
+    memories = tuple([np.zeros(layout.size) for layout in layouts])
     found = np.empty((len(times), *states.shape)), np.empty((len(times), len(tape.outputs), lanes))
-    recorded = np.concatenate([layouts[0].watched[:, 1], layouts[0].switches])
+    recorded = _recorded(tape, layouts[0])
     done, reached, steps, crossed = follow(
         layouts,
         memories,
@@ -104,16 +123,27 @@ def collocate(
     return found[0][:done], found[1][:done], reached, steps, crossed
 
 
+def _recorded(tape: Tape, layout: Layout) -> np.ndarray:
+    """The places of watched arguments and of switching functions."""
+    key = "recorded", layout.lanes
+    if key not in tape.layouts:
+        tape.layouts[key] = np.concatenate([layout.watched[:, 1], layout.switches])
+    return tape.layouts[key]
+
+
 @kernel
-def roughness(rule, work):
-    """The last two Legendre coefficients of every state beyond rounding, relative to its size on the step."""
-    nodes, n = work.values.shape
-    rough = 0.0
+def analyse(rule, work):
+    """Legendre coefficients of the step: the last two beyond rounding, relative to the size of each state on it."""
+    n, lanes = work.values.shape
+    nodes, rough = len(rule.nodes), 0.0
+    values, coefficients, analysis = pointer(work.values), pointer(work.coefficients), pointer(rule.abreast.analysis)
     for a in range(n):
-        last, before = 0.0, 0.0
-        for i in range(nodes):
-            last += rule.analysis[nodes - 1, i] * work.values[i, a]
-            before += rule.analysis[nodes - 2, i] * work.values[i, a]
+        for lane in range(0, lanes, WIDTH):
+            total = zero(values)
+            for j in range(nodes):
+                total = madd(total, peek(values, a * lanes + j), load(analysis, j * lanes + lane), 0)
+            store(coefficients, a * lanes + lane, total)
+        last, before = work.coefficients[a, nodes - 1], work.coefficients[a, nodes - 2]
         size, noise = size_of(work, a), _NOISE * work.noise[a] * work.scales[a]
         last, before = max(abs(last) - noise, 0.0) / size, max(abs(before) - noise, 0.0) / size
         # The last but one is counted as it would look one degree further on.
@@ -122,37 +152,44 @@ def roughness(rule, work):
 
 
 @kernel
+def legendre(x, nodes, values, slopes):
+    """Legendre's polynomials and their derivatives at x, by P'_{k+1} = P'_{k-1} + (2k + 1) P_k."""
+    values[0], slopes[0], values[1], slopes[1] = 1.0, 0.0, x, 1.0
+    for k in range(1, nodes - 1):
+        values[k + 1] = ((2 * k + 1) * x * values[k] - k * values[k - 1]) / (k + 1)
+        slopes[k + 1] = slopes[k - 1] + (2 * k + 1) * values[k]
+
+
+@kernel
 def gap(point, piece, moving, rule, work, t, h, s):
     """How far the polynomial is from the equations at a place, in units of the states, after one implicit correction.
 
-    Its derivative follows from Legendre's basis by P'_{k+1} = P'_{k-1} + (2k + 1) P_k.
+    At the start of a step the registers have its rates already.
     """
-    nodes, n = work.values.shape
-    place_weights(rule, s, work.weights)
+    n, nodes, systems = len(moving), len(rule.nodes), work.systems.shape[2]
+    legendre(2 * s - 1, nodes, work.weights[0], work.weights[1])
+    if s != 0:
+        for a in range(n):
+            total = 0.0
+            for k in range(nodes):
+                total += work.weights[0, k] * work.coefficients[a, k]
+            poke(point.p, peek(point.states, moving[a]), total)
+        find_rates_abreast(point, piece, t + s * h, 0.0, rule.abreast.nodes, 1)
     for a in range(n):
         total = 0.0
-        for j in range(nodes):
-            total += work.weights[j] * work.values[j, a]
-        poke(point.p, peek(point.states, moving[a]), total)
-    find_rates(point, piece, t + s * h)
-    x = 2 * s - 1
-    for a in range(n):
-        value, earlier, slope, slope_earlier, total = x, 1.0, 1.0, 0.0, 0.0  # P_1, P_0 and their derivatives
         for k in range(1, nodes):
-            coefficient = 0.0
-            for j in range(nodes):
-                coefficient += rule.analysis[k, j] * work.values[j, a]
-            total += 2 * coefficient * slope
-            slope, slope_earlier = slope_earlier + (2 * k + 1) * value, slope
-            value, earlier = ((2 * k + 1) * x * value - k * earlier) / (k + 1), value
+            total += 2 * work.weights[1, k] * work.coefficients[a, k]
         rate = peek(point.p, peek(point.states, moving[a]) + point.lanes)
-        work.parts[0, a] = (h * rate - total) / work.scales[a]
-    solve(work.real, work.pivots[0], work.parts[0])
+        for part in range(2):
+            for q in range(systems):
+                work.systems[a, part, q] = 0.0
+        work.systems[a, 0, 0] = (h * rate - total) / work.scales[a]
+    solve(systems_of(work.factors, work.pivots, work.filled, work.counts), pointer(work.systems))
     largest = 0.0
     for a in range(n):
-        if not abs(work.parts[0, a]) < np.inf:
+        if not abs(work.systems[a, 0, 0]) < np.inf:
             return np.inf
-        largest = max(largest, abs(work.parts[0, a]))
+        largest = max(largest, abs(work.systems[a, 0, 0]))
     return largest
 
 
@@ -169,15 +206,15 @@ def attentive_part(point, piece, moving, watched, rule, work, t, h, tolerance):
         exponent = exponent_of(point.p, power)
         change, last, size = 0.0, 0.0, 0.0
         for k in range(nodes):
-            coefficient, total, size = 0.0, 0.0, max(size, abs(work.watched[k, i]))
+            coefficient, total, size = 0.0, 0.0, max(size, abs(work.watched[i, k]))
             for j in range(nodes):
-                coefficient += rule.analysis[k, j] * work.watched[j, i]
-                total += rule.powers[k, j] * work.watched[j, i]
+                coefficient += rule.analysis[k, j] * work.watched[i, j]
+                total += rule.powers[k, j] * work.watched[i, j]
             work.powers[k] = total
             if k > 0:
                 change += 2 * abs(coefficient)
                 last = abs(coefficient)
-        if kind == VANISHES and work.powers[0] * work.watched[nodes - 1, i] <= 0:
+        if kind == VANISHES and work.powers[0] * work.watched[i, nodes - 1] <= 0:
             continue  # what it divides vanishes there too: at a pole there would be no smooth solution
         slack = slack_of(kind, size)
         if last > slack:
@@ -194,87 +231,95 @@ def attentive_part(point, piece, moving, watched, rule, work, t, h, tolerance):
 
 
 @kernel
-def first_step(point, piece, t, moving, recorded, work, longest):
-    """A tenth of the time in which a state would change by its own size; what is recorded, at the start."""
-    put(point, moving, work.values[0])
-    find_rates(point, piece, t)
+def first_step(point, piece, t, moving, rule, work, longest):
+    """A tenth of the time in which a state would change by its own size."""
+    for a in range(len(moving)):
+        for lane in range(point.lanes):
+            poke(point.p, peek(point.states, moving[a]) + lane, work.start[a])
+    find_rates_abreast(point, piece, t, 0.0, rule.abreast.nodes, 1)
     h = abs(longest)
     for a in range(len(moving)):
-        speed, size = abs(peek(point.p, peek(point.states, moving[a]) + point.lanes)), abs(work.values[0, a])
+        speed, size = abs(peek(point.p, peek(point.states, moving[a]) + point.lanes)), abs(work.start[a])
         if speed * h > 0.1 * size > 0:
             h = 0.1 * size / speed
-    for k in range(len(recorded)):
-        work.watched[0, k] = peek(point.p, recorded[k])
     return h if longest >= 0 else -h
 
 
 @kernel
-def start_next(work):
-    """The end of a step is the start of the next, and its polynomial that of the step before from now on."""
-    last = len(work.values) - 1
-    for a in range(work.values.shape[1]):
-        for j in range(last + 1):
-            work.before[j, a] = work.values[j, a]
-            work.largest[a] = max(work.largest[a], abs(work.values[j, a]))
-            for k in range(1, work.nodes.shape[2]):
-                work.nodes[j, a, k] = work.ahead[j, a, k]
-            work.nodes[j, a, 0] = work.values[j, a]
-        work.values[0, a] = work.values[last, a]
-        for k in range(work.nodes.shape[2]):
-            work.ahead[0, a, k] = work.nodes[last, a, k]
-    for k in range(work.watched.shape[1]):
-        work.watched[0, k] = work.watched[last, k]
+def record(point, recorded, work):
+    """Watched arguments and switching functions at the nodes, from the registers."""
+    for i in range(len(recorded)):
+        for lane in range(point.lanes):
+            work.watched[i, lane] = peek(point.p, recorded[i] + lane)
 
 
 @kernel
-def look_ahead(rule, work, step):
-    """Weights that lead from the step before to first guesses of the stages of one that is `step` times as long.
+def start_next(rule, work, with_tangents):
+    """The end of a step is the start of the next, and its polynomial that of the step before from now on."""
+    n, lanes = work.values.shape
+    last = len(rule.nodes) - 1
+    for a in range(n):
+        for k in range(lanes):
+            work.before[a, k] = work.coefficients[a, k]
+        work.largest[a] = max(work.largest[a], work.sizes[a])
+        work.start[a] = work.values[a, last]
+        if with_tangents:
+            for j in range(last + 1):
+                for k in range(1, work.nodes.shape[2]):
+                    work.nodes[j, a, k] = work.ahead[j, a, k]
+            for k in range(1, work.nodes.shape[2]):
+                work.ahead[0, a, k] = work.nodes[last, a, k]
 
-    They continue its polynomial beyond its end.  Legendre's terms that would grow there are left out: the first of
-    those is what the guess may be wrong by.
+
+@kernel
+def look_ahead(rule, work, step, with_tangents):
+    """First guesses of the stages of a step that is `step` times as long as the one before.
+
+    They continue the polynomial of that beyond its end.  Legendre's terms that would grow there are left out: the first
+    of those is what the guess may be wrong by.  Sensitivities are to follow by the same weights.
     """
-    nodes, n = work.values.shape
-    far, value, earlier, degree, least, grown = 1 + 2 * step, 1 + 2 * step, 1.0, 1, np.inf, 0.0
-    for k in range(1, nodes):
-        largest = 0.0
+    n, lanes = work.values.shape
+    nodes, values, before = len(rule.nodes), pointer(work.values), pointer(work.before)
+    sizes, places, polynomials = pointer(work.weights), pointer(rule.abreast.nodes), pointer(work.polynomials)
+    for lane in range(0, lanes, WIDTH):
+        total = zero(values)
         for a in range(n):
-            coefficient = 0.0
-            for j in range(nodes):
-                coefficient += rule.analysis[k, j] * work.before[j, a]
-            largest = max(largest, abs(coefficient) / work.scales[a])
-        grown = largest * abs(value)
+            total = larger(total, quotient(load(before, a * lanes + lane), spread(work.scales[a])))
+        store(sizes, lane, total)
+        x = madd(spread(1.0), 2 * step, load(places, lane), 0)
+        value, earlier = x, spread(1.0)
+        store(polynomials, lane, earlier)
+        for k in range(1, nodes):
+            store(polynomials, k * lanes + lane, value)
+            low, high = k / (k + 1), (2 * k + 1) / (k + 1)
+            value, earlier = minus(product(product(spread(high), x), value), spread(low), earlier), value
+    degree, least, grown = 1, np.inf, 0.0
+    for k in range(1, nodes):
+        grown = work.weights[0, k] * work.polynomials[k, nodes - 1]
         if k > 1 and grown < least:
             degree, least = k - 1, grown
-        value, earlier = ((2 * k + 1) * far * value - k * earlier) / (k + 1), value
     if grown <= least:
         degree = nodes - 1
-    for i in range(1, nodes):
-        x = 1 + 2 * rule.nodes[i] * step
-        for j in range(nodes):
-            work.outlook[i - 1, j] = rule.analysis[0, j]
-        value, earlier = x, 1.0
-        for k in range(1, degree + 1):
+    for a in range(n):
+        for lane in range(0, lanes, WIDTH):
+            total = zero(values)
+            for k in range(degree + 1):
+                total = madd(total, peek(before, a * lanes + k), load(polynomials, k * lanes + lane), 0)
+            store(values, a * lanes + lane, total)
+        for lane in range(lanes):
+            if lane == 0 or lane >= nodes:
+                work.values[a, lane] = work.start[a]
+    if with_tangents:
+        for i in range(1, nodes):
             for j in range(nodes):
-                work.outlook[i - 1, j] += value * rule.analysis[k, j]
-            value, earlier = ((2 * k + 1) * x * value - k * earlier) / (k + 1), value
-
-
-@kernel
-def extrapolate(work):
-    """First guesses of the stages."""
-    nodes, n = work.values.shape
-    for i in range(1, nodes):
-        for a in range(n):
-            work.values[i, a] = 0.0
-        for j in range(nodes):
-            weight = work.outlook[i - 1, j]
-            for a in range(n):
-                work.values[i, a] += weight * work.before[j, a]
+                work.outlook[i - 1, j] = 0.0
+                for k in range(degree + 1):
+                    work.outlook[i - 1, j] += work.polynomials[k, i] * rule.analysis[k, j]
 
 
 @kernel
 def extrapolate_tangents(work):
-    """The same for the sensitivities."""
+    """First guesses of the sensitivities."""
     nodes, n, lanes = work.nodes.shape
     for i in range(1, nodes):
         for a in range(n):
@@ -287,9 +332,10 @@ def extrapolate_tangents(work):
 
 
 @kernel
-def sample(rule, work, moving, states, place, row):
-    """All states with their tangents at a place on the last step; those at rest are as they were."""
-    place_weights(rule, place, work.weights)
+def sample(rule, work, moving, states, place, row, with_tangents):
+    """All states with their tangents at a place on the step; those at rest are as they were."""
+    weights, nodes = work.weights[0], len(rule.nodes)
+    place_weights(rule, place, weights)
     lanes = states.shape[1]
     for a in range(len(states)):
         for k in range(lanes):
@@ -297,9 +343,12 @@ def sample(rule, work, moving, states, place, row):
     for a in range(len(moving)):
         for k in range(lanes):
             row[moving[a], k] = 0.0
-        for j in range(len(work.nodes)):
-            for k in range(lanes):
-                row[moving[a], k] += work.weights[j] * work.nodes[j, a, k]
+        if with_tangents:
+            for j in range(nodes):
+                for k in range(1, lanes):
+                    row[moving[a], k] += weights[j] * work.ahead[j, a, k]
+        for j in range(nodes):
+            row[moving[a], 0] += weights[j] * work.values[a, j]
 
 
 @kernel
@@ -309,10 +358,10 @@ def switching(rule, work, first, i):
     for k in range(nodes):
         total = 0.0
         for j in range(nodes):
-            total += rule.powers[k, j] * work.watched[j, first + i]
+            total += rule.powers[k, j] * work.watched[first + i, j]
         work.powers[k] = total
         slope += k * total
-    return work.watched[nodes - 1, first + i], slope
+    return work.watched[first + i, nodes - 1], slope
 
 
 @kernel
@@ -368,7 +417,7 @@ def follow(
     """`collocate`, with all memory allotted: times done, the time reached, steps, and whether a switching function
     lost its sign there.
 
-    The layouts carry no tangents, a lane per moving state, and the lanes of `states`; states and outputs are `found`.
+    The layouts carry a lane per node, one per moving state, and the lanes of `states`; states and outputs are `found`.
     Rows are constants; parameters and states with a lane per moving state; and parameters with all lanes.
     """
     (tolerance, max_steps, least, with_tangents), (trajectory, outputs) = limits, found
@@ -376,12 +425,14 @@ def follow(
     force, stages, watched = point_of(layouts[2], memories[2], drive, tables), len(rule.points), layouts[0].watched
     constants, alone, seeds, parameters = rows
     none = np.int64(0)  # named: numba would compile kernels anew for each literal
-    prepare(point.p, layouts[0], constants, alone, seeds, point.tables, none)
     prepare(slope.p, layouts[1], constants, alone, seeds, point.tables, none)
+    spread_statics(point, slope.p, slope.lanes)
     prepare(force.p, layouts[2], constants, parameters, states, point.tables, none)
+    find_slight(work, parameters)
     goal = (_INSIDE * tolerance) ** (stages / (stages + 1))
     t, end, done, steps, short = start, times[-1], none, none, 0
-    h = first_step(point, piece, t, moving, recorded, work, end - t)
+    h = first_step(point, piece, t, moving, rule, work, end - t)
+    measure(work)
     for a in range(len(moving)):
         work.scales[a] = size_of(work, a)
     before, factored, ratio = h, 0.0, 1.0
@@ -391,17 +442,19 @@ def follow(
         h = end - t if abs(h) >= abs(end - t) else h
         if abs(h) <= _RESOLUTION * abs(t):
             break
-        look_ahead(rule, work, h / before)
-        extrapolate(work)
+        look_ahead(rule, work, h / before, with_tangents)
+        measure(work)
         if h != factored or ratio > _FRESH or is_outgrown(work):
             middle = stages // 2
-            differentiate(slope, piece, t + rule.nodes[middle] * h, h, moving, work.values[middle], work)
+            differentiate(slope, piece, t + rule.nodes[middle] * h, h, moving, middle, work)
             factored = h if decompose(rule, work, h) else 0.0
-        settled, ratio = solve_stages(point, piece, moving, recorded, rule, work, t, h, tolerance, min(ratio, 1.0))
+        settled, ratio = solve_stages(point, piece, moving, rule, work, t, h, tolerance, min(ratio, 1.0))
         if factored == 0.0 or not settled:
             h, ratio, which = 0.4 * h, np.inf, np.int64(-1)
             continue
-        rough = roughness(rule, work)
+        measure(work)
+        record(point, recorded, work)
+        rough = analyse(rule, work)
         if rough > goal:
             h, which = h * max(_SHRINK, _SAFE * (goal / rough) ** (1 / stages)), np.int64(-1)
             continue
@@ -421,24 +474,25 @@ def follow(
             if not solve_tangents(force, piece, moving, rule, work, t, h, tolerance, ratio):
                 h, ratio, which, crossed = 0.4 * h, np.inf, np.int64(-1), False
                 continue
-        start_next(work)
         for i in range(len(switches.signs)):
             switches.zeros[i] = 0
         while done < len(times) and abs(times[done] - start) <= abs(t + h - start):
             if crossed and times[done] == t + h:
                 break
-            sample(rule, work, moving, states, (times[done] - t) / h, trajectory[done])
+            sample(rule, work, moving, states, (times[done] - t) / h, trajectory[done], with_tangents)
             done += 1
-        short = short + 1 if abs(h) < least else 0
+        start_next(rule, work, with_tangents)
         before, t = h, (end if done == len(times) else t + h)
         if crossed:
             switches.fired[0] = which
             break
         growth = min(_GROW, _SAFE * (goal / max(rough, 1e-300)) ** (1 / stages))
+        short = short + 1 if abs(h) < least and growth < _LENGTHENS else 0
         h *= 1.0 if 1 <= growth < _KEPT else growth
     for a in range(len(moving)):
-        for k in range(states.shape[1]):
+        for k in range(1, states.shape[1]):
             states[moving[a], k] = work.ahead[0, a, k]
+        states[moving[a], 0] = work.start[a]
     observe(memories[2], layouts[2], drive, times, none, done, trajectory, outputs, point.tables, none)
     memories[0][0] += 0.0  # a last use, for pointers do not keep the memory alive
     memories[1][0] += 0.0

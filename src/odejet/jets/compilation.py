@@ -7,6 +7,7 @@ in the user's own cache; where that cannot be written either, in a temporary fol
 
 from __future__ import annotations
 
+import gc
 import os
 import stat
 import sys
@@ -14,29 +15,40 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 
 import numba
 from numba.core import event
 
+from odejet.jets.parts import WholeCompiler
 from odejet.progress import aside
 
 
 class _Clock(event.Listener):
-    """Runs while any kernel of ours is compiled; kernels that are compiled for another count within that one."""
+    """Runs while any kernel of ours is compiled; kernels that are compiled for another count within that one.
+
+    Meanwhile nothing looks for garbage in cycles: a compiler makes many objects that stay, and looking through them
+    again and again would take a tenth of its time.
+    """
 
     def __init__(self) -> None:
+        self.collects = False
         self.told, self.depth, self.count, self.began, self.spent = False, 0, 0, 0.0, 0.0
 
     def start(self) -> None:
         if self.depth == 0:
             self.began = time.perf_counter()
+            self.collects = gc.isenabled()
+            gc.disable()
         self.depth += 1
 
     def stop(self) -> None:
         self.depth -= 1
         if self.depth == 0:
             aside("")
+            if self.collects:
+                gc.enable()
             self.spent += time.perf_counter() - self.began
 
     def on_start(self, happening: event.Event) -> None:
@@ -118,3 +130,10 @@ def _temporary_folder() -> str:
 
 
 find_place()
+
+OPTIONS = {"error_model": "numpy", "_nrt": False}
+"""Kernels make no arrays, so that references to them need not be counted, which would take longer than some kernels."""
+
+compiled = partial(numba.njit, cache=True, nogil=True, no_cfunc_wrapper=True, pipeline_class=WholeCompiler, **OPTIONS)
+"""Decorator of what Python calls: compiled once per installation, kept on disk in the place found above, and run
+without Python's lock, so that experiments can be simulated side by side."""

@@ -143,18 +143,18 @@ class Checks(NamedTuple):
 
 
 @kernel
-def proceed(at, piece, t, unit, order, s, shaken):
-    """The states at s of a step, or those numbers shaken by rounding, and their rates, in registers of the point."""
+def proceed(at, piece, t, unit, order, s, shake):
+    """The states at s of a step, shaken by so much of themselves, and their rates, in registers of the point."""
     point, now = at.point, t + s * unit
     for i in range(point.size):
         place = peek(point.states, i)
         if place >= point.dynamic:
             evaluate(at.c, peek(at.states, i), order, point.lanes, s, point.p, place)
-            if shaken:
+            if shake > 0:
                 for lane in range(point.lanes):
-                    factor = 1 + (_SHAKEN if (i + lane) % 2 else -_SHAKEN)
+                    factor = 1 + (shake if (i + lane) % 2 else -shake)
                     poke(point.p, place + lane, peek(point.p, place + lane) * factor)
-    find_rates(point, piece, now * (1 + _SHAKEN) if shaken else now)
+    find_rates(point, piece, now * (1 + shake))
 
 
 @kernel
@@ -164,7 +164,7 @@ def agrees(at, piece, t, unit, order, s, h, used, goal):
     What the smallest changes of all numbers would do to the right-hand sides is no disagreement.
     """
     c, lanes, n, span, rates = at.c, at.point.lanes, at.point.size, abs(h), at.rates
-    proceed(at, piece, t, unit, order, s, False)
+    proceed(at, piece, t, unit, order, s, 0.0)
     good = True
     for lane in range(used):
         relative = 0.0  # the largest tangent in the lane, relative to its state
@@ -189,7 +189,7 @@ def agrees(at, piece, t, unit, order, s, h, used, goal):
                     good = False
     if good:
         return True
-    proceed(at, piece, t, unit, order, s, True)
+    proceed(at, piece, t, unit, order, s, _SHAKEN)
     for i in range(n):
         if peek(at.point.states, i) >= at.point.dynamic:
             for lane in range(used):
@@ -240,7 +240,7 @@ def attentive_step(at, watched, count, piece, t, unit, order, h, goal):
         slack = slack_of(kind, lowest(c, place, lanes, abs(h)))
         if last > slack:
             h *= (slack / last) ** (1 / known)
-        h, j = awake_step(c, place, lanes, known, kind, exponent, h), 0
+        h, j = awake_step(c, place, lanes, known, kind, exponent, h), np.int64(0)
         while j < _PLACES:
             s, j = next_peak(c, place, lanes, known, kind, exponent, h, j)
             if abs(s) > narrow and not agrees(at, piece, t, unit, order, s, h, lanes, goal):

@@ -19,6 +19,12 @@ from odejet.jets.lanes import kernel, peek, pointer, poke
 from odejet.jets.points import find_rates
 from odejet.jets.shared import run
 
+HAPPEN, STOP, ASK = range(3)
+"""What a solution does at a jump: lets it happen on the way; stops before it; or stops only where a switching function
+might lose its sign by it."""
+
+_CLEAR = 1e-12  # how far states are moved, relative to their size, to see that a sign is not due to rounding
+
 
 class Jumps(NamedTuple):
     """Jumps in the order in which a solution meets them, and the program of their maps."""
@@ -26,7 +32,7 @@ class Jumps(NamedTuple):
     times: np.ndarray
     moved: np.ndarray  # (jumps, lanes): tangents of the times
     maps: np.ndarray  # which map each is
-    pauses: int  # whether the solution stops at the next instead
+    pauses: int  # HAPPEN, STOP or ASK
     done: np.ndarray  # how many have happened
     code: np.ndarray
     terms: np.ndarray
@@ -115,3 +121,73 @@ def settle(c, layout, memory, point_memory, rows, tables):
     )
     for i in range(layout.dynamic):
         point_memory[i] = memory[i]
+
+
+@kernel
+def signs_hold(c, layout, point, there, piece, switches, rows, arrays, t, tables):
+    """Whether switching functions, at the places `there` of a point, have their signs at rows by more than rounding.
+
+    Every state that they depend on, and the time, is moved to both sides by more than its rounding.
+    """
+    count, known = len(switches.moving), True
+    for j in range(len(there)):
+        known = known and switches.signs[j] != 0
+    k = 0
+    while known and k <= 2 * count + 1:
+        shift = _CLEAR * (count + 1) * (1 - 2 * (k % 2))
+        i = switches.moving[k // 2] if k < 2 * count else -1
+        value = rows[i, 0]
+        if i >= 0:
+            rows[i, 0] += shift * arrays.scales[i]
+        settle(c, layout, arrays.memory, arrays.point_memory, rows, tables)
+        for j in range(point.size):
+            place = peek(point.states, j)
+            if place >= point.dynamic:
+                poke(point.p, place, rows[j, 0])
+        find_rates(point, piece, t if i >= 0 else t + shift * abs(t))
+        rows[i, 0] = value
+        for j in range(len(there)):
+            known = known and switches.signs[j] * peek(point.p, there[j]) > 0
+        k += 1
+    return known
+
+
+@kernel
+def leaves_signs(c, layout, point, flat, drive, before, after, jumps, switches, states, arrays, t, tables):
+    """Whether the next jump leaves all switching functions their signs."""
+    k, rows, scales = jumps.done[0], arrays.kept, arrays.scales
+    for i in range(len(states)):
+        for lane in range(layout.lanes):
+            rows[i, lane] = states[i, lane]
+    steer_maps(jumps, drive, before, t, jumps.moved[k], layout.lanes)
+    leap(jumps, jumps.maps[k], rows[: len(states)], t, jumps.moved[k], tables)
+    for i in range(len(states)):
+        scales[i] = max(scales[i], abs(states[i, 0]), abs(rows[i, 0]))
+    held = signs_hold(c, layout, point, flat.switches, after, switches, rows[: len(states)], arrays, t, tables)
+    settle(c, layout, arrays.memory, arrays.point_memory, states, tables)
+    return held
+
+
+@kernel
+def happen(c, layout, point, flat, drive, before, after, jumps, switches, states, arrays, t, tables):
+    """All jumps at t, from a piece of the inputs to another, or up to one that is asked about and might change a sign:
+    whether all happened.  States are left in rows and in the registers; `flat` is the layout of the point."""
+    while jumps.done[0] < len(jumps.times) and jumps.times[jumps.done[0]] == t:
+        k = jumps.done[0]
+        moved, moves = jumps.moved[k], False
+        if jumps.pauses == ASK and not leaves_signs(
+            c, layout, point, flat, drive, before, after, jumps, switches, states, arrays, t, tables
+        ):
+            return False
+        for lane in range(layout.lanes):
+            moves = moves or moved[lane] != 0
+        if moves:
+            carry(point, before, states, t, moved, 1.0)
+        steer_maps(jumps, drive, before, t, moved, layout.lanes)
+        leap(jumps, jumps.maps[k], states, t, moved, tables)
+        settle(c, layout, arrays.memory, arrays.point_memory, states, tables)
+        if moves:
+            carry(point, after, states, t, moved, -1.0)
+            settle(c, layout, arrays.memory, arrays.point_memory, states, tables)
+        jumps.done[0] = k + 1
+    return True

@@ -296,6 +296,14 @@ def _begin_number(c, o, a, b, e, function, lanes, modulus):
     poke(c, o, value)
 
 
+@kernel
+def function_at(function, x, exponent):
+    """F(x), which stands still where it would overflow."""
+    if overflows(function, x):
+        return _ENDS if function != _SINH or x > 0 else -_ENDS
+    return elementary(function, x, exponent)[0]
+
+
 def _begin_residue(c, o, a, b, e, function, lanes, modulus):
     # The value was drawn beforehand; its slope F'(a) stands in b, once all values are there.
     value, slope = peek(c, o), peek(c, b)

@@ -23,11 +23,9 @@ from numba import njit, types
 from numba.extending import intrinsic, models, overload, register_model
 
 from odejet.jets import parts, shared
+from odejet.jets.compilation import OPTIONS, compiled
 
-_OPTIONS = {"error_model": "numpy", "_nrt": False}
-"""Kernels make no arrays, so that references to them need not be counted, which would take longer than some kernels."""
-
-kernel = partial(njit, no_cpython_wrapper=True, no_cfunc_wrapper=True, pipeline_class=parts.PartCompiler, **_OPTIONS)
+kernel = partial(njit, no_cpython_wrapper=True, no_cfunc_wrapper=True, pipeline_class=parts.PartCompiler, **OPTIONS)
 """Decorator of what only other kernels call."""
 
 inlined = partial(kernel, inline="always")
@@ -36,13 +34,12 @@ inlined = partial(kernel, inline="always")
 For small kernels that are called often, inlining by LLVM, which `kernel` leaves to it, is better."""
 
 
-def entry(function):
-    """Decorator of what Python calls: compiled once per installation and kept on disk.
+def entry(function, compiler=parts.WholeCompiler):
+    """Decorator of what Python calls and what calls other kernels and the interpreter.
 
     numba compiles again when the file of the function changes; here all files with kernels count.
     """
-    # Without Python's lock, so that experiments can be simulated side by side.
-    dispatcher = njit(function, cache=True, nogil=True, pipeline_class=parts.WholeCompiler, **_OPTIONS)
+    dispatcher = compiled(function, pipeline_class=compiler)
     dispatcher._cache._cache_file._source_stamp = shared.SOURCES
     compile_alone = dispatcher.compile
 
@@ -52,6 +49,10 @@ def entry(function):
 
     dispatcher.compile = compile_with_interpreter
     return dispatcher
+
+
+plain_entry = partial(entry, compiler=parts.ByHandCompiler)
+"""The same for what has no loops for LLVM to make vectors of, but for those written in lanes."""
 
 
 def _import_arrays() -> None:
@@ -258,6 +259,57 @@ def sub(typingctx, left, right, modulus):
         return builder.fsub(left, right)
 
     return left(left, left, modulus), generate
+
+
+@intrinsic
+def spread(typingctx, number):
+    """A block of doubles that are all the same."""
+    return _block(types.float64), lambda context, builder, signature, args: _broadcast(builder, args[0])
+
+
+@intrinsic
+def product(typingctx, left, right):
+    """The product of two blocks, lane by lane."""
+    return _block(left, right), lambda context, builder, signature, args: builder.fmul(*args, flags=("contract",))
+
+
+@intrinsic
+def quotient(typingctx, left, right):
+    """The quotient of two blocks, lane by lane."""
+    return _block(left, right), lambda context, builder, signature, args: builder.fdiv(*args)
+
+
+@intrinsic
+def plus(typingctx, total, left, right):
+    """total + left * right, lane by lane."""
+
+    def generate(context, builder, signature, args):
+        return builder.fadd(args[0], builder.fmul(*args[1:], flags=("contract",)), flags=("contract",))
+
+    return _block(total, left, right), generate
+
+
+@intrinsic
+def minus(typingctx, total, left, right):
+    """total - left * right, lane by lane."""
+
+    def generate(context, builder, signature, args):
+        return builder.fsub(args[0], builder.fmul(*args[1:], flags=("contract",)), flags=("contract",))
+
+    return _block(total, left, right), generate
+
+
+@intrinsic
+def larger(typingctx, total, block):
+    """The larger of a block and of the sizes of another, lane by lane; what is no number is left out."""
+
+    def generate(context, builder, signature, args):
+        total, block = args
+        negative = builder.fcmp_ordered("<", block, ir.Constant(_VECTOR, None))
+        size = builder.select(negative, builder.fneg(block), block)
+        return builder.select(builder.fcmp_ordered(">", size, total), size, total)
+
+    return _block(total, block), generate
 
 
 def _product(context, builder, signature, left, right, modulus):

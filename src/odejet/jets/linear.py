@@ -1,168 +1,221 @@
-"""Linear: dense LU factors with row pivots, of real matrices and of complex ones kept as real and imaginary parts."""
+"""Linear: several complex systems of one size and kind at once, by dense LU factors with common row pivots.
+
+The systems of a step (see `radau`) differ only in their diagonals, so that they share their zeros and good pivots, and
+each takes a lane.  An entry is a row of the real parts in all lanes, then one of their imaginary parts.  Everything is
+a pointer: an array would bring its shape and strides along at every call.  What rows have beside zeros is kept in
+lists, for models whose rates depend on few states each.
+"""
 
 from __future__ import annotations
 
-from functools import partial
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from odejet.jets.lanes import kernel, reciprocal
-
-_reducing = partial(kernel, fastmath={"reassoc", "contract"})
-"""Decorator of sums that may be taken in any order."""
+from odejet.jets.lanes import (
+    WIDTH,
+    kernel,
+    load,
+    madd,
+    minus,
+    peek,
+    plus,
+    pointer,
+    poke,
+    product,
+    quotient,
+    spread,
+    store,
+)
 
 _PREFERENCE = 10.0
 """How many times larger than the diagonal a pivot beside it is to be: the order of the states keeps factors sparse."""
 
 
+class Systems(NamedTuple):
+    """Matrices, or their LU factors with the reciprocals of the diagonals."""
+
+    a: Any
+    size: int
+    lanes: int
+    pivots: Any
+    filled: Any  # (size, size): columns of the entries of a row that are not zero, without the diagonal
+    counts: Any  # (size, 2): how many of those stand before the diagonal, and how many there are
+
+
 @kernel
-def factor(a, pivots):
-    """LU factors of a real matrix, in place; whether there are any."""
-    size = len(a)
+def systems_of(matrices, pivots, filled, counts):
+    """Systems whose entries stand in an array (size, size, 2, lanes)."""
+    lists = pointer(pivots), pointer(filled), pointer(counts)
+    return Systems(pointer(matrices), matrices.shape[0], matrices.shape[3], lists[0], lists[1], lists[2])
+
+
+@kernel
+def smallest(a, place, lanes):
+    """The smallest size of an entry in all lanes."""
+    least = np.inf
+    for q in range(lanes):
+        here = abs(peek(a, place + q)) + abs(peek(a, place + lanes + q))
+        if not here >= least:
+            least = here
+    return least
+
+
+@kernel
+def is_filled(a, place):
+    """Whether an entry is not zero: fill that vanishes in two lanes vanishes in all."""
+    return peek(a, place) != 0 or peek(a, place + 1) != 0
+
+
+@kernel
+def exchange(a, one, other, count):
+    for i in range(0, count, WIDTH):
+        block = load(a, one + i)
+        store(a, one + i, load(a, other + i))
+        store(a, other + i, block)
+
+
+@kernel
+def factor(systems):
+    """LU factors, in place; whether there are any."""
+    a, size, lanes = systems.a, systems.size, systems.lanes
+    entry, row = 2 * lanes, 2 * lanes * size
     for k in range(size):
-        best, largest = k, _PREFERENCE * abs(a[k, k])
-        for i in range(k + 1, size):
-            if abs(a[i, k]) > largest:
-                best, largest = i, abs(a[i, k])
-        pivots[k] = best
-        if not 0 < abs(a[best, k]) < np.inf:
+        upper, diagonal = k * row, k * row + k * entry
+        best, largest = k, smallest(a, diagonal, lanes)
+        if not largest < np.inf:
             return False
-        if best != k:
-            for j in range(size):
-                a[best, j], a[k, j] = a[k, j], a[best, j]
-        inverse = 1 / a[k, k]
+        largest *= _PREFERENCE
         for i in range(k + 1, size):
-            ratio = a[i, k] * inverse
-            a[i, k] = ratio
-            if ratio != 0:
-                for j in range(k + 1, size):
-                    a[i, j] -= ratio * a[k, j]
+            if is_filled(a, i * row + k * entry):
+                here = smallest(a, i * row + k * entry, lanes)
+                if here > largest:
+                    best, largest = i, here
+        poke(systems.pivots, k, best)
+        if best != k:
+            exchange(a, upper, best * row, row)
+        if not 0 < smallest(a, diagonal, lanes) < np.inf:
+            return False
+        count, columns = 0, k * size
+        for j in range(k + 1, size):
+            if is_filled(a, upper + j * entry):
+                poke(systems.filled, columns + count, j)
+                count += 1
+        for q in range(0, lanes, WIDTH):
+            x, y = load(a, diagonal + q), load(a, diagonal + lanes + q)
+            norm = quotient(spread(1.0), plus(product(x, x), y, y))
+            x, y = product(x, norm), product(y, minus(spread(0.0), spread(1.0), norm))
+            store(a, diagonal + q, x)
+            store(a, diagonal + lanes + q, y)
+            for i in range(k + 1, size):
+                place = i * row + k * entry + q
+                if is_filled(a, i * row + k * entry):
+                    u, v = load(a, place), load(a, place + lanes)
+                    real, imaginary = minus(product(u, x), v, y), plus(product(u, y), v, x)
+                    store(a, place, real)
+                    store(a, place + lanes, imaginary)
+                    for c in range(count):
+                        j = peek(systems.filled, columns + c) * entry + q
+                        u, v, target = load(a, upper + j), load(a, upper + j + lanes), i * row + j
+                        store(a, target, plus(minus(load(a, target), real, u), imaginary, v))
+                        target += lanes
+                        store(a, target, minus(minus(load(a, target), real, v), imaginary, u))
+    list_entries(systems)
     return True
 
 
 @kernel
-def factor_complex(a, b, pivots):
-    """LU factors of the complex matrix a + ib, in place; whether there are any."""
-    size = len(a)
+def list_entries(systems):
+    """Where the factors are not zero."""
+    a, size = systems.a, systems.size
+    entry = 2 * systems.lanes
     for k in range(size):
-        best, largest = k, _PREFERENCE * (abs(a[k, k]) + abs(b[k, k]))
-        for i in range(k + 1, size):
-            here = abs(a[i, k]) + abs(b[i, k])
-            if here > largest:
-                best, largest = i, here
-        pivots[k] = best
-        if not 0 < largest < np.inf:
-            return False
-        if best != k:
-            for j in range(size):
-                a[best, j], a[k, j] = a[k, j], a[best, j]
-                b[best, j], b[k, j] = b[k, j], b[best, j]
-        inverse = reciprocal(complex(a[k, k], b[k, k]))
-        for i in range(k + 1, size):
-            ratio = complex(a[i, k], b[i, k]) * inverse
-            x, y = ratio.real, ratio.imag
-            a[i, k], b[i, k] = x, y
-            if ratio != 0:
-                for j in range(k + 1, size):
-                    a[i, j] -= x * a[k, j] - y * b[k, j]
-                    b[i, j] -= x * b[k, j] + y * a[k, j]
-    return True
-
-
-@_reducing
-def solve(a, pivots, right):
-    """The solution for one right-hand side, in place, from the factors."""
-    size = len(a)
-    for k in range(size):
-        right[k], right[pivots[k]] = right[pivots[k]], right[k]
-    for k in range(size):
-        total = 0.0
-        for i in range(k):
-            total += a[k, i] * right[i]
-        right[k] -= total
-    for k in range(size - 1, -1, -1):
-        total = 0.0
-        for i in range(k + 1, size):
-            total += a[k, i] * right[i]
-        right[k] = (right[k] - total) / a[k, k]
-
-
-@_reducing
-def solve_complex(a, b, pivots, real, imaginary):
-    """The same for the factors of a complex matrix."""
-    size = len(a)
-    for k in range(size):
-        p = pivots[k]
-        real[k], real[p] = real[p], real[k]
-        imaginary[k], imaginary[p] = imaginary[p], imaginary[k]
-    for k in range(size):
-        x, y = 0.0, 0.0
-        for i in range(k):
-            x += a[k, i] * real[i] - b[k, i] * imaginary[i]
-            y += a[k, i] * imaginary[i] + b[k, i] * real[i]
-        real[k] -= x
-        imaginary[k] -= y
-    for k in range(size - 1, -1, -1):
-        x, y = 0.0, 0.0
-        for i in range(k + 1, size):
-            x += a[k, i] * real[i] - b[k, i] * imaginary[i]
-            y += a[k, i] * imaginary[i] + b[k, i] * real[i]
-        quotient = complex(real[k] - x, imaginary[k] - y) * reciprocal(complex(a[k, k], b[k, k]))
-        real[k], imaginary[k] = quotient.real, quotient.imag
+        count = 0
+        for j in range(size):
+            if j == k:
+                poke(systems.counts, 2 * k, count)
+            elif is_filled(a, (k * size + j) * entry):
+                poke(systems.filled, k * size + count, j)
+                count += 1
+        poke(systems.counts, 2 * k + 1, count)
 
 
 @kernel
-def solve_many(a, pivots, right):
-    """The solution for the columns of `right`, in place, from the factors."""
-    size, columns = right.shape
+def solve(systems, right):
+    """The solution for one right-hand side in all lanes, in place, from the factors."""
+    a, size, lanes = systems.a, systems.size, systems.lanes
+    entry, row = 2 * lanes, 2 * lanes * size
     for k in range(size):
-        p = pivots[k]
+        p = peek(systems.pivots, k)
         if p != k:
-            for j in range(columns):
-                right[k, j], right[p, j] = right[p, j], right[k, j]
-    for k in range(size):
-        for i in range(k):
-            x = a[k, i]
-            if x != 0:
-                for j in range(columns):
-                    right[k, j] -= x * right[i, j]
-    for k in range(size - 1, -1, -1):
-        for i in range(k + 1, size):
-            x = a[k, i]
-            if x != 0:
-                for j in range(columns):
-                    right[k, j] -= x * right[i, j]
-        x = 1 / a[k, k]
-        for j in range(columns):
-            right[k, j] *= x
+            exchange(right, k * entry, p * entry, entry)
+    for q in range(0, lanes, WIDTH):
+        for k in range(size):
+            left, target, columns = k * row + q, k * entry + q, k * size
+            x, y = load(right, target), load(right, target + lanes)
+            for c in range(columns, columns + peek(systems.counts, 2 * k)):
+                j = peek(systems.filled, c) * entry
+                p, s = load(a, left + j), load(a, left + j + lanes)
+                u, v = load(right, j + q), load(right, j + q + lanes)
+                x, y = plus(minus(x, p, u), s, v), minus(minus(y, p, v), s, u)
+            store(right, target, x)
+            store(right, target + lanes, y)
+        for k in range(size - 1, -1, -1):
+            left, target, columns = k * row + q, k * entry + q, k * size
+            x, y = load(right, target), load(right, target + lanes)
+            for c in range(columns + peek(systems.counts, 2 * k), columns + peek(systems.counts, 2 * k + 1)):
+                j = peek(systems.filled, c) * entry
+                p, s = load(a, left + j), load(a, left + j + lanes)
+                u, v = load(right, j + q), load(right, j + q + lanes)
+                x, y = plus(minus(x, p, u), s, v), minus(minus(y, p, v), s, u)
+            u, v = load(a, left + k * entry), load(a, left + k * entry + lanes)
+            store(right, target, minus(product(x, u), y, v))
+            store(right, target + lanes, plus(product(x, v), y, u))
 
 
 @kernel
-def solve_many_complex(a, b, pivots, real, imaginary):
-    """The same for the factors of a complex matrix."""
-    size, columns = real.shape
+def solve_many(systems, right, columns):
+    """The solution of the first system, which is real, for rows of as many numbers as there are columns, in place."""
+    a, size, entry = systems.a, systems.size, 2 * systems.lanes
     for k in range(size):
-        p = pivots[k]
+        p = peek(systems.pivots, k)
         if p != k:
-            for j in range(columns):
-                real[k, j], real[p, j] = real[p, j], real[k, j]
-                imaginary[k, j], imaginary[p, j] = imaginary[p, j], imaginary[k, j]
+            exchange(right, k * columns, p * columns, columns)
+    for turn in range(2 * size):
+        k = turn if turn < size else 2 * size - 1 - turn
+        middle = peek(systems.counts, 2 * k)
+        first, last = (0, middle) if turn < size else (middle, peek(systems.counts, 2 * k + 1))
+        inverse = 1.0 if turn < size else peek(a, (k * size + k) * entry)
+        for lane in range(k * columns, (k + 1) * columns, WIDTH):
+            x = load(right, lane)
+            for c in range(k * size + first, k * size + last):
+                j = peek(systems.filled, c)
+                x = madd(x, -peek(a, (k * size + j) * entry), load(right, lane + (j - k) * columns), 0)
+            store(right, lane, product(x, spread(inverse)))
+
+
+@kernel
+def solve_many_complex(systems, q, real, imaginary, columns):
+    """The same for the system in lane q, of right-hand sides as real and imaginary parts."""
+    a, size, entry, lanes = systems.a, systems.size, 2 * systems.lanes, systems.lanes
     for k in range(size):
-        for i in range(k):
-            x, y = a[k, i], b[k, i]
-            if x != 0 or y != 0:
-                for j in range(columns):
-                    real[k, j] -= x * real[i, j] - y * imaginary[i, j]
-                    imaginary[k, j] -= x * imaginary[i, j] + y * real[i, j]
-    for k in range(size - 1, -1, -1):
-        for i in range(k + 1, size):
-            x, y = a[k, i], b[k, i]
-            if x != 0 or y != 0:
-                for j in range(columns):
-                    real[k, j] -= x * real[i, j] - y * imaginary[i, j]
-                    imaginary[k, j] -= x * imaginary[i, j] + y * real[i, j]
-        inverse = reciprocal(complex(a[k, k], b[k, k]))
-        x, y = inverse.real, inverse.imag
-        for j in range(columns):
-            u, v = real[k, j], imaginary[k, j]
-            real[k, j], imaginary[k, j] = x * u - y * v, x * v + y * u
+        p = peek(systems.pivots, k)
+        if p != k:
+            exchange(real, k * columns, p * columns, columns)
+            exchange(imaginary, k * columns, p * columns, columns)
+    for turn in range(2 * size):
+        k = turn if turn < size else 2 * size - 1 - turn
+        middle = peek(systems.counts, 2 * k)
+        first, last = (0, middle) if turn < size else (middle, peek(systems.counts, 2 * k + 1))
+        place = (k * size + k) * entry + q
+        p, s = (1.0, 0.0) if turn < size else (peek(a, place), peek(a, place + lanes))
+        for lane in range(k * columns, (k + 1) * columns, WIDTH):
+            x, y = load(real, lane), load(imaginary, lane)
+            for c in range(k * size + first, k * size + last):
+                j = peek(systems.filled, c)
+                place, source = (k * size + j) * entry + q, lane + (j - k) * columns
+                f, g = peek(a, place), peek(a, place + lanes)
+                u, v = load(real, source), load(imaginary, source)
+                x, y = madd(madd(x, -f, u, 0), g, v, 0), madd(madd(y, -f, v, 0), -g, u, 0)
+            store(real, lane, minus(product(spread(p), x), spread(s), y))
+            store(imaginary, lane, plus(product(spread(p), y), spread(s), x))

@@ -49,10 +49,18 @@ class _Part(_Library):
 class _Whole(_Library):
     """Code that Python calls, with all its parts."""
 
+    vectors: dict[str, bool] = {}  # noqa: RUF012 - never changed
+
     def _optimize_final_module(self) -> None:
         # Once: numba begins with passes for the counting of references, which kernels do not have.
-        passes, builder = self._codegen._module_pass_manager()
+        passes, builder = self._codegen._module_pass_manager(**self.vectors)
         passes.run(self._final_module, builder)
+
+
+class _ByHand(_Whole):
+    """Such code with vectors of its own: looking for more takes a fifth of LLVM's time and makes it no faster."""
+
+    vectors: dict[str, bool] = {"loop_vectorize": False, "slp_vectorize": False}  # noqa: RUF012 - never changed
 
 
 @register_pass(mutates_CFG=True, analysis_only=False)
@@ -60,11 +68,20 @@ class _WholeLowering(typed_passes.NativeLowering):
     """numba's own, to code for a `_Whole`."""
 
     _name = "odejet_whole_lowering"
+    kind: type[_Whole] = _Whole
 
     def run_pass(self, state: Any) -> bool:
-        state.library = _Whole(state.targetctx.codegen(), state.func_id.func_qualname)
+        state.library = self.kind(state.targetctx.codegen(), state.func_id.func_qualname)
         state.library.enable_object_caching()
         return super().run_pass(state)
+
+
+@register_pass(mutates_CFG=True, analysis_only=False)
+class _ByHandLowering(_WholeLowering):
+    """To code for a `_ByHand`."""
+
+    _name = "odejet_by_hand_lowering"
+    kind = _ByHand
 
 
 @register_pass(mutates_CFG=True, analysis_only=False)
@@ -117,3 +134,9 @@ class WholeCompiler(_Compiler):
     """For what Python calls."""
 
     lowering = _WholeLowering
+
+
+class ByHandCompiler(_Compiler):
+    """For what Python calls and what has vectors of its own."""
+
+    lowering = _ByHandLowering

@@ -13,13 +13,26 @@ from typing import NamedTuple
 import numpy as np
 from numpy.polynomial import legendre, polynomial
 
-_STAGES = ((1e-5, 3), (1e-7, 5), (1e-10, 7))
+from odejet.jets.lanes import padded
+
+_STAGES = ((1e-4, 3), (1e-10, 7))  # five take no less time than seven, since their nodes take as many lanes
 _MOST = 9
 
 
 def stages_for(tolerance: float) -> int:
     """How many stages serve a tolerance: more for a smaller one, since each adds two orders."""
     return next((stages for loosest, stages in _STAGES if tolerance >= loosest), _MOST)
+
+
+class Abreast(NamedTuple):
+    """The same rule for kernels that keep the nodes in lanes, or the systems that the stages fall into."""
+
+    nodes: np.ndarray  # in lanes; lanes without a node are as the start
+    rates: np.ndarray  # (2, systems): real and imaginary parts; lanes without a system have the real one
+    inverse: np.ndarray  # (nodes, lanes): columns of A^-1
+    apart: np.ndarray  # (nodes, 2, systems): columns of V^-1, real and imaginary parts
+    together: np.ndarray  # (systems, 2, lanes): columns of V alike
+    analysis: np.ndarray  # (nodes, lanes): what a node contributes to the Legendre coefficients, which are in lanes
 
 
 class Radau(NamedTuple):
@@ -36,6 +49,7 @@ class Radau(NamedTuple):
     rates: np.ndarray  # mu_q of the complex pairs, as real and imaginary parts
     apart: np.ndarray  # rows of V^-1: real; then real and imaginary parts of each pair
     together: np.ndarray  # columns of V alike, for sums of parts with their conjugates
+    abreast: Abreast
 
 
 @cache
@@ -55,16 +69,39 @@ def radau(stages: int) -> Radau:
     for q in pairs:
         rows += [left[q].real, left[q].imag]
         columns += [2 * vectors[:, q].real, -2 * vectors[:, q].imag]
+    analysis = np.linalg.inv(legendre.legvander(2 * nodes - 1, stages))
     return Radau(
         points=points,
         matrix=matrix,
         inverse=inverse,
         nodes=nodes,
         barycentric=1 / gaps.prod(axis=1),
-        analysis=np.linalg.inv(legendre.legvander(2 * nodes - 1, stages)),
+        analysis=analysis,
         powers=np.linalg.inv(polynomial.polyvander(nodes, stages)),
         real_rate=float(rates[real].real),
         rates=np.ascontiguousarray(np.stack([rates[pairs].real, rates[pairs].imag], axis=1)),
         apart=np.ascontiguousarray(rows),
         together=np.ascontiguousarray(np.transpose(columns)),
+        abreast=_abreast(nodes, inverse, rates[[real, *pairs]], np.array(rows), np.array(columns), analysis),
     )
+
+
+def _abreast(
+    nodes: np.ndarray,
+    inverse: np.ndarray,
+    rates: np.ndarray,
+    rows: np.ndarray,
+    columns: np.ndarray,
+    analysis: np.ndarray,
+) -> Abreast:
+    count, systems = len(nodes), len(rates)
+    lanes, wide = padded(count), padded(systems)
+    weights, apart = np.zeros((2, count, lanes)), np.zeros((count, 2, wide))
+    weights[0, 1:, 1:count], weights[1, :, :count] = inverse.T, analysis.T
+    together, speeds = np.zeros((systems, 2, lanes)), np.array([np.full(wide, rates[0].real), np.zeros(wide)])
+    speeds[:, :systems] = rates.real, rates.imag
+    apart[1:, 0, 0], together[0, 0, 1:count] = rows[0], columns[0]
+    for q in range(1, systems):
+        for part in range(2):
+            apart[1:, part, q], together[q, part, 1:count] = rows[2 * q - 1 + part], columns[2 * q - 1 + part]
+    return Abreast(np.r_[nodes, np.zeros(lanes - count)], speeds, weights[0], apart, together, weights[1])

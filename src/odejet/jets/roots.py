@@ -39,11 +39,13 @@ class Switches(NamedTuple):
     zeros: np.ndarray  # how many coefficients of each vanish where the stretch begins
     polynomials: np.ndarray  # (2, LENGTH), memory
     fired: np.ndarray  # which of them lost its sign
+    moving: np.ndarray  # the states that they depend on
 
 
 def no_switches(count: int = 0) -> Switches:
     """Switching functions of which none is watched."""
-    return Switches(np.zeros(count), np.zeros(count, np.int64), np.zeros((2, LENGTH)), np.full(1, -1, np.int64))
+    polynomials, fired, moving = np.zeros((2, LENGTH)), np.full(1, -1, np.int64), np.zeros(0, np.int64)
+    return Switches(np.zeros(count), np.zeros(count, np.int64), polynomials, fired, moving)
 
 
 @kernel
@@ -153,7 +155,7 @@ def first_crossing(c, places, count, lanes, switches, known, h):
 @kernel
 def function_at(at, piece, t, unit, order, there, s):
     """A switching function itself, whose register at a point is `there`, on the polynomials of the states."""
-    proceed(at, piece, t, unit, order, s, False)
+    proceed(at, piece, t, unit, order, s, 0.0)
     return peek(at.point.p, there)
 
 

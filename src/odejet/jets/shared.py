@@ -22,7 +22,7 @@ from numba.extending import intrinsic
 from numba.np.numpy_support import from_dtype
 
 from odejet.jets import compilation
-from odejet.jets.parts import WholeCompiler
+from odejet.jets.parts import ByHandCompiler
 
 _ELSEWHERE = ("model/tape.py", "algebra/newton.py", "algebra/tracker.py")
 
@@ -71,7 +71,7 @@ def interpreter(number: types.Type) -> CFunc:
     """The interpreter for a number type, compiled or loaded from disk when first asked for."""
     if number not in _COMPILED:
         options = {"nopython": True, "error_model": "numpy"}
-        function = CFunc(_FUNCTIONS[number], (_arguments(number), types.void), {}, options, WholeCompiler)
+        function = CFunc(_FUNCTIONS[number], (_arguments(number), types.void), {}, options, ByHandCompiler)
         function.enable_caching()
         function._cache._cache_file._source_stamp = SOURCES
         with compilation.counted():

@@ -1,8 +1,9 @@
 """Stages: the equations of one implicit step, by Newton's method, and those of its sensitivities.
 
 One Jacobian serves all stages; Butcher's transformation (see `radau`) makes of their joint system one real and a few
-complex ones of the size of the model, whose factors are kept from step to step while they serve.  The sensitivities of
-the stages satisfy linear equations, which the same factors solve by iteration.
+complex ones of the size of the model, whose factors are kept from step to step while they serve.  The values of a state
+at all nodes are a row of lanes, the start of the step first.  The sensitivities of the stages satisfy linear equations,
+which the same factors solve by iteration.
 """
 
 from __future__ import annotations
@@ -11,8 +12,25 @@ from typing import NamedTuple
 
 import numpy as np
 
-from odejet.jets.lanes import kernel, peek, poke
-from odejet.jets.linear import factor, factor_complex, solve, solve_complex, solve_many, solve_many_complex
+from odejet.jets.abreast import find_rates_abreast
+from odejet.jets.lanes import (
+    WIDTH,
+    add,
+    kernel,
+    larger,
+    load,
+    madd,
+    padded,
+    peek,
+    pointer,
+    poke,
+    product,
+    quotient,
+    spread,
+    store,
+    zero,
+)
+from odejet.jets.linear import factor, solve, solve_many, solve_many_complex, systems_of
 from odejet.jets.points import find_rates
 
 _ITERATIONS = 25  # of Newton's method
@@ -21,64 +39,79 @@ _SETTLED = 0.03  # times the tolerance: what may be left to be updated, relative
 _LEAST, _AGAIN = 0.01, 0.8  # what a step expects of its ratios: those of the one before, but not too small, to a power
 _ROUNDED = 1e-8  # updates this small that have shrunk by _FAST and in two more by no more than _STALLED are rounding
 _FAST, _STALLED = 0.1, 0.5
+_SWALLOWED = 2e-16  # updates that do not change a number at all
 _OUTGROWN = 0.2  # the size of a state in its unit below which units are chosen again
 _TANGENT_ITERATIONS = 40
 BEHIND = 1e-3  # the size of sensitivities whose relative accuracy matters, relative to the largest so far
+_SLIGHT = 1e-7  # the same, of a relative change of a state by one of a parameter: rounding may be all that there is
 _BESIDE = 1e-16  # the size of a state that does not matter, relative to its largest so far
 _NOTHING = 1e-290  # the size of a state that is as good as zero: nothing is divided by less
 
 
 class Work(NamedTuple):
-    """Memory of the steps.  Stages come first in every array."""
+    """Memory of the steps.  Lanes are those of nodes (the start, then the stages), coefficients or systems."""
 
-    values: np.ndarray  # (1 + stages, states): the start of the step and its stages
-    before: np.ndarray  # the same of the step before
-    updates: np.ndarray  # (stages, states)
-    parts: np.ndarray  # the same, taken apart
+    start: np.ndarray  # (states)
+    values: np.ndarray  # (states, lanes): at the nodes
+    coefficients: np.ndarray  # the same as Legendre coefficients
+    before: np.ndarray  # those of the step before
+    residuals: np.ndarray  # (states, lanes)
+    systems: np.ndarray  # (states, 2, lanes): right-hand sides and solutions of all systems
     jacobian: np.ndarray  # in units of the states
-    real: np.ndarray  # LU factors of mu_0 I - h J
-    pairs: np.ndarray  # (2, pairs, states, states): real and imaginary parts of those of mu_q I - h J
-    pivots: np.ndarray  # (1 + pairs, states)
+    factors: np.ndarray  # (states, states, 2, lanes): of all systems mu_q I - h J
+    pivots: np.ndarray  # (states)
+    filled: np.ndarray  # (states, states)
+    counts: np.ndarray  # (states, 2)
     scales: np.ndarray  # the unit of each state
+    sizes: np.ndarray  # the largest value of each state on the step
     largest: np.ndarray  # what each state has reached so far
     reached: np.ndarray  # and each lane of the sensitivities
+    slight: np.ndarray  # what does not matter of those
     noise: np.ndarray  # how far the stages of each state may still be from their equations
-    weights: np.ndarray  # (1 + stages)
-    outlook: np.ndarray  # (stages, 1 + stages): from the step before to first guesses
-    watched: np.ndarray  # (1 + stages, recorded): watched arguments and switching functions at the nodes
-    powers: np.ndarray  # (1 + stages): one of them as powers of the place on the step
+    weights: np.ndarray  # (2, lanes)
+    polynomials: np.ndarray  # (nodes, lanes): Legendre's ahead of the step before, at the nodes
+    outlook: np.ndarray  # (stages, nodes): from the step before to first guesses
+    watched: np.ndarray  # (recorded, lanes): watched arguments and switching functions at the nodes
+    powers: np.ndarray  # (nodes): one of them as powers of the place on the step
     forcing: np.ndarray  # (stages, states, lanes)
     columns: np.ndarray  # the same, taken apart
-    nodes: np.ndarray  # (1 + stages, states, lanes): values and sensitivities
+    nodes: np.ndarray  # (nodes, states, lanes): sensitivities of the step before; values are left out
     ahead: np.ndarray  # the same, of the step to come
 
 
 def reserve(rows: np.ndarray, stages: int, watched: int) -> Work:
     """The memory of steps that begin at rows of value and tangents."""
     n, lanes = rows.shape
-    nodes, pairs = stages + 1, (stages - 1) // 2
-    values, tangents = np.empty((2, nodes, n)), np.empty((2, nodes, n, lanes))
-    values[:], tangents[:] = rows[:, 0], rows
-    states, plane = np.zeros((3, n)), np.zeros((2, stages, n))
-    columns = np.zeros((2, stages, n, lanes))
-    matrices, places = np.zeros((2 + 2 * pairs, n, n)), np.zeros((2 + stages, nodes))
+    nodes, wide, systems = stages + 1, padded(stages + 1), padded((stages + 1) // 2)
+    values, tangents = np.zeros((4, n, wide)), np.empty((2, nodes, n, lanes))
+    values[0], tangents[:] = rows[:, :1], rows
+    values[2, :, 0] = rows[:, 0]
+    states, places = np.zeros((5, n)), np.zeros((2 + nodes, wide))
+    columns, lists = np.zeros((2, stages, n, lanes)), np.zeros((n + 3, n), np.int64)
+    states[0] = rows[:, 0]
     return Work(
+        start=states[0],
         values=values[0],
-        before=values[1],
-        updates=plane[0],
-        parts=plane[1],
-        jacobian=matrices[0],
-        real=matrices[1],
-        pairs=matrices[2:].reshape(2, pairs, n, n),
-        pivots=np.zeros((1 + pairs, n), np.int64),
-        scales=states[0],
-        largest=states[1],
+        coefficients=values[1],
+        before=values[2],
+        residuals=values[3],
+        systems=np.zeros((n, 2, systems)),
+        jacobian=np.zeros((n, n)),
+        factors=np.zeros((n, n, 2, systems)),
+        pivots=lists[n],
+        filled=lists[:n],
+        counts=lists[n + 1 :].reshape(n, 2),
+        scales=states[1],
+        sizes=states[2],
+        largest=states[3],
         reached=np.zeros(lanes),
-        noise=states[2],
-        weights=places[0],
-        outlook=places[2:],
-        watched=np.zeros((nodes, watched)),
-        powers=places[1],
+        slight=np.zeros(lanes),
+        noise=states[4],
+        weights=places[:2],
+        polynomials=places[2:],
+        outlook=np.zeros((stages, nodes)),
+        watched=np.zeros((watched, wide)),
+        powers=np.zeros(nodes),
         forcing=columns[0],
         columns=columns[1],
         nodes=tangents[0],
@@ -89,42 +122,43 @@ def reserve(rows: np.ndarray, stages: int, watched: int) -> Work:
 @kernel
 def place_weights(rule, place, weights):
     """Lagrange weights of the nodes at a place, in units of the step."""
-    total = 0.0
-    for j in range(len(weights)):
+    total, nodes = 0.0, len(rule.barycentric)
+    for j in range(nodes):
         distance = place - rule.nodes[j]
         if distance == 0:
-            for i in range(len(weights)):
+            for i in range(nodes):
                 weights[i] = 0.0
             weights[j] = 1.0
             return
         weights[j] = rule.barycentric[j] / distance
         total += weights[j]
-    for j in range(len(weights)):
+    for j in range(nodes):
         weights[j] /= total
 
 
 @kernel
-def put(point, moving, values):
-    """Values of the moving states into the registers."""
-    for a in range(len(moving)):
-        poke(point.p, peek(point.states, moving[a]), values[a])
+def measure(work):
+    """The largest value of every state on the step."""
+    n, lanes = work.values.shape
+    values, weights = pointer(work.values), pointer(work.weights)
+    for a in range(n):
+        total = zero(values)
+        for lane in range(a * lanes, (a + 1) * lanes, WIDTH):
+            total = larger(total, load(values, lane))
+        work.sizes[a] = largest_of(total, weights)
 
 
 @kernel
-def is_nothing(work, a):
-    """Whether a state is as good as zero on all of the step."""
-    size = 0.0
-    for i in range(len(work.values)):
-        size = max(size, abs(work.values[i, a]))
-    return size <= _NOTHING
+def largest_of(block, scratch):
+    """The largest number of a block, by way of some memory."""
+    store(scratch, 0, block)
+    return max(peek(scratch, 0), peek(scratch, 1), peek(scratch, 2), peek(scratch, 3))
 
 
 @kernel
 def size_of(work, a):
     """The largest value of a state on the step, or what does not matter of it."""
-    size = _BESIDE * work.largest[a]
-    for i in range(len(work.values)):
-        size = max(size, abs(work.values[i, a]))
+    size = max(work.sizes[a], _BESIDE * work.largest[a])
     return size if _NOTHING < size < np.inf else 1.0
 
 
@@ -138,73 +172,101 @@ def is_outgrown(work):
 
 
 @kernel
-def differentiate(slope, piece, t, h, moving, values, work):
-    """The Jacobian at a point, in units of the states, which are chosen here.
+def differentiate(slope, piece, t, h, moving, node, work):
+    """The Jacobian at a node, in units of the states, which are chosen here.
 
     A state that is zero has no size.  Its unit is what it gains on the step, or else at most what would change a state
     that it feeds by that one's own size: a larger one would let rounding of the zero drown a state that is tiny.
     """
-    put(slope, moving, values)
+    for a in range(len(moving)):
+        poke(slope.p, peek(slope.states, moving[a]), work.values[a, node])
     find_rates(slope, piece, t)
     for a in range(len(moving)):
         work.scales[a] = size_of(work, a)
     for b in range(len(moving)):
-        if is_nothing(work, b):
+        if work.sizes[b] <= _NOTHING:
             for a in range(len(moving)):
                 feeds = abs(h * peek(slope.p, peek(slope.states, moving[a]) + slope.lanes + 1 + b))
-                if a != b and feeds > 0 and not is_nothing(work, a):
+                if a != b and feeds > 0 and work.sizes[a] > _NOTHING:
                     work.scales[b] = min(work.scales[b], work.scales[a] / feeds)
             work.scales[b] = max(work.scales[b], abs(h * peek(slope.p, peek(slope.states, moving[b]) + slope.lanes)))
     for a in range(len(moving)):
-        place = peek(slope.states, moving[a]) + slope.lanes + 1
+        place, unit = peek(slope.states, moving[a]) + slope.lanes + 1, 1 / work.scales[a]
         for b in range(len(moving)):
-            work.jacobian[a, b] = peek(slope.p, place + b) * work.scales[b] / work.scales[a]
+            entry = peek(slope.p, place + b)
+            work.jacobian[a, b] = entry * work.scales[b] * unit if entry != 0 else 0.0
 
 
 @kernel
 def decompose(rule, work, h):
     """The factors of all systems; whether there are any."""
-    n = len(work.jacobian)
+    n, lanes = work.factors.shape[0], work.factors.shape[3]
+    c, rates = pointer(work.factors), pointer(rule.abreast.rates)
     for a in range(n):
         for b in range(n):
-            work.real[a, b] = -h * work.jacobian[a, b]
-        work.real[a, a] += rule.real_rate
-    if not factor(work.real, work.pivots[0]):
-        return False
-    for q in range(len(rule.rates)):
-        for a in range(n):
-            for b in range(n):
-                work.pairs[0, q, a, b] = -h * work.jacobian[a, b]
-                work.pairs[1, q, a, b] = 0.0
-            work.pairs[0, q, a, a] += rule.rates[q, 0]
-            work.pairs[1, q, a, a] = rule.rates[q, 1]
-        if not factor_complex(work.pairs[0, q], work.pairs[1, q], work.pivots[1 + q]):
-            return False
-    return True
+            place, entry = (a * n + b) * 2 * lanes, spread(-h * work.jacobian[a, b])
+            for q in range(0, lanes, WIDTH):
+                store(c, place + q, add(entry, load(rates, q), 0) if a == b else entry)
+                store(c, place + lanes + q, load(rates, lanes + q) if a == b else zero(c))
+    return factor(systems_of(work.factors, work.pivots, work.filled, work.counts))
 
 
 @kernel
-def solve_updates(rule, work):
-    """Solutions of all systems for the right-hand sides in `updates`, in place: apart, and together again."""
-    stages, n = work.updates.shape
-    updates, parts = work.updates, work.parts
-    for row in range(stages):
-        for a in range(n):
-            parts[row, a] = 0.0
-        for i in range(stages):
-            weight = rule.apart[row, i]
-            for a in range(n):
-                parts[row, a] += weight * updates[i, a]
-    solve(work.real, work.pivots[0], parts[0])
-    for q in range(len(rule.rates)):
-        solve_complex(work.pairs[0, q], work.pairs[1, q], work.pivots[1 + q], parts[2 * q + 1], parts[2 * q + 2])
-    for i in range(stages):
-        for a in range(n):
-            updates[i, a] = 0.0
-        for row in range(stages):
-            weight = rule.together[i, row]
-            for a in range(n):
-                updates[i, a] += weight * parts[row, a]
+def find_residuals(point, piece, moving, rule, work, t, h):
+    """What the stages lack to their equations, in units of the states, taken apart as right-hand sides."""
+    n, lanes = work.values.shape
+    nodes, systems = len(rule.nodes), work.systems.shape[2]
+    values, residuals, right = pointer(work.values), pointer(work.residuals), pointer(work.systems)
+    inverse, apart = pointer(rule.abreast.inverse), pointer(rule.abreast.apart)
+    for a in range(n):
+        place = peek(point.states, moving[a])
+        for lane in range(0, lanes, WIDTH):
+            store(point.p, place + lane, load(values, a * lanes + lane))
+    find_rates_abreast(point, piece, t, h, rule.abreast.nodes, nodes)
+    for a in range(n):
+        place, row, unit, start = (
+            peek(point.states, moving[a]) + lanes,
+            a * lanes,
+            spread(work.scales[a]),
+            work.start[a],
+        )
+        for lane in range(0, lanes, WIDTH):
+            total = product(spread(h), load(point.p, place + lane))
+            for j in range(1, nodes):
+                total = madd(total, start - peek(values, row + j), load(inverse, j * lanes + lane), 0)
+            store(residuals, row + lane, quotient(total, unit))
+        for q in range(0, systems, WIDTH):
+            real, imaginary = zero(right), zero(right)
+            for j in range(1, nodes):
+                number, place = peek(residuals, row + j), 2 * j * systems + q
+                real = madd(real, number, load(apart, place), 0)
+                imaginary = madd(imaginary, number, load(apart, place + systems), 0)
+            store(right, 2 * a * systems + q, real)
+            store(right, (2 * a + 1) * systems + q, imaginary)
+
+
+@kernel
+def take_solutions(rule, work):
+    """The solutions together again and added to the stages: the largest of these updates, not finite if any is not."""
+    n, lanes = work.values.shape
+    count, systems = len(rule.abreast.together), work.systems.shape[2]
+    values, right, together = pointer(work.values), pointer(work.systems), pointer(rule.abreast.together)
+    weights, largest, sum_ = pointer(work.weights), 0.0, zero(values)
+    for a in range(n):
+        peak, place = zero(values), 2 * a * systems
+        for lane in range(0, lanes, WIDTH):
+            total = zero(values)
+            for q in range(count):
+                total = madd(total, peek(right, place + q), load(together, 2 * q * lanes + lane), 0)
+                total = madd(total, peek(right, place + systems + q), load(together, (2 * q + 1) * lanes + lane), 0)
+            peak, sum_ = larger(peak, total), add(sum_, total, 0)
+            row = a * lanes + lane
+            store(values, row, madd(load(values, row), work.scales[a], total, 0))
+        work.noise[a] = largest_of(peak, weights)
+        largest = max(largest, work.noise[a])
+    store(weights, 0, sum_)
+    total = peek(weights, 0) + peek(weights, 1) + peek(weights, 2) + peek(weights, 3)
+    return largest if abs(total) < np.inf else np.inf
 
 
 @kernel
@@ -220,47 +282,27 @@ def left_after(update, rate):
 
 
 @kernel
-def solve_stages(point, piece, moving, recorded, rule, work, t, h, tolerance, rate):
+def solve_stages(point, piece, moving, rule, work, t, h, tolerance, rate):
     """Newton's method from the stages in `values`: whether it settles, and the ratio of its last updates.
 
     Until two updates tell, the ratio is expected to be about `rate`, that of the step before.
     """
-    stages, n = work.updates.shape
-    earlier, last, best, known, watches = np.inf, np.inf, 1.0, rate, work.watched.shape[1]
+    earlier, last, best, known = np.inf, np.inf, 1.0, rate
     rate = max(rate, _LEAST) ** _AGAIN
-    values, updates = work.values, work.updates
+    systems, right = systems_of(work.factors, work.pivots, work.filled, work.counts), pointer(work.systems)
     for _ in range(_ITERATIONS):
-        for i in range(stages):
-            put(point, moving, values[1 + i])
-            find_rates(point, piece, t + rule.points[i] * h)
-            for a in range(n):
-                updates[i, a] = h * peek(point.p, peek(point.states, moving[a]) + point.lanes)
-            for k in range(watches):
-                work.watched[1 + i, k] = peek(point.p, recorded[k])
-        for i in range(stages):
-            for j in range(stages):
-                weight = rule.inverse[i, j]
-                for a in range(n):
-                    updates[i, a] -= weight * (values[1 + j, a] - values[0, a])
-            for a in range(n):
-                updates[i, a] /= work.scales[a]
-        solve_updates(rule, work)
-        largest = 0.0
-        for a in range(n):
-            work.noise[a] = 0.0
-            for i in range(stages):
-                update = updates[i, a]
-                if not abs(update) < np.inf:
-                    return False, np.inf
-                work.noise[a] = max(work.noise[a], abs(update))
-                values[1 + i, a] += update * work.scales[a]
-            largest = max(largest, work.noise[a])
+        find_residuals(point, piece, moving, rule, work, t, h)
+        solve(systems, right)
+        largest = take_solutions(rule, work)
+        if not largest < np.inf:
+            return False, np.inf
         if last < np.inf:
             rate = largest / last if last > 0 else 0.0
             best = min(best, rate)
         left = left_after(largest, rate)
-        if left <= _SETTLED * tolerance:
-            for a in range(n):
+        if left <= _SETTLED * tolerance or largest <= _SWALLOWED:
+            left = min(left, largest)
+            for a in range(len(work.noise)):
                 work.noise[a] *= left / largest if largest > 0 else 1.0
             return True, (best if last < np.inf else known)
         if has_stalled(largest, earlier, best):
@@ -269,6 +311,18 @@ def solve_stages(point, piece, moving, recorded, rule, work, t, h, tolerance, ra
             break
         earlier, last = last, largest
     return False, best
+
+
+@kernel
+def find_slight(work, parameters):
+    """What sensitivities by a parameter do not matter, in units of the states: the least where one has several."""
+    for k in range(1, parameters.shape[1]):
+        least = np.inf
+        for i in range(len(parameters)):
+            if parameters[i, k] != 0:
+                size = abs(parameters[i, 0])
+                least = min(least, abs(parameters[i, k]) / size if size > 0 else 0.0)
+        work.slight[k] = _SLIGHT * least if least < np.inf else 0.0
 
 
 @kernel
@@ -287,7 +341,7 @@ def solve_tangents(point, piece, moving, rule, work, t, h, tolerance, rate):
                 place = peek(point.states, moving[a])
                 for k in range(1, lanes):
                     poke(point.p, place + k, ahead[1 + i, a, k])
-                poke(point.p, place, work.values[1 + i, a])
+                poke(point.p, place, work.values[a, 1 + i])
             find_rates(point, piece, t + rule.points[i] * h)
             for a in range(n):
                 place, unit = peek(point.states, moving[a]) + lanes, 1 / work.scales[a]
@@ -325,7 +379,7 @@ def take_updates(work):
                 size = max(size, abs(ahead[1 + i, a, k]) / work.scales[a])
                 moved = max(moved, abs(forcing[i, a, k]))
         work.reached[k] = max(work.reached[k], size)
-        size = max(size, BEHIND * work.reached[k])
+        size = max(size, BEHIND * work.reached[k], work.slight[k])
         if moved > 0:
             largest = max(largest, moved / size if size > 0 else 1.0)
     for i in range(stages):
@@ -338,14 +392,14 @@ def take_updates(work):
 
 @kernel
 def solve_columns(rule, work):
-    """`solve_updates` for all lanes of `forcing` at once."""
+    """The solutions of all systems for the right-hand sides in all lanes of `forcing`, in place."""
+    lanes = work.forcing.shape[2]
+    systems = systems_of(work.factors, work.pivots, work.filled, work.counts)
     blend(rule.apart, work.forcing, work.columns)
-    solve_many(work.real, work.pivots[0], work.columns[0])
-    for q in range(len(rule.rates)):
-        low = 2 * q + 1
-        solve_many_complex(
-            work.pairs[0, q], work.pairs[1, q], work.pivots[1 + q], work.columns[low], work.columns[low + 1]
-        )
+    solve_many(systems, pointer(work.columns), lanes)
+    for q in range(1, len(rule.rates) + 1):
+        real, imaginary = pointer(work.columns[2 * q - 1]), pointer(work.columns[2 * q])
+        solve_many_complex(systems, q, real, imaginary, lanes)
     blend(rule.together, work.columns, work.forcing)
 
 

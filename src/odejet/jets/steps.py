@@ -15,9 +15,9 @@ from typing import NamedTuple
 import numpy as np
 
 from odejet.jets.features import Checks, attentive_step, continues, is_plain, keep, take_back, verified_step
-from odejet.jets.jumps import carry, leap, settle, steer_maps
+from odejet.jets.jumps import HAPPEN, STOP, happen
 from odejet.jets.kernel import MAX_ORDER, TABLES, Layout, expand, prepare
-from odejet.jets.lanes import WIDTH, entry, kernel, load, peek, pointer, poke, store
+from odejet.jets.lanes import WIDTH, kernel, load, peek, plain_entry, pointer, poke, store
 from odejet.jets.points import point_of
 from odejet.jets.roots import first_crossing, held_step, polished
 from odejet.jets.series import evaluate, lowest, sample
@@ -264,24 +264,6 @@ class Arrays(NamedTuple):
 
 
 @kernel
-def happen(c, layout, point, drive, before, after, jumps, states, memory, point_memory, t, tables):
-    """The next jump at t, from a piece of the inputs to another: states are left in rows and in the registers."""
-    k = jumps.done[0]
-    moved, moves = jumps.moved[k], False
-    for lane in range(layout.lanes):
-        moves = moves or moved[lane] != 0
-    if moves:
-        carry(point, before, states, t, moved, 1.0)
-    steer_maps(jumps, drive, before, t, moved, layout.lanes)
-    leap(jumps, jumps.maps[k], states, t, moved, tables)
-    settle(c, layout, memory, point_memory, states, tables)
-    if moves:
-        carry(point, after, states, t, moved, -1.0)
-        settle(c, layout, memory, point_memory, states, tables)
-    jumps.done[0] = k + 1
-
-
-@kernel
 def unload(c, layout, states):
     """The states in the registers as rows."""
     for i in range(len(states)):
@@ -300,7 +282,7 @@ def nearest_time(times, first, t):
     return t
 
 
-@entry
+@plain_entry
 def integrate(
     layout, point, constants, parameters, states, drive, start, times, limits, work, tables, arrays, jumps, switches
 ):
@@ -311,6 +293,8 @@ def integrate(
     steps, and after how many steps, so small that how many more would follow, a trajectory is called slow.  The memory
     comes from `Arrays`.  What is asked for at the time of a jump or a switch is what holds after it.  Returns (status,
     times done, time reached, steps, their order and last length).
+
+    Models without events have None for `jumps` and `switches`: what these need is compiled for others only.
     """
     tolerance, max_steps, many, patience = limits
     lanes, modulus, reciprocals = layout.lanes, 0, tables[1]
@@ -332,25 +316,21 @@ def integrate(
     calm, slow, steady, limit = none, none, 0.0, np.inf
     knots, driven = drive.knots, len(layout.inputs) > 0
     piece = first_piece(knots, t, direction)
-    if driven:
-        steer(c, layout, drive, piece, t, 1.0)
-    expand(c, layout, t, none, first_order, layout.split[1], pointers, modulus)
-    unit = first_unit(c, layout, max(span, 1e-300))
     places, watching = pointer(layout.switches), len(layout.switches)
-    jumped = False
-    while jumps.done[0] < len(jumps.times) and jumps.times[jumps.done[0]] == start and jumps.pauses == 0:
-        jumped = True
-        happen(c, layout, at.point, drive, piece, piece, jumps, states, memory, point_memory, t, pointers)
+    if jumps is not None:
+        if jumps.done[0] < len(jumps.times) and jumps.times[jumps.done[0]] == start and jumps.pauses == HAPPEN:
+            happen(c, layout, at.point, point, drive, piece, piece, jumps, switches, states, arrays, t, pointers)
+    unit, fresh, crossed, jumping = 1.0, True, False, False
     # The step before, until the equations are seen to hold at its end: where it began and its unit and length.
     open_end, before, unit_before, length, first, guarded = False, t, unit, 0.0, none, 0.0
     while steps < max_steps:
-        if jumped:  # where the solution goes on, its unit of time may be another
+        if fresh:  # where a solution begins or goes on after a jump, its unit of time is not known
             for k in range(len(advances)):
                 advances[k] = reciprocals[k]
             if driven:
                 steer(c, layout, drive, piece, t, 1.0)
             expand(c, layout, t, none, first_order, layout.split[1], pointers, modulus)
-            unit, jumped = first_unit(c, layout, max(abs(end - t), 1e-300)), False
+            unit, fresh = first_unit(c, layout, max(abs(end - t), 1e-300)), False
         for k in range(len(advances)):
             advances[k] = unit * reciprocals[k]
         if driven:  # a call is not free: numba counts references to all arrays of a layout
@@ -377,14 +357,15 @@ def integrate(
                 break
         knot = next_stop(knots, piece, direction, end) if driven else end
         stop = knot
-        if jumps.done[0] < len(jumps.times) and direction * (jumps.times[jumps.done[0]] - stop) <= 0:
-            stop = jumps.times[jumps.done[0]]
+        if jumps is not None:
+            if jumps.done[0] < len(jumps.times) and direction * (jumps.times[jumps.done[0]] - stop) <= 0:
+                stop = jumps.times[jumps.done[0]]
         remaining, ahead = abs(end - t), abs(stop - t)
         if not repeated:
             longest = min(ahead / unit, _LONGEST)
             if probing:
                 order, longest = best_order(c, layout, tolerance, longest, density * unit, work)
-                if watching > 0:
+                if switches is not None and watching > 0:
                     order = max(order, np.int64(_WATCHING))
             h, seen = step_size(c, layout, scales, order, tolerance, longest)
             if not seen and not probing:  # perhaps terms beyond this order do not vanish
@@ -396,7 +377,7 @@ def integrate(
                 status = NONFINITE
                 break
             noticed, steps = min(guarded, limit / unit), steps + 1
-            if watching > 0:
+            if switches is not None and watching > 0:
                 noticed = held_step(c, places, watching, lanes, switches, order, noticed)
             if not is_plain(c, watched, watches, lanes, order, noticed):
                 noticed = abs(attentive_step(at, watched, watches, piece, t, unit, order, direction * noticed, goal))
@@ -404,7 +385,7 @@ def integrate(
                 noticed = abs(verified_step(at, piece, t, unit, order, direction * noticed, goal))
         limit = np.inf if noticed == guarded else _CAUTION * noticed * unit
         crossed = False
-        if watching > 0:
+        if switches is not None and watching > 0:
             s, which = first_crossing(c, places, watching, lanes, switches, order - 1, direction * noticed)
             if s <= 1:
                 s = direction * noticed * s
@@ -426,9 +407,10 @@ def integrate(
                 switches.fired[0] = which
         h = noticed * unit
         reached = stop if h * (1 + _ROUNDING) >= ahead and not crossed else t + direction * h
-        if crossed:  # a requested time that differs by rounding alone is the time of the switch
+        if switches is not None and crossed:  # a requested time that differs by rounding alone is that of the switch
             reached = nearest_time(times, done, reached)
-        jumping = not crossed and jumps.done[0] < len(jumps.times) and reached == jumps.times[jumps.done[0]]
+        if jumps is not None:
+            jumping = not crossed and jumps.done[0] < len(jumps.times) and reached == jumps.times[jumps.done[0]]
         first = done
         while done < len(times) and direction * (times[done] - reached) <= 0:
             if times[done] == reached and (crossed or jumping):
@@ -449,22 +431,27 @@ def integrate(
         move(c, layout, order, (reached - t) / unit)
         open_end, before, unit_before, length = not repeated and reached != stop, t, unit, h
         t = reached
-        for i in range(watching):
-            switches.zeros[i] = 0
+        if switches is not None:
+            for i in range(watching):
+                switches.zeros[i] = 0
         if crossed:
             status = SWITCHED
             break
-        if jumping and jumps.pauses != 0:
+        if jumps is not None and jumping and jumps.pauses == STOP:
             status = PAUSED
             break
         if reached == stop:  # the length of this step says nothing about the solution
             after = piece + np.int64(direction) if driven and reached == knot and knot != end else piece
             unit = max(unit, h)
-            if jumping:
+            if jumps is not None and jumping:
                 unload(c, layout, states)
-                while jumps.done[0] < len(jumps.times) and jumps.times[jumps.done[0]] == t:
-                    happen(c, layout, at.point, drive, piece, after, jumps, states, memory, point_memory, t, pointers)
-                first, jumped, calm, slow, limit = done, True, none, none, np.inf
+                happened = happen(
+                    c, layout, at.point, point, drive, piece, after, jumps, switches, states, arrays, t, pointers
+                )
+                if not happened:
+                    status = PAUSED
+                    break
+                first, fresh, calm, slow, limit = done, True, none, none, np.inf
                 while done < len(times) and times[done] == t:
                     for i in range(len(states)):
                         for lane in range(lanes):

@@ -351,6 +351,10 @@ class _Reader:
         if id(expression) not in self.measures:
             parts = [self.measure(child) for child in children(expression)]
             values = [value for _, value, _ in parts if value is not None]
+            if isinstance(expression, Product) and any(
+                sign < 0 and value == 0 for (sign, _), (_, value, _) in zip(expression.factors, parts, strict=True)
+            ):
+                raise ZeroDivisionError
             value = None
             if len(values) == len(parts) and not isinstance(expression, (Symbol, Choice, Piecewise, Comparison, Logic)):
                 value = _evaluate(expression, values)

@@ -16,14 +16,11 @@ import numpy as np
 
 from odejet.errors import ModelError, clipped
 from odejet.model.expressions import TIME, Expression, Function, Number, Power, Product, Sum, Symbol, constant
-from odejet.model.tape import INFINITE, Column, Elementary, Op, Tape
+from odejet.model.tape import INFINITE, Column, Elementary, Op, Tape, check_size
 
 if TYPE_CHECKING:
     from odejet.model import Model
     from odejet.model.modes import Equations
-
-MAX_BITS = 4096
-"""Exact numbers beyond this size are refused: nobody writes them, and nested powers of them would never end."""
 
 
 @dataclass(frozen=True)
@@ -97,8 +94,7 @@ class Lowering:
         return register
 
     def number(self, value: Fraction) -> int:
-        if max(value.numerator.bit_length(), value.denominator.bit_length()) > MAX_BITS:
-            raise ModelError("a number in the model is out of range; write it as a decimal")
+        check_size(value)
         if value not in self.numbers:
             self.numbers[value] = self.new(static=True, tangent=False)
         return self.numbers[value]
@@ -307,9 +303,7 @@ class Lowering:
         if exponent == 0:
             return Affine(ONE, {})
         if not base.terms and base.constant.register is None:
-            value = base.constant.factor
-            if max(value.numerator.bit_length(), value.denominator.bit_length()) * abs(exponent) > MAX_BITS:
-                raise ModelError("a number in the model is out of range; write it as a decimal")
+            check_size(base.constant.factor, abs(exponent))
         return self.product([(1 if exponent > 0 else -1, base)] * abs(exponent))
 
     def function(self, name: str, argument: Affine) -> Affine:
@@ -363,10 +357,16 @@ class Lowering:
 
     # -- models
 
+    def placed(self, name: str, expression: Expression) -> Affine:
+        """An expression of a model; what is wrong with it is told with its name."""
+        try:
+            return self.lower(expression)
+        except ModelError as error:
+            raise ModelError(f"'{name}': {error}") from None
+
     def tape(self, model: Model | Equations, free_inputs: bool, switches: Sequence[Expression] = ()) -> Tape:
         """The tape of a model, and of functions whose signs are watched along its solutions."""
-        for name, value in model.fixed.items():
-            self.names[name] = Affine(Scalar(value, None), {})
+        self.names.update((name, Affine(Scalar(value, None), {})) for name, value in model.fixed.items())
         for name in model.parameters:
             self.leaf(name, static=True, tangent=True)
         for name, rate in model.states.items():
@@ -377,9 +377,9 @@ class Lowering:
                 # Free inputs move along with unknowns where roots are followed, and then have tangents too.
                 self.leaf(name, static=False, tangent=free_inputs)
             else:
-                self.names[name] = self.lower(expression)
-        rates = {name: self.lower(rate) for name, rate in model.states.items() if constant(rate) != 0}
-        outputs = [self.series_register(self.lower(output)) for output in model.outputs.values()]
+                self.names[name] = self.placed(name, expression)
+        rates = {name: self.placed(name, rate) for name, rate in model.states.items() if constant(rate) != 0}
+        outputs = [self.series_register(self.placed(*output)) for output in model.outputs.items()]
         initial = [
             self.static_register(self.lower(model.initial[name]).constant) if name in model.initial else None
             for name in model.states
@@ -393,8 +393,7 @@ class Lowering:
     def maps(self, model: Model | Equations, groups: Sequence[Sequence[Expression]]) -> tuple[Tape, list[np.ndarray]]:
         """The tape of groups of expressions as functions of parameters, states, inputs and time, all of them static;
         its outputs are the expressions of all groups, and each group has its own instructions."""
-        for name, value in model.fixed.items():
-            self.names[name] = Affine(Scalar(value, None), {})
+        self.names.update((name, Affine(Scalar(value, None), {})) for name, value in model.fixed.items())
         given = [name for name, expression in model.inputs.items() if expression is None]
         for name in (*model.parameters, *model.states, *given):
             self.leaf(name, static=True, tangent=True)
@@ -488,9 +487,8 @@ class Lowering:
             terms.append((numbering[coefficient], numbering[source], int(self.registers[coefficient].tangent)))
         row = [0] * len(Column)
         row[Column.OP], row[Column.OUT] = instruction.op, numbering[instruction.out]
-        row[Column.A] = numbering.get(instruction.a, -1)
-        row[Column.B] = numbering.get(instruction.b, -1)
-        row[Column.C] = numbering.get(instruction.c, -1)
+        for column, source in ((Column.A, instruction.a), (Column.B, instruction.b), (Column.C, instruction.c)):
+            row[column] = numbering.get(source, -1)
         row[Column.FUNCTION] = instruction.function
         row[Column.PLAIN] = int(instruction.b >= 0 and not self.registers[instruction.b].tangent)
         shortened = instruction.op in (Op.MULTIPLY, Op.QUADRATURE)

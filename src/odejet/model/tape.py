@@ -25,6 +25,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from odejet.errors import ModelError
+
 if TYPE_CHECKING:
     from odejet.model import Model
 
@@ -127,3 +129,13 @@ def build(model: Model, free_inputs: bool = False) -> Tape:
     from odejet.model.lowering import Lowering
 
     return Lowering().tape(model, free_inputs)
+
+
+MAX_BITS = 4096
+"""Exact numbers beyond this size are refused: nobody writes them, and nested powers of them would never end."""
+
+
+def check_size(value: Fraction, exponent: int = 1) -> None:
+    """Refuse a number whose power is too large for a tape."""
+    if max(value.numerator.bit_length(), value.denominator.bit_length()) * exponent > MAX_BITS:
+        raise ModelError("a number in the model is out of range; write it as a decimal")

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from odejet.model import Model
 from odejet.model.expressions import Expression, Product, Sum, Symbol, names
 from odejet.problem.conditions import Condition
+from odejet.problem.distributions import is_of_squares
 from odejet.problem.measurements import Measurements
 from odejet.problem.unknowns import Unknowns
 
@@ -26,6 +27,7 @@ class Affine:
     output: int
     stretched: tuple[tuple[int, int], ...]  # an experiment and its scale
     shifted: tuple[tuple[int, int], ...]  # an experiment and its offset
+    negative: frozenset[int] = frozenset()  # offsets that are subtracted
 
     @property
     def scales(self) -> tuple[int, ...]:
@@ -35,9 +37,12 @@ class Affine:
     def offsets(self) -> tuple[int, ...]:
         return tuple(sorted({entry for _, entry in self.shifted}))
 
+    def sign(self, offset: int) -> float:
+        return -1.0 if offset in self.negative else 1.0
+
 
 def affine(conditions: Sequence[Condition], unknowns: Unknowns, measurements: Measurements) -> tuple[Affine, ...]:
-    """The scales and offsets of every output whose noise is a level times a shape."""
+    """The scales and offsets of every output whose squares are compared, in units of noise that it does not change."""
     found = []
     elsewhere = {
         entry for block in measurements.blocks if block.density for entry in block.density.places.values()
@@ -46,8 +51,9 @@ def affine(conditions: Sequence[Condition], unknowns: Unknowns, measurements: Me
     by_model = {key: _moving(model) for key, model in models.items()}
     moving = [by_model[id(condition.model)] for condition in conditions]
     for number, output in enumerate(measurements.outputs):
-        if not measurements.densities[number]:
-            logarithmic = bool(measurements.logarithmic[number])
+        laws = [block.density for block in measurements.blocks if block.output == output and block.density is not None]
+        if all(is_of_squares(one.law) and output not in names(one.scale) for one in laws):
+            logarithmic = bool(measurements.logarithmic[number] or (laws and laws[0].law.logarithm))
             own = _of_output(number, output, conditions, unknowns, moving, logarithmic, elsewhere)
             if own.scales or own.offsets:
                 found.append(own)
@@ -65,6 +71,7 @@ def _of_output(
 ) -> Affine:
     scales: list[tuple[int, int]] = []  # with their experiments
     offsets: list[tuple[int, int]] = []
+    signs: dict[int, set[int]] = {}  # of the offsets
     others: set[int] = set()  # what enters this output in another way in some experiment
     for e, (condition, places) in enumerate(zip(conditions, unknowns.places, strict=True)):
         if output not in condition.experiment.outputs:
@@ -75,13 +82,20 @@ def _of_output(
         scale, shifts = _form(expression, free, logarithmic)
         scales += [(e, places[scale])] if scale is not None else []
         offsets += [(e, places[name]) for name in shifts]
+        for name, sign in shifts.items():
+            signs.setdefault(places[name], set()).add(sign)
         others |= {places[name] for name in free if name != scale and name not in shifts}
     # One that is a scale here and an offset, or something else, there is neither.
+    others |= {entry for entry, both in signs.items() if len(both) > 1}
     stretching, shifting = {entry for _, entry in scales}, {entry for _, entry in offsets}
+    shifts_left = tuple(pair for pair in offsets if pair[1] not in stretching | others)
+    # A scale leaves an offset alone, so that what is to be stretched is known only without one.
+    whole = len(shifts_left) == len(offsets)
     return Affine(
         number,
-        tuple(pair for pair in scales if pair[1] not in shifting | others),
-        tuple(pair for pair in offsets if pair[1] not in stretching | others),
+        tuple(pair for pair in scales if whole and pair[1] not in shifting | others),
+        shifts_left,
+        frozenset(entry for entry, both in signs.items() if both == {-1}),
     )
 
 
@@ -105,23 +119,24 @@ def _moving(model: Model) -> set[str]:
     return found | {name for event in model.events for part in event.expressions() for name in names(part)}
 
 
-def _form(expression: Expression, free: Sequence[str], logarithmic: bool) -> tuple[str | None, list[str]]:
-    """The scale of an output and its offsets, if it has any."""
+def _form(expression: Expression, free: Sequence[str], logarithmic: bool) -> tuple[str | None, dict[str, int]]:
+    """The scale of an output and its offsets with their signs, if it has any.
+
+    In a logarithm all of them must be there: beside a part that stays, neither stands for much.
+    """
     terms = list(expression.terms) if isinstance(expression, Sum) else [(1, expression)]
-    offsets = [
-        term.name
-        for _, term in terms
+    offsets = {
+        term.name: sign
+        for sign, term in terms
         if isinstance(term, Symbol) and term.name in free and _count(expression, term.name) == 1
-    ]
-    rest = [term for _, term in terms if not (isinstance(term, Symbol) and term.name in offsets)]
-    if logarithmic:
-        if len(terms) > 1 or not rest:
-            return None, []
-        offsets = []
+    }
+    rest = [(sign, term) for sign, term in terms if not (isinstance(term, Symbol) and term.name in offsets)]
+    if logarithmic and (not rest or any(sign < 0 for sign, _ in terms)):
+        return None, {}
     for name in free:
-        if len(rest) == 1 and name not in offsets and _is_factor(name, rest[0]):
+        if len(rest) == 1 and name not in offsets and _is_factor(name, rest[0][1]):
             return name, offsets
-    return None, offsets
+    return None, {} if logarithmic else offsets
 
 
 def _is_factor(name: str, term: Expression) -> bool:

@@ -390,6 +390,11 @@ def _least_count(p: float, cdf: Callable[[Array], Array], mu: Array, sd: Array) 
     return high
 
 
+def is_of_squares(law: Distribution) -> bool:
+    """Whether a law is normal, of the measurement or of its logarithm."""
+    return isinstance(law.of if isinstance(law, Logarithmic) else law, Normal)
+
+
 LAWS: Mapping[str, tuple[int, Callable[..., Distribution]]] = {
     "normal": (1, Normal),
     "lognormal": (1, lambda: Logarithmic(Normal())),

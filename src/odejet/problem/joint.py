@@ -25,10 +25,11 @@ MOST = 6
 
 @dataclass(frozen=True, eq=False)
 class Joint:
-    """One model of several experiments, and how it calls each unknown of the problem, by label."""
+    """One model of several experiments, how it calls each unknown of the problem, by label, and how many there are."""
 
     model: Model
     names: Mapping[str, str]
+    experiments: int
 
 
 def joint(problem: Problem) -> Joint:
@@ -55,7 +56,7 @@ def joint(problem: Problem) -> Joint:
     if any(problem.conditions[number].model.steady for number in chosen):
         tables["initial"] = STEADY
     tables["events"] = [event for part in parts.values() for event in part.events]
-    return Joint(Model(**tables, name=problem.model.name), labels)
+    return Joint(Model(**tables, name=problem.model.name), labels, len(chosen))
 
 
 @dataclass(frozen=True, eq=False)

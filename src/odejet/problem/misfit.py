@@ -16,7 +16,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any
 
@@ -244,11 +244,15 @@ class Misfit:
         return self.scoring is None and len(self.courses) >= MANY_EXPERIMENTS and len(self.unknowns) >= MANY_UNKNOWNS
 
     def evaluate(self, z: np.ndarray, jacobian: bool = True, deadline: float = math.inf) -> Evaluation:
-        """Residuals at z and, unless it is not wanted, their derivative.
+        """Residuals at z and, unless it is not wanted, their derivative."""
+        return self.compared(z, self.predicted(z, jacobian, deadline))
+
+    def predicted(self, z: np.ndarray, jacobian: bool = True, deadline: float = math.inf) -> Evaluation:
+        """What is simulated at the measured times, in place of residuals, and its derivative.
 
         The clock is looked at between experiments: where there are hundreds, one evaluation can take seconds.
         """
-        residuals, parts, total = np.empty(self.rows), [], 1.0
+        outputs, parts, total = np.empty(self.rows), [], 1.0
         whole = np.zeros((self.rows, len(z))) if jacobian and not self.in_blocks else None
         measured = [course for course in self.courses if course.series]
         for course, run in runs(measured, z, self.effort, jacobian, self.jobs, deadline):
@@ -259,19 +263,27 @@ class Misfit:
                 late = Outcome.OUT_OF_TIME
                 return Evaluation(None, None, late, late.value, 0.0, int(total))
             for rows, output, positions in course.series:
-                residuals[rows] = run.outputs[positions, output, 0]
+                outputs[rows] = run.outputs[positions, output, 0]
                 if whole is not None:
                     whole[rows, course.columns] = run.outputs[positions, output][:, course.lanes]
             if jacobian and whole is None:
                 parts.append(_part(course, run.outputs))
-        if self.scoring is not None:
-            return self._scored(self.scoring, z, residuals, whole, int(total))
-        residuals -= self.values
         derivative = (whole if whole is not None else Blocks((self.points, len(z)), tuple(parts))) if jacobian else None
+        return Evaluation(outputs, derivative, Outcome.COMPLETED, Outcome.COMPLETED.value, 1.0, int(total))
+
+    def compared(self, z: np.ndarray, found: Evaluation) -> Evaluation:
+        """Residuals from predictions at z, which are used up."""
+        if found.residuals is None:
+            return found
+        if self.scoring is not None:
+            assert not isinstance(found.jacobian, Blocks)
+            return self._scored(self.scoring, z, found.residuals, found.jacobian, found.work)
+        residuals, derivative = found.residuals, found.jacobian
+        residuals -= self.values
         if not self.measurements.plain:
             residuals /= self.shapes
             derivative = _divided(derivative, self.shapes)
-        return Evaluation(residuals, derivative, Outcome.COMPLETED, Outcome.COMPLETED.value, 1.0, int(total))
+        return replace(found, residuals=residuals, jacobian=derivative)
 
     def _scored(
         self, scoring: Scoring, z: np.ndarray, residuals: np.ndarray, jacobian: np.ndarray | None, work: int
@@ -306,14 +318,18 @@ class Misfit:
         return np.array(sorted(own - used), dtype=int)
 
     def tuned(
-        self, z: np.ndarray, found: Evaluation, entries: np.ndarray | None = None
+        self,
+        z: np.ndarray,
+        found: Evaluation,
+        entries: np.ndarray | None = None,
+        box: tuple[np.ndarray, np.ndarray] | None = None,
     ) -> tuple[np.ndarray, Evaluation]:
         """z with what only the noise depends on, or these entries of it, at its most likely values for the predictions
-        of an evaluation, and the evaluation there, for which nothing is simulated."""
+        of an evaluation, within a box, and the evaluation there, for which nothing is simulated."""
         entries = self.noise_entries if entries is None else entries
         if found.predicted is None or found.standing is None or not len(entries):
             return z, found
-        z = tuned(z, found.standing.parts, entries)
+        z = tuned(z, found.standing.parts, entries, box)
         assert self.scoring is not None
         return z, self._scored(self.scoring, z, *found.predicted, found.work)
 

@@ -25,7 +25,7 @@ from odejet.model import Model
 from odejet.model.calls import parse_call
 from odejet.model.dual import differentiated
 from odejet.model.expressions import TIME, Expression, names, number, substituted
-from odejet.problem.distributions import LAWS, Distribution, Laplace, Logarithmic, Normal, Terms
+from odejet.problem.distributions import LAWS, Distribution, Laplace, Logarithmic, Normal, Terms, is_of_squares
 
 RELATIVE_FLOOR = 1e-3
 """Of the largest value of a series: relative noise does not vanish where the signal crosses zero."""
@@ -226,8 +226,7 @@ def _law(output: str, text: str, series: Sequence[Series]) -> Noise:
     value = _number(scale)
     if not (math.isfinite(value) and value > 0):
         raise ModelError(f"{where}: the scale of {clipped(text)} must be positive, not {value:g}")
-    squares = isinstance(law, Normal) or isinstance(getattr(law, "of", None), Normal)
-    return Noise("constant", value, law, None, text) if squares else Noise("law", 1.0, law, scale, text)
+    return Noise("constant", value, law, None, text) if is_of_squares(law) else Noise("law", 1.0, law, scale, text)
 
 
 def _can_be_bare(name: str) -> bool:

@@ -161,12 +161,19 @@ class Scoring:
         return terms
 
 
-def tuned(z: np.ndarray, parts: Sequence[Scored], entries: np.ndarray) -> np.ndarray:
-    """z with the positive unknowns that only scales depend on at their most likely values for these predictions."""
+def tuned(
+    z: np.ndarray,
+    parts: Sequence[Scored],
+    entries: np.ndarray,
+    box: tuple[np.ndarray, np.ndarray] | None = None,
+) -> np.ndarray:
+    """z with the positive unknowns that only scales depend on at their most likely values for these predictions,
+    within a box of z; one that is held on its bound lets the others go on."""
     z = z.copy()
     if not len(entries):
         return z
     place = {int(entry): i for i, entry in enumerate(entries)}
+    low, high = (side[entries] for side in box) if box is not None else (0.0, np.inf)
     for _ in range(_TUNING):
         gradient, curvature = np.zeros(len(entries)), np.zeros((len(entries), len(entries)))
         for part in parts:
@@ -178,11 +185,15 @@ def tuned(z: np.ndarray, parts: Sequence[Scored], entries: np.ndarray) -> np.nda
                     rows[place[entry]] = row * z[entry]
             gradient += rows @ terms.by_s
             curvature += (rows * terms.weight_s) @ rows.T
+        held = ((z[entries] <= low) & (gradient > 0)) | ((z[entries] >= high) & (gradient < 0))
+        curvature[held], gradient[held] = 0.0, 0.0
         step = -np.linalg.lstsq(curvature + 1e-9 * np.eye(len(entries)), gradient, rcond=None)[0]
         if not np.all(np.isfinite(step)):
             break
-        z[entries] *= np.exp(np.clip(step, -_LONGEST, _LONGEST))
-        if np.abs(step).max() < _TUNED:
+        step[held] = 0.0
+        before = z[entries]
+        z[entries] = np.clip(before * np.exp(np.clip(step, -_LONGEST, _LONGEST)), low, high)
+        if np.abs(z[entries] - before).max() < _TUNED * np.abs(before).max() and np.abs(step).max() < _TUNED:
             break
     return z
 

@@ -54,21 +54,21 @@ def known(fit: Fit) -> Known:
             return Known(doubts=doubts)
         end, found = now() + PROFILE_SECONDS, fit.practical
         profiles = dict(found.profiles)
-        for label in fit.labels[:MOST_PROFILES]:
+        for label in text.ordered(fit)[:MOST_PROFILES]:
             if (
                 label not in profiles
                 and (left := end - now()) > 0
                 and not (own := fit.profile(label, seconds=left)).stopped
             ):
                 profiles[label] = own
-        return Known(found, {label: profiles[label] for label in fit.labels if label in profiles}, doubts)
+        return Known(found, {label: profiles[label] for label in text.ordered(fit) if label in profiles}, doubts)
     except (ModelError, DataError):
         return Known()
 
 
 def estimates(fit: Fit, found: Known) -> str:
     rows = []
-    for label in fit.labels:
+    for label in text.ordered(fit):
         _, value, error, interval, _ = text.row(fit, label)
         rows.append(
             [

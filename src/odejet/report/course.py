@@ -38,7 +38,7 @@ def fit_and_data(fit: Fit, pairs: Sequence[Comparison], drawn: Mapping[str, Curv
     ringed = [_RING] if any(pair.suspicious.any() for pair in shown) else []
     banded = [_BAND, _NEW] if any(isinstance(one, Prediction) for one in drawn.values()) else []
     told = key(_DATA, _FIT, *banded, *ringed)
-    told += soft("Below each curve: model minus measurement, in units of the noise; the band there is two of them.")
+    told += soft("Below each curve: model minus measurement, in units of the noise; the band is from −2 to 2.")
     several = len(fit.data.experiments) > 1
     by_output: dict[str, list[Comparison]] = {}
     for pair in shown:

@@ -53,7 +53,7 @@ def _header(fit: Fit) -> str:
     tone = "bad" if not fit.found else "good" if fit.certificate.granted else "fair"
     facts = {
         "unknowns": str(len(fit.labels)),
-        "measurements": str(fit.points),
+        "measurements": f"{fit.points:,}",
         "experiments": str(len(fit.data.experiments)),
         "χ² / d.o.f.": f"{whole(fit.chi_square)} / {whole(fit.degrees_of_freedom)}",
         "AIC": f"{fit.aic:.1f}",
@@ -86,7 +86,7 @@ def fragment(fit: Fit) -> str:
             for i, cell in enumerate(text.row(fit, label))
         )
         + "</tr>"
-        for label in fit.labels[: text.MAX_ROWS]
+        for label in text.ordered(fit)[: text.MAX_ROWS]
     )
     more = len(fit.labels) - text.MAX_ROWS
     notes = [f"{key}: {value}" for key, value in text.notes(fit).items()]

@@ -91,6 +91,7 @@ svg text {{ font-family:system-ui, -apple-system, "Segoe UI", Roboto, Arial, san
   td::before {{ content:attr(data-head); color:var(--soft); font-size:.85rem; text-align:left }}
   td.number {{ white-space:normal }}
 }}
+@page {{ margin:14mm }}
 @media print {{
   :root {{ {LIGHT} --ground:#fff }}
   body {{ font-size:10pt; print-color-adjust:exact; -webkit-print-color-adjust:exact }}

@@ -39,7 +39,7 @@ def shown(fit: Fit) -> str:
 
 
 def _text(fit: Fit, verbose: bool) -> str:
-    rows = [HEAD, *(row(fit, label) for label in fit.labels[:MAX_ROWS])]
+    rows = [HEAD, *(row(fit, label) for label in ordered(fit)[:MAX_ROWS])]
     more = [f"... and {len(fit.labels) - MAX_ROWS} more"] if len(fit.labels) > MAX_ROWS else []
     told = [f"{subject}: {words}" for subject, words in notes(fit, verbose).items()]
     several = [*side_by_side(fit, "solution", fit.solutions), *side_by_side(fit, "rival", fit.rivals, answer=True)]
@@ -62,6 +62,11 @@ def state(fit: Fit) -> str:
     if not fit.certificate.granted:
         return "fitted, not certified"
     return "certified as far as data can tell" if "none" in map(fit.kind, fit.labels) else "certified"
+
+
+def ordered(fit: Fit) -> list[str]:
+    """The labels of all unknowns: what holds in every experiment comes before what each has for itself."""
+    return [one.label for one in sorted(fit.unknowns, key=lambda one: len(fit.sds) > 1 and one.experiment is not None)]
 
 
 def row(fit: Fit, label: str) -> tuple[str, str, str, str, str]:

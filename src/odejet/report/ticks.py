@@ -93,7 +93,7 @@ def short(value: float) -> str:
     if value and not 1e-3 <= abs(value) < 1e5:
         power = math.floor(math.log10(abs(value)) + 1e-12)
         return _scientific(float(f"{value / 10.0**power:.2g}"), None, power)
-    return _minus(f"{value:.2g}" if abs(value) < 1 else f"{value:.3g}")
+    return _minus(f"{value:.2g}" if abs(value) < 1 else f"{float(f'{value:.3g}'):g}")
 
 
 def _scientific(mantissa: float, decimals: int | None, power: int) -> str:

@@ -1,11 +1,11 @@
 """Multistart: the optimum of a misfit from nothing but a box, by many starts of which few are followed.
 
-Batches of starts are searched in two ways in turn, since nobody knows beforehand which of them leads to the optimum.
+Batches of starts are searched in several ways in turn, since nobody knows beforehand which leads to the optimum.
 By parts, the best of many starts are led to the whole of the data: first the beginning of every experiment, then more
 and more of it.  A short piece of an oscillation has no wrong number of periods, so this goes round the local minima
 that trap a start on the whole.  What still looks good then is refined on all of the data.  In a race (see `race`)
 starts are refined on all of the data at once, and go on as far as they are good; where series are sparse this comes
-first.
+first.  Hops (see `hops`) lead on from the best that these have found.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from odejet.jets.compilation import now
 from odejet.problem import coordinates
 from odejet.problem.coordinates import Bounds, Coordinates
 from odejet.problem.misfit import ROUGH, Misfit
+from odejet.search.hops import Hops, cost_of
 from odejet.search.projection import Projected, projected
 from odejet.search.race import Race
 from odejet.search.refine import MAX_EVALUATIONS, Ending, Refined, refine
@@ -42,7 +43,7 @@ oscillation has no wrong number of periods."""
 SEEN = 3
 """Measurements per series that make the first part a piece of a curve."""
 
-GROUP = 4
+GROUP = 8
 """Starts of which the best one races."""
 
 AT_ONCE = 10
@@ -102,21 +103,27 @@ def multistart(
     frame = coordinates.choose(misfit.unknowns, sizes, bounds, positive, misfit.model.bounds)
     guide = _Guide(replace(misfit, jobs=1), frame, levels, deadline)
     batches = _batches(frame, sizes, _ties(misfit), starts, np.random.default_rng(seed))
+    hops = Hops(
+        guide.track.misfit,
+        frame,
+        levels,
+        deadline,
+        np.random.default_rng([*np.atleast_1d(seed).tolist(), len(sizes)]),
+        _sampled_box(frame, sizes, DECADES, whole=True),
+    )
     with Workers(guide, misfit.jobs - 1) as workers:
-        search = _Search(guide, workers, before, plausible)
-        searches: Iterator[Iterator[None]] = (
-            way(batch) for way, batch in zip(itertools.cycle(search.ways), batches, strict=False)
-        )
+        search = _Search(guide, workers, hops, before, plausible)
+        steps = search.steps(batches)
         if len(candidates):
-            searches = itertools.chain([search.by_parts(frame.inside(np.array(candidates, dtype=float)))], searches)
-        for _ in itertools.chain.from_iterable(searches):
+            steps = itertools.chain(search.by_parts(frame.inside(np.array(candidates, dtype=float))), steps)
+        for _ in steps:
             if search.over(goal, agree):
                 break
     return search.found
 
 
 class _Guide:
-    """Leads starts over parts of the data to all of them; what becomes of one depends on no other."""
+    """Leads starts to all of the data, by parts of it or at once; what becomes of one depends on no other."""
 
     def __init__(self, misfit: Misfit, frame: Coordinates, levels: np.ndarray | None, deadline: float) -> None:
         self.misfit, self.frame, self.levels, self.deadline = misfit, frame, levels, deadline
@@ -140,7 +147,7 @@ class _Guide:
 
     def entrant(self, group: np.ndarray) -> tuple[np.ndarray, Refined] | None:
         """The best start of a group, and where its first lap ends."""
-        scores = [self.score(z, self.whole) for z in group]
+        scores = [cost_of(self.track.misfit, self.frame, z, self.deadline) for z in group]
         if not np.isfinite(min(scores)):
             return None
         start = group[int(np.argmin(scores))]
@@ -185,9 +192,14 @@ class _Search:
     """The optima so far."""
 
     def __init__(
-        self, guide: _Guide, workers: Workers, before: Sequence[Refined], plausible: Callable[[Refined], bool]
+        self,
+        guide: _Guide,
+        workers: Workers,
+        hops: Hops,
+        before: Sequence[Refined],
+        plausible: Callable[[Refined], bool],
     ) -> None:
-        self.guide, self.workers = guide, workers
+        self.guide, self.workers, self.hops = guide, workers, hops
         self.before, self.plausible = before, plausible
         self.runners = Race.on(guide.misfit, guide.frame, guide.levels, guide.deadline)
         self.found: list[Refined] = []
@@ -221,6 +233,29 @@ class _Search:
                 for end in self.runners.enter(*entrant):
                     self.polish(end)
                     yield
+            yield
+
+    def steps(self, batches: Iterator[np.ndarray]) -> Iterator[None]:
+        """The first batch in the way that suits the data, then a start in each way in turn, with a hop after it."""
+        first, *others = self.ways
+        for batch in itertools.islice(batches, 1):
+            yield from first(batch)
+        ways = [itertools.chain.from_iterable(map(way, batches)) for way in (*others, first)]
+        hops = self.hop()
+        while ways:
+            for way in tuple(ways):
+                if next(way, ways) is ways:  # there are no more starts
+                    ways.remove(way)
+                yield
+                next(hops, None)
+                yield
+
+    def hop(self) -> Iterator[None]:
+        """Hops from the best so far; only one that leads to a better optimum tells anything."""
+        while True:
+            end = self.hops.hop([*self.found, *self.before, *self.runners.standing])
+            if end is not None and end.cost < self.best_cost - SAME:
+                self.polish(end)
             yield
 
     def promises(self, followed: _Followed) -> bool:

@@ -1,9 +1,14 @@
-"""Projection: a misfit without the scales and offsets of its outputs, which follow from all other unknowns.
+"""Projection: a misfit without the scales and offsets of its outputs, and the sizes of their noise, which follow from
+all other unknowns.
 
-For every value of the others the residuals of an output are r + A c with c its scales and offsets, and the best c is
-that of linear least squares: the noise level of the output changes nothing of it.  What is left is a misfit in fewer
-unknowns (Golub and Pereyra 1973) with the residuals (I - QQ') r, where Q spans the columns of A, and Kaufman's (1975)
+An output with scales and offsets c is B c + b, with B and b from one simulation with scales of one and offsets of zero.
+The best c within its bounds is found by least squares, of logarithms where these are compared; the size of noise that
+has one is its rms residual.  What is left is a misfit in fewer unknowns (Golub and Pereyra 1973) with the residuals
+(I - QQ') r, where Q spans the derivatives by all that was eliminated and is not held on a bound, and Kaufman's (1975)
 derivative (I - QQ') J of them.  Its gradient is exact.
+
+The search profits twice: there is less to look for, and no descent begins by scaling a course that does not fit away
+to a constant, from where no way leads on.
 """
 
 from __future__ import annotations
@@ -16,50 +21,73 @@ from typing import Any
 
 import numpy as np
 
+from odejet.model.expressions import Symbol
 from odejet.problem import Unknown
 from odejet.problem.affine import Affine
 from odejet.problem.coordinates import Coordinates
+from odejet.problem.distributions import is_of_squares
 from odejet.problem.misfit import Eliminated, Evaluation, Misfit
+from odejet.search.line import Line
 
 _RANK = 1e-12
 """Of the largest singular value: scales and offsets that the data do not tell apart."""
 
+_TURNS, _SAME = 20, 1e-6
+"""Turns in which scales, offsets and sizes of noise follow from each other, and a relative change that ends them."""
+
 
 def projected(misfit: Misfit, frame: Coordinates) -> Projected | None:
-    """The misfit without the scales and offsets that are free to take any value; None where there are none."""
+    """The misfit without scales and offsets; None where there are none."""
     if type(misfit) is not Misfit or misfit.in_blocks or not misfit.weighted:
         return None
-    found = _free(misfit, frame, misfit.affine)
-    gone = sorted({entry for one in found for entry in (*one.scales, *one.offsets)})
-    if not gone or len(gone) == len(misfit.unknowns):
+    found = _eliminable(misfit, frame, misfit.affine)
+    gone = {entry for one in found for entry in (*one.scales, *one.offsets)}
+    if not gone:
         return None
-    return Projected.of(misfit, frame, found, np.array(gone))
+    sizes = _sizes(misfit)
+    if len(gone | sizes) == len(misfit.unknowns):
+        return None
+    return Projected.of(misfit, frame, found, np.array(sorted(gone | sizes)))
 
 
-def _free(misfit: Misfit, frame: Coordinates, found: Sequence[Affine]) -> tuple[Affine, ...]:
-    """Without those that have bounds or priors; a scale of logarithms is positive anyway."""
-    low, high = frame.given
+def _eliminable(misfit: Misfit, frame: Coordinates, found: Sequence[Affine]) -> tuple[Affine, ...]:
+    """Without those that have priors, or that may make a logarithm impossible."""
     stated = {one.entry for one in misfit.priors}
     kept = []
     for one in found:
-        least = 0.0 if misfit.measurements.logarithmic[one.output] else -np.inf
-
-        def loose(entry: int, least: float = least) -> bool:
-            return entry not in stated and low[entry] <= least and high[entry] == np.inf
-
+        logarithmic = bool(misfit.measurements.logarithmic[one.output])
+        free = {entry for entry in (*one.scales, *one.offsets) if entry not in stated}
+        if logarithmic:  # a scale of logarithms is positive anyway
+            free -= {entry for entry in one.offsets if frame.low[entry] <= 0}
+        if not free >= set(one.offsets):  # beside an offset that stays it is not known what a scale stretches
+            free -= set(one.scales)
+        if logarithmic and not free >= set(one.scales):
+            free = set()
         own = replace(
             one,
-            stretched=tuple(pair for pair in one.stretched if loose(pair[1])),
-            shifted=tuple(pair for pair in one.shifted if loose(pair[1])),
+            stretched=tuple(pair for pair in one.stretched if pair[1] in free),
+            shifted=tuple(pair for pair in one.shifted if pair[1] in free),
         )
         if own.scales or own.offsets:
             kept.append(own)
     return tuple(kept)
 
 
+def _sizes(misfit: Misfit) -> set[int]:
+    """Sizes of noise that are rms residuals: what stands alone as the scale of a law of squares, wherever it does."""
+    stated = {one.entry for one in misfit.priors}
+    found = {int(entry) for entry in misfit.noise_entries} - stated
+    for block in misfit.measurements.blocks:
+        if block.density is not None and not (
+            is_of_squares(block.density.law) and isinstance(block.density.scale, Symbol)
+        ):
+            found -= set(block.density.entries.tolist())
+    return found
+
+
 @dataclass(frozen=True, eq=False)
 class Projected(Misfit):
-    """A misfit as a function of all unknowns but scales and offsets."""
+    """A misfit as a function of all unknowns but those that follow from them."""
 
     whole: Misfit = field(kw_only=True)
     frame: Coordinates = field(kw_only=True)
@@ -86,106 +114,139 @@ class Projected(Misfit):
         return Coordinates(*(a[self.kept] for a in (frame.low, frame.high, frame.signs, frame.units)))
 
     @cached_property
+    def lines(self) -> tuple[Line, ...]:
+        """The outputs that have scales or offsets."""
+        return tuple(Line.of(self.measurements, part, self.frame) for part in self.parts)
+
+    @cached_property
     def plain_values(self) -> np.ndarray:
-        """Scales of one and offsets of zero, with which outputs are simulated."""
+        """Scales of one and offsets of zero, with which outputs are simulated; noise of the size of its unit."""
         scales = {entry for part in self.parts for entry in part.scales}
-        return np.array([1.0 if entry in scales else 0.0 for entry in self.gone.tolist()])
+        offsets = {entry for part in self.parts for entry in part.offsets}
+        units = self.frame.inside(self.frame.units)
+        return np.array([1.0 if e in scales else 0.0 if e in offsets else units[e] for e in self.gone.tolist()])
+
+    @cached_property
+    def sizes(self) -> dict[int, np.ndarray]:
+        """The measurements whose noise has each of the sizes that are eliminated."""
+        gone, found = set(self.gone.tolist()), dict[int, list[np.ndarray]]()
+        for rows, block in zip(self.measurements.rows, self.measurements.blocks, strict=True):
+            for entry in () if block.density is None else block.density.entries.tolist():
+                if entry in gone:
+                    found.setdefault(entry, []).append(np.arange(rows.start, rows.stop))
+        return {entry: np.concatenate(rows) for entry, rows in found.items()}
 
     def filled(self, z: np.ndarray, eliminated: np.ndarray | None = None) -> np.ndarray:
-        """All unknowns, with these scales and offsets."""
+        """All unknowns, with these values of what is eliminated."""
         full = np.empty(len(self.whole.unknowns))
         full[self.kept], full[self.gone] = z, self.plain_values if eliminated is None else eliminated
         return full
 
     def evaluate(self, z: np.ndarray, jacobian: bool = True, deadline: float = math.inf) -> Evaluation:
-        found = self.whole.evaluate(self.filled(z), jacobian, deadline)
-        if found.residuals is None or jacobian:
-            return self._projected(found)
-        residuals = found.residuals.copy()
-        for part in self.parts:
-            rows = self.groups[part.output]
-            basis = _basis(self._columns(part, residuals[rows]))[0]
-            residuals[rows] -= basis @ (basis.T @ residuals[rows])
-        return replace(found, residuals=residuals)
-
-    def _columns(self, part: Affine, residuals: np.ndarray) -> np.ndarray:
-        """What scales and offsets of an output can do to its residuals, told by these."""
-        rows, name = self.groups[part.output], self.outputs[part.output]
-        plain = residuals + self.measurements.targets[rows] / self.shapes[rows]
-        ones = 1 / self.shapes[rows]
-        scales, offsets = part.scales, part.offsets
-        columns = np.zeros((len(residuals), len(scales) + len(offsets)))
-        for own, block in zip(self.measurements.rows, self.measurements.blocks, strict=True):
-            if block.output == name:
-                here = slice(own.start - rows.start, own.stop - rows.start)
-                for experiment, entry in part.stretched:
-                    if experiment == block.experiment:
-                        columns[here, scales.index(entry)] = (ones if block.logarithm else plain)[here]
-                for experiment, entry in part.shifted:
-                    if experiment == block.experiment:
-                        columns[here, len(scales) + offsets.index(entry)] = ones[here]
-        return columns
-
-    def tuned(
-        self, z: np.ndarray, found: Evaluation, entries: np.ndarray | None = None
-    ) -> tuple[np.ndarray, Evaluation]:
-        full, again = self.whole.tuned(self.filled(z), found, entries)
-        return (z, found) if again is found else (full[self.kept], self._projected(again))
-
-    def _projected(self, found: Evaluation) -> Evaluation:
-        """An evaluation with plain scales and offsets, at the best ones."""
+        full = self.filled(z)
+        found = self.whole.predicted(full, jacobian, deadline)
         if found.residuals is None:
             return found
-        residuals, whole = found.residuals.copy(), found.dense.copy()
-        best = self.plain_values.copy()
-        place, bases = {int(entry): i for i, entry in enumerate(self.gone)}, []
-        for part in self.parts:
-            rows, columns = self.groups[part.output], [*part.scales, *part.offsets]
-            basis, inverse = _basis(whole[rows][:, columns])
-            moves = -inverse @ residuals[rows]
-            for entry, move in zip(columns, moves.tolist(), strict=True):
-                best[place[entry]] = np.exp(move) if self._logarithm(part.output) else best[place[entry]] + move
-            self._stretch(whole, part, best, place)
-            bases.append((rows, basis))
-        kept = whole[:, self.kept]
-        for rows, basis in bases:
-            for rest in (residuals, kept):
-                rest[rows] -= basis @ (basis.T @ rest[rows])
-        standing = found.standing
-        if standing is not None:
-            positions = standing.positions.copy()
-            for part in self.parts:
-                positions[self.groups[part.output]] = residuals[self.groups[part.output]]
-            standing = replace(standing, positions=positions)
-        told = Eliminated(best, whole)
-        return replace(found, residuals=residuals, jacobian=kept, standing=standing, eliminated=told)
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+            outputs = self._fitted(full, found.residuals)
+            if not np.isfinite(full).all():
+                return replace(found, residuals=None, jacobian=None, message="an output is too large for a number")
+            return self._projected(full, self.whole.compared(full, self._stretched(full, found, outputs)))
+
+    # --- what follows from the others ---
+
+    def _fitted(self, full: np.ndarray, plain: np.ndarray) -> np.ndarray:
+        """Enter the best values of what is eliminated; the outputs with them."""
+        outputs, mixed = plain.copy(), any(len(self._own_sizes(line)) > 1 for line in self.lines)
+        for _ in range(_TURNS if mixed else 1):
+            before = full[self.gone]
+            sds = self._sds(full)
+            for line in self.lines:
+                values = line.best(plain[line.rows], 1.0 if sds is None else sds[line.rows])
+                full[line.entries] = values
+                outputs[line.rows] = line.at(plain[line.rows], values)
+            self._measure(full, outputs)
+            if np.abs(full[self.gone] - before).max() <= _SAME * np.abs(before).max():
+                break
+        return outputs
+
+    def _own_sizes(self, line: Line) -> list[int]:
+        """The sizes of noise that the measurements of an output have."""
+        return [
+            entry for entry, rows in self.sizes.items() if np.any((rows >= line.rows.start) & (rows < line.rows.stop))
+        ]
+
+    def _sds(self, full: np.ndarray) -> np.ndarray | None:
+        """The noise of every measurement but for a factor of its output; None where it is the same for all of one."""
+        sds, laws = self.shapes.copy(), False
+        for rows, block in zip(self.measurements.rows, self.measurements.blocks, strict=True):
+            if block.density is not None:
+                laws = True
+                sds[rows] = block.density.scales(block.values, full)[0]
+        return sds if laws or not self.measurements.plain else None
+
+    def _measure(self, full: np.ndarray, outputs: np.ndarray) -> None:
+        """Enter the sizes of noise that residuals have, as far as their bounds allow."""
+        if not self.sizes:
+            return
+        residuals = np.empty(self.points)
+        for rows, block in zip(self.measurements.rows, self.measurements.blocks, strict=True):
+            base = block.density.law.logarithm if block.density is not None else 0.0
+            mu, values = outputs[rows], block.values
+            residuals[rows] = np.log(mu / values) / base if base else mu - values
+        for entry, own in self.sizes.items():
+            rms = math.sqrt(float(np.mean(residuals[own] ** 2)))
+            full[entry] = min(max(rms, self.frame.low[entry]), self.frame.high[entry])
+
+    def _stretched(self, full: np.ndarray, found: Evaluation, outputs: np.ndarray) -> Evaluation:
+        """Predictions and their derivatives at the best scales and offsets."""
+        if found.jacobian is None:
+            return replace(found, residuals=outputs)
+        assert isinstance(found.jacobian, np.ndarray) and found.residuals is not None
+        jacobian = found.jacobian
+        for line in self.lines:
+            rows, plain = line.rows, found.residuals[line.rows]
+            jacobian[rows] *= line.factors(full[line.entries])[:, None]
+            jacobian[rows.start : rows.stop, line.entries] = line.columns(plain)
+        return replace(found, residuals=outputs)
+
+    def _projected(self, full: np.ndarray, found: Evaluation) -> Evaluation:
+        """An evaluation of all unknowns as a function of those that are left."""
+        if found.residuals is None or found.jacobian is None:
+            return found
+        whole, values = found.dense, full[self.gone]
+        held = (values <= self.frame.low[self.gone]) | (values >= self.frame.high[self.gone])
+        basis, left = _basis(whole[:, self.gone[~held]]), whole[:, self.kept]
+        left = left - basis @ (basis.T @ left)
+        return replace(found, jacobian=left, eliminated=Eliminated(values, whole))
+
+    # --- for a search ---
+
+    def tuned(
+        self,
+        z: np.ndarray,
+        found: Evaluation,
+        entries: np.ndarray | None = None,
+        box: tuple[np.ndarray, np.ndarray] | None = None,
+    ) -> tuple[np.ndarray, Evaluation]:
+        if found.eliminated is None:
+            return z, found
+        own = np.setdiff1d(self.whole.noise_entries, self.gone)
+        full = self.filled(z, found.eliminated.values)
+        full, again = self.whole.tuned(full, found, own, (self.frame.low, self.frame.high))
+        return (z, found) if again is found else (full[self.kept], self._projected(full, again))
 
     def complete(self, found: Evaluation) -> Evaluation:
         """An evaluation at the best scales and offsets, as a function of all unknowns."""
         assert found.eliminated is not None
         return replace(found, jacobian=found.eliminated.jacobian, eliminated=None, predicted=None)
 
-    def _logarithm(self, output: int) -> bool:
-        return bool(self.measurements.logarithmic[output])
-
-    def _stretch(self, jacobian: np.ndarray, part: Affine, best: np.ndarray, place: dict[int, int]) -> None:
-        """Derivatives with the best scales in place of one; that of a logarithm by its scale is one over it."""
-        scale, group = dict(part.stretched), self.groups[part.output]
-        if self._logarithm(part.output):
-            for entry in part.scales:
-                jacobian[group, entry] /= best[place[entry]]
-            return
-        name = self.outputs[part.output]
-        for rows, block in zip(self.measurements.rows, self.measurements.blocks, strict=True):
-            if block.output == name and block.experiment in scale:
-                jacobian[np.ix_(np.arange(rows.start, rows.stop), self.kept)] *= best[place[scale[block.experiment]]]
-
     def window(self, *arguments: Any, **options: Any) -> Misfit:
         return Projected.of(self.whole.window(*arguments, **options), self.frame, self.parts, self.gone)
 
 
-def _basis(matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """An orthonormal basis of the columns of a matrix, and its pseudo-inverse."""
-    u, s, vt = np.linalg.svd(matrix, full_matrices=False)
-    rank = int(np.count_nonzero(s > _RANK * s.max(initial=0.0)))
-    return u[:, :rank], vt[:rank].T @ (u[:, :rank].T / s[:rank, None])
+def _basis(matrix: np.ndarray) -> np.ndarray:
+    """An orthonormal basis of the columns of a matrix, whatever their sizes."""
+    sizes = np.sqrt((matrix**2).sum(axis=0))
+    u, s, _ = np.linalg.svd(matrix[:, sizes > 0] / sizes[sizes > 0], full_matrices=False)
+    return u[:, : int(np.count_nonzero(s > _RANK * s.max(initial=0.0)))]

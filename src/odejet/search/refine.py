@@ -186,8 +186,9 @@ class _Descent:
     def tune(self) -> None:
         """Noise of the size that the residuals have."""
         assert self.here is not None
-        z, found = self.misfit.tuned(self.frame.back(self.theta), self.here)
-        if found is self.here or not found.complete or not np.array_equal(z, self.frame.inside(z)):
+        box = self.frame.low, self.frame.high
+        z, found = self.misfit.tuned(self.frame.back(self.theta), self.here, box=box)
+        if found is self.here or not found.complete:
             return
         if self.decrease(found) > 0:
             self.stand(np.clip(self.frame.to(z), self.low, self.high), found)

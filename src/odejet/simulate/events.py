@@ -106,7 +106,7 @@ class Passage:
         zeros = np.array([self.zeros.get(g, 0) for g in self.ready.watched], dtype=np.int64)
         signs = np.array([float(self.ready.mode.asked[g]) for g in self.ready.watched])
         signs[zeros == STAYS] = 0.0
-        return no_switches(len(signs))._replace(signs=signs, zeros=zeros, fired=self.fired)
+        return no_switches(len(signs))._replace(signs=signs, zeros=zeros, fired=self.fired, moving=self.ready.moving)
 
     @property
     def next_jump(self) -> float | None:

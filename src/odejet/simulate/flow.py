@@ -22,9 +22,8 @@ from odejet.jets import steps
 from odejet.jets.collocation import collocate
 from odejet.jets.compilation import now
 from odejet.jets.inputs import Pieces, Sampled, merged
-from odejet.jets.jumps import no_jumps
 from odejet.jets.kernel import MAX_ORDER, TABLES, lay_out
-from odejet.jets.lanes import padded
+from odejet.jets.lanes import WIDTH, padded
 from odejet.jets.radau import stages_for
 from odejet.jets.roots import no_switches
 from odejet.model.tape import Tape, build
@@ -41,13 +40,19 @@ MAX_STEPS = 20_000
 STIFF_STEPS = 5000
 """Steps of collocation, of a millisecond or more each: a solution that needs more is not smooth."""
 
-_NO_JUMPS, _NO_SWITCHES = no_jumps(), no_switches()  # made once: most models have none
+_NO_SWITCHES = no_switches()  # made once: most models have none
 _SWITCHED = 4  # steps that a switch counts for: its mode is chosen in Python, which takes as long as dozens
 _GROWTH = 1e3  # a step that collapses after such growth of the states is taken for a pole
 _FIRST_STEPS = 5  # a step that collapses right away is taken for a stiff initial layer
 _MANY = 600  # Taylor steps still to go that collocation is worth a trial
 _NEVER = 1 << 62  # steps
-_ITERATIONS, _CALL = 6, 30  # of Newton's method in a step of collocation; the cost of a call in vector operations
+_ITERATIONS, _FILLED = (
+    4,
+    5,
+)  # of Newton's method in a step of collocation; entries of a row of factors that are not zero
+_ABREAST = 0.5  # the time of an operation of collocation, relative to one of a series, as measured
+_HASTY, _FEW = 5, 200  # Taylor steps before a trial of collocation and still to go, where the tolerance is loose
+_LOOSE = 1e-10
 _STIFF_TOLERANCE = 1e-14
 
 
@@ -321,8 +326,9 @@ class _Problem:
 
     def follow(self, leg: _Leg, times: np.ndarray, tolerance: float, max_steps: int, stiff_steps: int) -> Outcome:
         """The solution to the last of the times, from stretch to stretch and by the method that each asks for."""
-        patience = steps.PATIENCE if stiff_steps > 0 and not self.flow.driven else _NEVER
-        many = _MANY if stiff_steps > 0 else max_steps
+        patience, many = (_HASTY, _FEW) if tolerance >= _LOOSE else (steps.PATIENCE, _MANY)
+        patience = patience if stiff_steps > 0 and not self.flow.driven else _NEVER
+        many = many if stiff_steps > 0 else max_steps
         while leg.done < len(times):
             if self.is_late:
                 return Outcome.OUT_OF_TIME
@@ -371,8 +377,8 @@ class _Problem:
             tape.work,
             TABLES,
             arrays,
-            _NO_JUMPS if passage is None else passage.jumps,
-            _NO_SWITCHES if passage is None else passage.switches,
+            None if passage is None else passage.jumps,
+            None if passage is None else passage.switches,
         )
         if passage is not None:
             leg.sizes = np.maximum(np.abs(leg.states[:, 0]), arrays.scales)
@@ -387,12 +393,13 @@ class _Problem:
         Values alone are counted, so that the choice does not depend on whether sensitivities are asked for.
         """
         tape = self.tape
-        stages, n = stages_for(self.stiff_tolerance(tolerance)), int(np.sum(tape.states >= tape.statics))
+        nodes, n = stages_for(self.stiff_tolerance(tolerance)) + 1, int(np.sum(tape.states >= tape.statics))
         constant, linear, quadratic, _ = tape.work
         series = constant + linear * order + quadratic * order * order
-        systems = 1 + 2 * (stages - 1)  # a complex one counts four times
-        implicit = systems * n**3 / 6 + _ITERATIONS * (stages * (linear + _CALL) + systems * n**2) + linear * n / 4
-        return implicit / series * step
+        wide, systems, filled = padded(nodes) // WIDTH, padded(nodes // 2) // WIDTH, min(n, _FILLED)
+        iteration = wide * (linear + nodes * n) + 4 * systems * n * filled
+        implicit = _ITERATIONS * iteration + linear * (1 + n / 4) + systems * n * filled**2
+        return _ABREAST * implicit / series * step
 
     def stiff_tolerance(self, tolerance: float) -> float:
         return max(tolerance, _STIFF_TOLERANCE)

@@ -11,7 +11,7 @@ import numpy as np
 
 from odejet.jets.kernel import TABLES, lay_out
 from odejet.jets.registers import Registers
-from odejet.model.expressions import Expression, substituted, switches
+from odejet.model.expressions import Expression, names, substituted, switches
 from odejet.model.lowering import Lowering
 from odejet.model.modes import Equations, Mode, equations
 from odejet.model.tape import Tape
@@ -79,6 +79,12 @@ class Ready:
     mode: Mode
     tape: Tape
     watched: tuple[Expression, ...]
+
+    @cached_property
+    def moving(self) -> np.ndarray:
+        """The states that watched functions depend on, by their positions."""
+        involved = {name for g in self.watched for name in names(g)}
+        return np.array([i for i, name in enumerate(self.mode.equations.states) if name in involved], dtype=np.int64)
 
 
 class Program:

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from odejet.jets.jumps import Jumps, no_jumps
+from odejet.jets.jumps import ASK, HAPPEN, STOP, Jumps, no_jumps
 from odejet.model.events import Event
-from odejet.model.expressions import Expression, Sum, Symbol, names
+from odejet.model.expressions import Expression, Sum, Symbol, names, switches
 from odejet.simulate.program import Endless, Program, Undecided
 
 MAX_JUMPS = 100_000
@@ -33,12 +33,15 @@ class Schedule:
     barrier: float | None = None  # where a solution that goes backward meets an event that cannot be undone
 
     def jumps(self, program: Program, parameters: np.ndarray) -> Jumps:
-        """The events for the steps of a solution: with their maps, or as places to stop where the model switches."""
+        """The events for the steps of a solution: with their maps, or as places to stop where the maps switch."""
         moved = self.rows.copy()
         times = moved[:, 0].copy()
         moved[:, 0] = 0
-        jumps = no_jumps()._replace(times=times, moved=moved, pauses=int(program.switching))
-        return jumps if program.switching or not len(times) else self.mapped(jumps, program, parameters)
+        jumps = no_jumps()._replace(times=times, moved=moved)
+        if any(switches(value) for event in self.events for value in event.set.values()):
+            return jumps._replace(pauses=STOP)
+        pauses = ASK if program.switching else HAPPEN
+        return self.mapped(jumps, program, parameters)._replace(pauses=pauses) if len(times) else jumps
 
     def mapped(self, jumps: Jumps, program: Program, parameters: np.ndarray) -> Jumps:
         maps = program.maps([tuple(event.set.values()) for event in self.events])

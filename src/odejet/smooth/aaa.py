@@ -16,10 +16,10 @@ from dataclasses import dataclass
 from math import factorial, sqrt
 from typing import cast
 
-import numba
 import numpy as np
 from scipy.linalg import eigvals, lapack
 
+from odejet.jets.compilation import compiled
 from odejet.smooth import noise as noise_of
 from odejet.smooth.compressed import EPSILON, triangle
 from odejet.smooth.estimator import Estimator, Workspace, register
@@ -63,7 +63,8 @@ class Rational(Smoother):
     def derivatives(self, times: np.ndarray | float, order: int) -> np.ndarray:
         data = self.data
         x = data.inside(times)
-        taylor = _taylor(self.support, self.values, self.weights, x, order)
+        taylor, sums = np.zeros((len(x), order + 1)), np.empty((2, order + 1))
+        _taylor(self.support, self.values, self.weights, x, taylor, sums)
         factorials = np.array([float(factorial(j)) for j in range(order + 1)])
         out = taylor * factorials * (data.scale / data.half_width ** np.arange(order + 1))
         out[:, 0] += data.center
@@ -257,21 +258,24 @@ def smallest_vector(upper: np.ndarray, support: np.ndarray) -> np.ndarray:
     return np.asarray(vector)
 
 
-@numba.njit(cache=True)
+@compiled
 def _taylor(
-    support: np.ndarray, values: np.ndarray, weights: np.ndarray, places: np.ndarray, order: int
-) -> np.ndarray:  # pragma: no cover - compiled
+    support: np.ndarray, values: np.ndarray, weights: np.ndarray, places: np.ndarray, out: np.ndarray, sums: np.ndarray
+) -> None:  # pragma: no cover - compiled
     """Taylor coefficients of r at each place up to the order.
 
     With x_i the nearest support point and e = x - x_i, the terms w_j f_j (e + h)/(x - x_j + h), j != i, have the series
     w_j f_j [e/d_j + sum_k (-1)^(k-1) (d_j - e)/d_j^(k+1) h^k], where d_j = x - x_j and d_j - e = x_i - x_j.  Values are
     taken relative to the nearest one, so that a flat function keeps its digits.
     """
-    out = np.zeros((len(places), order + 1))
+    orders, above, below = out.shape[1], sums[0], sums[1]
     for row in range(len(places)):
-        x = places[row]
-        nearest = np.argmin(np.abs(x - support))
-        above, below = np.zeros(order + 1), np.zeros(order + 1)
+        x, nearest = places[row], 0
+        for j in range(len(support)):
+            if abs(x - support[j]) < abs(x - support[nearest]):
+                nearest = j
+        for k in range(orders):
+            above[k] = below[k] = 0.0
         below[0] = weights[nearest]
         for j in range(len(support)):
             if j == nearest:
@@ -280,15 +284,14 @@ def _taylor(
             term = weights[j] * (x - support[nearest]) / distance
             below[0] += term
             above[0] += term * height
-            term = weights[j] * (support[nearest] - support[j]) / distance**2
-            for k in range(1, order + 1):
+            term = weights[j] * (support[nearest] - support[j]) / (distance * distance)
+            for k in range(1, orders):
                 below[k] += term
                 above[k] += term * height
                 term = -term / distance
-        for k in range(order + 1):
+        for k in range(orders):
             total = above[k]
             for i in range(1, k + 1):
                 total -= below[i] * out[row, k - i]
             out[row, k] = total / below[0]
         out[row, 0] += values[nearest]
-    return out

@@ -22,9 +22,10 @@ from functools import cached_property
 from math import sqrt
 from typing import NamedTuple
 
-import numba
 import numpy as np
 from scipy.linalg import lapack
+
+from odejet.jets.compilation import compiled
 
 EPSILON = float(np.finfo(float).eps)
 BLOCK_ROWS = 2048
@@ -80,17 +81,22 @@ class Compressed:
 def chebyshev_rows(x: np.ndarray, size: int, parity: int | None = None) -> np.ndarray:
     """The Chebyshev polynomials T_0 .. T_{size-1} at x, one row per point; only the even or odd ones with a parity."""
     first, step = (0, 1) if parity is None else (parity, 2)
-    return np.asarray(_cosines(np.clip(x, -1.0, 1.0), len(range(first, size, step)), first, step)).T
+    count = len(range(first, size, step))
+    cosines, sines, turn = (np.empty((rows, len(x))) for rows in (count, count, 2))
+    _cosines(np.clip(x, -1.0, 1.0), first, step, cosines, sines, turn)
+    return cosines.T
 
 
-@numba.njit(cache=True)
-def _cosines(x: np.ndarray, count: int, first: int, step: int) -> np.ndarray:  # pragma: no cover - compiled
+@compiled
+def _cosines(
+    x: np.ndarray, first: int, step: int, cosines: np.ndarray, sines: np.ndarray, turn: np.ndarray
+) -> None:  # pragma: no cover - compiled
     """cos(k arccos x) for k = first, first + step, ..., one row per k.
 
     The powers of e^{i arccos x} are doubled from block to block: a phase is off by no more than k roundings.
     """
     # Loops throughout: numba would compile whole-array assignments ten times longer.
-    cosines, sines, turn = np.empty((count, len(x))), np.empty((count, len(x))), np.empty((2, len(x)))
+    count = len(cosines)
     for i in range(len(x) if count else 0):
         cosine, sine = x[i], math.sqrt((1.0 - x[i]) * (1.0 + x[i]))
         cosines[0, i], sines[0, i] = (cosine, sine) if first else (1.0, 0.0)
@@ -107,24 +113,23 @@ def _cosines(x: np.ndarray, count: int, first: int, step: int) -> np.ndarray:  #
             cosine, sine = turn[0, i], turn[1, i]
             turn[0, i], turn[1, i] = cosine * cosine - sine * sine, 2.0 * cosine * sine
         done *= 2
-    return cosines
 
 
 def triangle(matrix: np.ndarray) -> np.ndarray:
     """The triangular factor of a QR decomposition."""
     width = matrix.shape[1]
     packed, _, _, _ = lapack.dgeqrf(matrix, lwork=64 * max(width, 1))
-    return np.asarray(_upper(packed, min(matrix.shape)))
+    upper = np.zeros((min(matrix.shape), width))
+    _copy_upper(packed.T, upper)
+    return upper
 
 
-@numba.njit(cache=True)
-def _upper(packed: np.ndarray, rows: int) -> np.ndarray:  # pragma: no cover - compiled
-    """The upper triangle of the first rows."""
-    out = np.zeros((rows, packed.shape[1]))
-    for i in range(rows):
-        for j in range(i, packed.shape[1]):
-            out[i, j] = packed[i, j]
-    return out
+@compiled
+def _copy_upper(columns: np.ndarray, upper: np.ndarray) -> None:  # pragma: no cover - compiled
+    """The upper triangle of the first rows of a matrix that is given by its columns."""
+    for i in range(upper.shape[0]):
+        for j in range(i, upper.shape[1]):
+            upper[i, j] = columns[j, i]
 
 
 class Half(NamedTuple):

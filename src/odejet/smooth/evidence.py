@@ -14,15 +14,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numba
 import numpy as np
 
+from odejet.jets.compilation import compiled
+from odejet.jets.lanes import kernel
 from odejet.smooth.chain import Chain
 
 LOWEST, HIGHEST = -78.0, 14.0
 """Range of log g: from noise far below the rounding of the signal to no signal at all."""
 GRID = 47
+FINER = 9
+"""Points of the grids around the best."""
 REFINEMENTS = 5
+_LOGS = np.linspace(LOWEST, HIGHEST, GRID)
 PIVOTS = 8
 """Pivots multiplied before a logarithm is taken."""
 
@@ -48,49 +52,72 @@ class Ratio:
 
 def best_ratio(chain: Chain, outside: float, points: int, known: bool) -> Ratio:
     """Maximise the likelihood over signal and noise; `outside` is the sum of squares of the other coordinates."""
-    return Ratio(*_maximise(*chain, outside, points, known))
+    work = np.empty((6, GRID))
+    work[0] = _LOGS
+    return Ratio(*_maximise(*chain, outside, points, known, REFINEMENTS, work))
 
 
-@numba.njit(cache=True)
+@compiled
 def _maximise(
-    diagonal: np.ndarray, below: np.ndarray, data: np.ndarray, outside: float, points: int, known: bool
-) -> tuple[float, float, float]:  # pragma: no cover - compiled
-    grid = np.linspace(LOWEST, HIGHEST, GRID)
-    centre, signal, lowest = 0.0, 1.0, np.inf
-    for _ in range(REFINEMENTS):
-        deviances, variances = _deviances(grid, diagonal, below, data, outside, points, known)
-        best = np.argmin(deviances)
-        if deviances[best] < lowest:
-            centre, signal, lowest = grid[best], variances[best], deviances[best]
-        step = grid[1] - grid[0]
-        grid = np.linspace(max(centre - step, LOWEST), min(centre + step, HIGHEST), 9)
-    return centre, signal, -0.5 * lowest
-
-
-@numba.njit(cache=True)
-def _deviances(
-    logs: np.ndarray,
     diagonal: np.ndarray,
     below: np.ndarray,
     data: np.ndarray,
     outside: float,
     points: int,
     known: bool,
-) -> tuple[np.ndarray, np.ndarray]:  # pragma: no cover - compiled
-    """Minus twice the log marginal likelihood and the signal variance for several log g side by side."""
-    ratios = np.exp(logs)
-    totals, determinants = outside / ratios, (points - len(diagonal)) * logs
-    kept, products = np.ones(len(logs)), np.ones(len(logs))
+    refinements: int,
+    work: np.ndarray,
+) -> tuple[float, float, float]:  # pragma: no cover - compiled
+    """The best log g of a grid, the first row of `work`, refined; its signal variance and evidence."""
+    logs, ratios, totals, determinants, kept, products = work[0], work[1], work[2], work[3], work[4], work[5]
+    centre, signal, lowest, size = 0.0, 1.0, np.inf, work.shape[1]
+    for refinement in range(refinements):
+        if refinement > 0:
+            step = logs[1] - logs[0]
+            first, last, size = max(centre - step, LOWEST), min(centre + step, HIGHEST), FINER
+            for j in range(size):
+                logs[j] = first + j * ((last - first) / (size - 1))
+            logs[size - 1] = last
+        for j in range(size):
+            ratios[j] = np.exp(logs[j])
+            totals[j], determinants[j] = outside / ratios[j], (points - len(diagonal)) * logs[j]
+            kept[j] = products[j] = 1.0
+        _eliminate(diagonal, below, data, size, ratios, totals, determinants, kept, products)
+        for j in range(size):
+            if known:
+                variance = 1.0 / ratios[j]
+                fitted = totals[j] * ratios[j] - points * logs[j] + points * np.log(2.0 * np.pi)
+            else:
+                variance = totals[j] / points
+                fitted = points * (np.log(2.0 * np.pi * variance) + 1.0)
+            if determinants[j] + fitted < lowest:  # minus twice the log marginal likelihood
+                centre, signal, lowest = logs[j], variance, determinants[j] + fitted
+    return centre, signal, -0.5 * lowest
+
+
+@kernel
+def _eliminate(
+    diagonal: np.ndarray,
+    below: np.ndarray,
+    data: np.ndarray,
+    size: int,
+    ratios: np.ndarray,
+    totals: np.ndarray,
+    determinants: np.ndarray,
+    kept: np.ndarray,
+    products: np.ndarray,
+) -> None:  # pragma: no cover - compiled
+    """The chain from its end, for several g side by side: quadratic forms and log determinants."""
     for i in range(len(diagonal) - 1, -1, -1):
         if below[i] == 0.0:
             # A link on its own, or the first of a part: nothing is carried on, and one division is spared.
-            for j in range(len(logs)):
+            for j in range(size):
                 pivot = ratios[j] + diagonal[i] * kept[j]
                 kept[j] = 1.0
                 totals[j] += data[i] / pivot
                 products[j] *= pivot
         else:
-            for j in range(len(logs)):
+            for j in range(size):
                 inner = ratios[j] + diagonal[i] * kept[j]
                 pivot = inner + below[i]
                 kept[j] = inner / pivot
@@ -98,9 +125,6 @@ def _deviances(
                 products[j] *= pivot
         # One logarithm for several pivots, which lie between exp(LOWEST) and the number of points: no underflow.
         if i % PIVOTS == 0:
-            determinants += np.log(products)
-            products[:] = 1.0
-    if known:
-        return determinants - points * logs + totals * ratios + points * np.log(2.0 * np.pi), 1.0 / ratios
-    signals = totals / points
-    return determinants + points * (np.log(2.0 * np.pi * signals) + 1.0), signals
+            for j in range(size):
+                determinants[j] += np.log(products[j])
+                products[j] = 1.0

@@ -18,10 +18,10 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import ClassVar
 
-import numba
 import numpy as np
 
 from odejet.data import Series
+from odejet.jets.compilation import compiled
 from odejet.smooth.compressed import EPSILON
 from odejet.smooth.standardised import Standardised
 
@@ -221,21 +221,22 @@ def chebyshev_derivatives(x: np.ndarray, size: int, order: int) -> np.ndarray:
 
     Differentiating T_{k+1} = 2 x T_k - T_{k-1} gives T_{k+1}^(j) = 2 x T_k^(j) + 2 j T_k^(j-1) - T_{k-1}^(j).
     """
-    return _recurrence(np.asarray(x, dtype=float), size, order)
-
-
-@numba.njit(cache=True)
-def _recurrence(x: np.ndarray, size: int, order: int) -> np.ndarray:  # pragma: no cover - compiled
     out = np.zeros((len(x), order + 1, size))
+    _recurrence(np.ascontiguousarray(x, dtype=float), out)
+    return out
+
+
+@compiled
+def _recurrence(x: np.ndarray, out: np.ndarray) -> None:  # pragma: no cover - compiled
+    _, orders, size = out.shape
     for i in range(len(x)):
         rows = out[i]
         rows[0, 0] = 1.0
         if size > 1:
             rows[0, 1] = x[i]
-            if order > 0:
+            if orders > 1:
                 rows[1, 1] = 1.0
         for k in range(1, size - 1):
             rows[0, k + 1] = 2.0 * x[i] * rows[0, k] - rows[0, k - 1]
-            for j in range(1, order + 1):
+            for j in range(1, orders):
                 rows[j, k + 1] = 2.0 * x[i] * rows[j, k] + 2.0 * j * rows[j - 1, k] - rows[j, k - 1]
-    return out

@@ -148,14 +148,18 @@ class Held(Misfit):
         return self._projected(full, self.whole.evaluate(full, jacobian, deadline))
 
     def tuned(
-        self, z: np.ndarray, found: Evaluation, entries: np.ndarray | None = None
+        self,
+        z: np.ndarray,
+        found: Evaluation,
+        entries: np.ndarray | None = None,
+        box: tuple[np.ndarray, np.ndarray] | None = None,
     ) -> tuple[np.ndarray, Evaluation]:
         full = self.filled(z)
         if full is None:
             return z, found
         _, gradient = self.held.at(full)
         free = [i for i in self.whole.noise_entries.tolist() if not gradient[i]]
-        full, again = self.whole.tuned(full, found, np.array(free, dtype=int))
+        full, again = self.whole.tuned(full, found, np.array(free, dtype=int), (self.frame.low, self.frame.high))
         return (z, found) if again is found else (np.delete(full, self.pivot), self._projected(full, again))
 
     def _projected(self, full: np.ndarray, found: Evaluation) -> Evaluation:

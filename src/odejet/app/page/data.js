@@ -1,6 +1,6 @@
 // Data: files that are dropped, what their columns are, doses, and what is known of the noise.
 
-import { h } from "./dom.js";
+import { h, remade, writing } from "./dom.js";
 
 const NOISE = [
   ["", "the same size everywhere, estimated"],
@@ -58,11 +58,13 @@ export class DataCard {
     this.noising.hidden = problem || !model || !draft.data;
     if (!model) return;
     const key = JSON.stringify([file, seen.titles, model, draft.doses.length, draft.noise, seen.experiments?.map((one) => one.name), draft.titles]);
-    if (key === this.key) return;
+    if (key === this.key || writing(this.element)) return;
     this.key = key;
-    this.renderColumns(file, seen.titles || {}, model);
-    this.renderDoses(model, seen.experiments || []);
-    this.renderNoise(model, seen);
+    remade(this.element, () => {
+      this.renderColumns(file, seen.titles || {}, model);
+      this.renderDoses(model, seen.experiments || []);
+      this.renderNoise(model, seen);
+    });
   }
 
   renderColumns(file, titles, model) {

@@ -36,7 +36,8 @@ export function show(value) {
 export function seconds(value) {
   if (value < 9.95) return `${value.toFixed(1)} s`;
   if (value < 120) return `${Math.round(value)} s`;
-  return `${Math.floor(value / 60)} min ${Math.round(value % 60)} s`;
+  const whole = Math.round(value), left = whole % 60;
+  return `${Math.floor(whole / 60)} min${left ? ` ${left} s` : ""}`;
 }
 
 export function debounced(wait, task) {
@@ -59,6 +60,21 @@ export function latest(task) {
       if (next) { const again = next; next = null; call(...again); }
     }
   };
+}
+
+// The control in which something is half written, or a slider in a hand.
+let half = null;
+addEventListener("input", (event) => { half = event.target; }, true);
+for (const kind of ["change", "focusout"]) addEventListener(kind, () => { half = null; }, true);
+export const writing = (element) => half !== null && element.contains(half);
+
+// Controls are made again: the one that had the focus has it still, and whoever uses the keyboard goes on from there.
+export function remade(element, make) {
+  const active = document.activeElement;
+  const name = element.contains(active) && active.getAttribute("aria-label");
+  make();
+  if (!name || element.contains(active)) return;
+  [...element.querySelectorAll("[aria-label]")].find((one) => one.getAttribute("aria-label") === name)?.focus({ preventScroll: true });
 }
 
 export function confirmed(question, action) {

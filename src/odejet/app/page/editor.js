@@ -31,9 +31,10 @@ export class Editor {
     this.area = h("textarea", {
       id: "equations", spellcheck: "false", autocapitalize: "off", autocomplete: "off", wrap: "off", rows: "9",
       "aria-describedby": "mistake", "aria-label": "Equations of the model",
-      oninput: () => { this.mark(null); this.number(); changed({ text: this.area.value }); },
+      oninput: () => { this.written++; this.mark(null); this.number(); changed({ text: this.area.value }); },
       onscroll: () => this.scrolled(),
     });
+    this.written = 0;
     this.box = h("div", { class: "editor" }, this.rows, h("div", { class: "layers" }, this.marks, this.area));
     this.note = h("p", { id: "mistake", class: "note bad", hidden: true });
     this.picks = LANGUAGES.map(([key, title]) => h("label", {},
@@ -45,13 +46,21 @@ export class Editor {
   }
 
   set(draft) {
-    if (this.area.value !== draft.text) this.area.value = draft.text;
+    this.put(draft.text);
     const problem = draft.language === "petab";
     this.area.readOnly = problem;
     this.segments.hidden = problem;
     for (const pick of this.picks) pick.firstChild.checked = pick.firstChild.value === draft.language;
     this.help(draft.language);
     this.number();
+  }
+
+  // Another text; who had selected all of the old one has all of the new one, else the cursor stays where it is.
+  put(text) {
+    const { value, selectionStart: start, selectionEnd: end } = this.area;
+    if (value === text) return;
+    this.area.value = text;
+    if (document.activeElement === this.area) this.area.setSelectionRange(start, value && end - start === value.length ? text.length : end);
   }
 
   help(language) {

@@ -15,9 +15,10 @@ const KINDS = { global: ["good", "one value"], local: ["fair", "one of several v
 const underWay = (fit) => fit.state === "waiting" || fit.state === "running";
 
 export class Fits {
-  constructor({ begin, picked, compared }) {
+  constructor({ begin, picked, compared, failed }) {
     this.begin = begin;
     this.picked = picked;
+    this.failed = failed;
     this.comparedChanged = compared;
     this.button = h("button", { type: "button", class: "primary large", id: "fit", onclick: () => this.begin() }, "Fit");
     this.effort = h("select", { id: "effort" }, h("option", { value: "quick" }, "quick"), h("option", { value: "auto" }, "usual"), h("option", { value: "full" }, "thorough"));
@@ -41,8 +42,9 @@ export class Fits {
   open(study) {
     this.study = study;
     this.fits = [];
+    this.tick = 0;
     this.shown = null;
-    this.results.clear();
+    this.results = new Map();
     this.checked.clear();
     this.comparison.replaceChildren();
     this.resultCard.hidden = true;
@@ -51,15 +53,18 @@ export class Fits {
 
   get busy() { return this.fits.some(underWay); }
 
-  // The states of all fits, as the server tells them.
-  async set(fits) {
-    const before = new Map(this.fits.map((one) => [one.number, one]));
+  // The states of all fits, as the server tells them; an answer that was overtaken by a later one is not.
+  async set({ fits, tick }) {
+    if (tick < this.tick) return;
+    const before = new Map(this.fits.map((one) => [one.number, one])), study = this.study, first = !this.tick;
+    this.tick = tick;
     this.fits = fits;
     this.renderProgress();
     this.renderList();
     for (const one of fits) {
+      if (study !== this.study) return;
       const old = before.get(one.number);
-      if (one.result && old && !old.result) {
+      if (one.result && !first && !old?.result) {
         await this.show(one.number, true);
         say(`Fit ${one.number} has found values: ${one.certified ? "certified" : "not certified"}.`);
       } else if (old && underWay(old) && !underWay(one) && !one.result) {
@@ -106,7 +111,7 @@ export class Fits {
       const words = one.result ? (one.certified ? "certified" : "not certified") : STATES[one.state] || one.state;
       const box = comparable && one.result && h("input", { type: "checkbox", checked: this.checked.has(one.number), "aria-label": `Compare fit ${one.number}`, onchange: () => this.check(one.number, box.checked) });
       return h("li", { class: one.number === this.shown ? "shown" : "" }, box || "",
-        h("button", { type: "button", class: "quiet open", disabled: !one.result, "aria-pressed": one.number === this.shown ? "true" : "false", onclick: () => this.show(one.number, true) }, `Fit ${one.number}`),
+        h("button", { type: "button", class: "quiet open", disabled: !one.result, "aria-pressed": one.number === this.shown ? "true" : "false", onclick: () => this.show(one.number, true).catch(this.failed) }, `Fit ${one.number}`),
         h("span", { class: `badge ${tone}` }, words),
         one.message && !one.result ? h("span", { class: "small" }, one.message) : "",
         h("span", { class: "end soft small" }, underWay(one) ? "" : seconds(one.seconds || 0),
@@ -116,23 +121,33 @@ export class Fits {
   }
 
   async cancel(number) {
-    await this.set((await ask("POST", `api/studies/${this.study}/fits/${number}/cancel`, {})).fits);
-    this.button.focus();
+    const { study } = this;
+    try {
+      const told = await ask("POST", `api/studies/${study}/fits/${number}/cancel`, {});
+      if (study !== this.study) return;
+      await this.set(told);
+      this.button.focus();
+    } catch (error) { this.failed(error); }
   }
 
   async remove(number) {
     if (!await confirmed(`Remove fit ${number} with its report?`, "Remove")) return;
-    const { fits } = await ask("DELETE", `api/studies/${this.study}/fits/${number}`);
-    this.results.delete(number);
-    this.checked.delete(number);
-    if (this.shown === number) { this.shown = null; this.resultCard.hidden = true; this.picked(null); }
-    await this.set(fits);
-    await this.compare();
+    const { study } = this;
+    try {
+      const told = await ask("DELETE", `api/studies/${study}/fits/${number}`);
+      if (study !== this.study) return;
+      this.results.delete(number);
+      this.checked.delete(number);
+      if (this.shown === number) { this.shown = null; this.resultCard.hidden = true; this.picked(null); }
+      await this.set(told);
+      await this.compare();
+    } catch (error) { this.failed(error); }
   }
 
   async result(number) {
-    if (!this.results.has(number)) this.results.set(number, await ask("GET", `api/studies/${this.study}/fits/${number}/result`));
-    return this.results.get(number);
+    const { results, study } = this;
+    if (!results.has(number)) results.set(number, await ask("GET", `api/studies/${study}/fits/${number}/result`));
+    return results.get(number);
   }
 
   async show(number, chosen) {
@@ -149,7 +164,7 @@ export class Fits {
     const number = this.shown, result = this.results.get(number);
     const one = this.fits.find((fit) => fit.number === number) || {};
     if (!result) return;
-    const heads = ["quantity", "value", "± stderr", "95 % interval", "can it be known?"];
+    const heads = ["quantity", "value", "± stderr", "95 % interval", "can it be known?"];
     const verdict = (row) => {
       const [tone, words] = KINDS[row.kind] || ["soft", row.kind];
       return h("td", { "data-head": heads[4] }, h("span", {}, row.kind ? h("span", { class: tone }, words) : "", row.remark ? h("span", { class: "fair" }, `${row.kind ? ", " : ""}${row.remark}`) : ""));
@@ -188,10 +203,10 @@ export class Fits {
     try {
       const [told] = await Promise.all([ask("POST", `api/studies/${this.study}/compare`, { fits: numbers }), ...numbers.map((number) => this.result(number))]);
       const names = numbers.map((number) => `Fit ${number}`);
-      const rank = table("How likely each is", ["fit", "parameters", "log-likelihood", "AICc", "ΔAICc", "BIC", "weight", "certified"],
-        told.rows.map((row) => [row.name, row.parameters, row.logLikelihood, row.aicc, row.beyond, row.bic, row.weight, row.certified ? "yes" : "no"]));
+      const rank = table("How likely each is", ["fit", "numbers", "AICc", "ΔAICc", "BIC", "weight"],
+        told.rows.map((row) => [row.name, row.parameters, row.aicc, row.beyond, row.bic, row.weight]));
       const values = table("Values", ["quantity", ...names], told.values.map((row) => [h("code", {}, row.label), ...names.map((name) => row.cells[name] || "–")]));
-      this.comparison.replaceChildren(h("h3", {}, "Compared"), rank, values, h("p", { class: "soft small" }, "The weight says about how probable it is that a fit predicts best of those compared."));
+      this.comparison.replaceChildren(h("h3", {}, "Compared"), rank, values, h("p", { class: "soft small" }, "Numbers are all that were estimated, those of the noise too. The weight says about how probable it is that a fit predicts best of those compared."));
       this.comparedChanged(numbers);
     } catch (error) {
       this.comparison.replaceChildren(h("p", { class: "note bad" }, error.message));

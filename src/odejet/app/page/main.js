@@ -5,17 +5,19 @@ import { DataCard } from "./data.js";
 import { byId, confirmed, debounced, h, latest, say } from "./dom.js";
 import { Editor } from "./editor.js";
 import { Fits } from "./fits.js";
+import { Kept, differences } from "./keeping.js";
 import { Pictures } from "./plot.js";
 import { Unknowns } from "./unknowns.js";
 
 const content = byId("content"), nameField = byId("name"), saved = byId("saved"), banner = byId("banner"), go = byId("go");
-let study = null, seen = null, verdict = null, curves = [], looked = 0, dirty = false, opened = 0;
+// `posed` counts what was changed of the problem: an answer to an older one is not shown.
+let study = null, seen = null, verdict = null, curves = [], posed = 0, turn = 0;
 
 const editor = new Editor((patch) => change(patch), translate);
 const card = new DataCard((patch) => change(patch), (files) => drop(files));
 const pictures = new Pictures();
 const unknowns = new Unknowns((values) => move(values), (patch, again = true) => change(patch, again));
-const fits = new Fits({ begin, picked, compared });
+const fits = new Fits({ begin, picked, compared, failed });
 const states = h("input", { type: "checkbox", onchange: () => pictures.set({ states: states.checked }) });
 const log = h("input", { type: "checkbox", onchange: () => pictures.set({ log: log.checked }) });
 const empty = h("p", { class: "empty" });
@@ -37,31 +39,47 @@ const screen = h("div", { class: "study" },
 
 // --- trouble ---
 
-function warn(words, ...more) {
-  banner.replaceChildren(h("span", {}, words), ...more);
-  banner.hidden = !words;
+// What the page has to say, by what it is about; one does not push away another.
+const notices = new Map();
+
+function warn(about, words, ...more) {
+  if (words) notices.set(about, h("p", {}, h("span", {}, words), " ", ...more)); else notices.delete(about);
+  banner.replaceChildren(...notices.values());
+  banner.hidden = !notices.size;
 }
 
-function failed(error) {
+const closing = (about) => h("button", { type: "button", class: "quiet", onclick: () => warn(about, "") }, "Close");
+
+function failed(error, about = "trouble") {
   if (error.name === "AbortError") return;
   if (!(error instanceof Refused)) throw error;
-  if (error.told?.changed) return conflict();
-  warn(error.message, h("button", { type: "button", class: "quiet", onclick: () => warn("") }, "Close"));
+  if (error.status === 0) warn("lost", error.message); else warn(about, error.message, closing(about));
 }
 
-function conflict() {
-  dirty = false;
-  warn("This study was changed in another tab.", h("button", { type: "button", onclick: () => { warn(""); open(study.id); } }, "Load what is there"));
+function torn(mine) {
+  if (mine !== study) return;
+  warn("torn", "This study was changed here and in another tab.",
+    h("button", { type: "button", onclick: () => route() }, "Load what is there"), " ",
+    h("button", { type: "button", onclick: () => { warn("torn", ""); mine.insist(); } }, "Keep what is here"));
+}
+
+// What takes more than one answer, one after the other: what is asked for meanwhile waits for its turn.
+let line = Promise.resolve();
+function inTurn(task) {
+  const done = line.then(task).catch(failed);
+  line = done.catch(() => {});
+  return done;
 }
 
 // --- the list of studies ---
 
-async function home() {
+async function home(mine) {
   study = null;
   nameField.hidden = go.hidden = true;
   saved.textContent = "";
   document.title = "odejet";
   const told = await ask("GET", "api/start");
+  if (mine !== turn) return;
   const begin = (body) => async (event) => {
     event.currentTarget.disabled = true;
     saved.textContent = "Preparing …";
@@ -74,7 +92,7 @@ async function home() {
     h("button", { type: "button", class: "quiet danger", "aria-label": `Remove ${one.name}`, onclick: async () => {
       if (!await confirmed(`Remove “${one.name}”? Its files stay in the folder “removed”.`, "Remove")) return;
       await ask("DELETE", `api/studies/${one.id}`).catch(failed);
-      home();
+      route();
     } }, "✕")));
   content.replaceChildren(h("div", { class: "welcome" },
     h("h1", {}, "Fit a model to your data"),
@@ -89,88 +107,78 @@ async function home() {
 
 // --- one study ---
 
-async function open(id) {
-  const mine = ++opened;
+async function open(id, mine) {
   let told;
   try { told = await ask("GET", `api/studies/${id}`); } catch (error) { failed(error); if (error.status === 404) location.hash = ""; return; }
-  if (mine !== opened) return;
-  study = told;
+  if (mine !== turn) return;
+  const kept = study = new Kept(told, {
+    state: (words) => { if (kept === study) saved.textContent = words; },
+    followed: () => { if (kept === study) refresh(); },
+    torn: () => torn(kept),
+    failed: (error) => failed(error, "saving"),
+  });
   seen = verdict = null;
   curves = [];
-  dirty = false;
   fits.open(study.id);
   pictures.set({ series: [], curves: [], fits: [] });
-  nameField.value = study.name;
+  saved.textContent = "";
   nameField.hidden = go.hidden = false;
-  document.title = `${study.name} – odejet`;
-  editor.set(study.draft);
   editor.mark(null);
-  fits.effort.value = study.draft.effort;
-  fits.limit.value = study.draft.limit;
-  knowing.replaceChildren();
+  delete knowing.dataset.key;
   content.replaceChildren(screen);
-  render();
+  refresh();
   content.focus({ preventScroll: true });
-  look();
-  await fits.set(told.fits);
+  await fits.set(told);
   poll();
 }
 
-// The same model in another language, where it is one.
-async function translate(language) {
-  const mine = study;
-  let text = mine.draft.text;
-  if (text.trim()) {
-    try { ({ text } = await ask("POST", `api/studies/${mine.id}/translate`, { draft: mine.draft, language })); }
-    catch (error) { if (!(error instanceof Refused)) throw error; }
-  }
-  if (mine !== study) return;
-  change({ language, text });
-  editor.set(study.draft);
+// The fields as the draft has them, and what follows from it.
+function refresh() {
+  const { draft } = study;
+  if (document.activeElement !== nameField) nameField.value = study.name;
+  document.title = `${study.name} – odejet`;
+  editor.set(draft);
+  fits.effort.value = draft.effort;
+  if (document.activeElement !== fits.limit) fits.limit.value = draft.limit;
+  posed++;
+  render();
+  look();
+}
+
+// The same model in another language, where it is one; what is written after the choice is in that language already.
+function translate(language) {
+  const mine = study, { written } = editor;
+  inTurn(async () => {
+    let { text } = mine.draft;
+    if (text.trim() && written === editor.written) {
+      try { ({ text } = await ask("POST", `api/studies/${mine.id}/translate`, { draft: mine.draft, language })); }
+      catch (error) { if (!(error instanceof Refused)) throw error; }
+    }
+    if (mine !== study) return;
+    change(written === editor.written ? { language, text } : { language });
+    editor.set(mine.draft);
+  });
 }
 
 function change(patch, again = true) {
-  Object.assign(study.draft, patch);
-  dirty = true;
-  saved.textContent = "…";
-  store();
+  study.change(patch);
   if (!again) return;
+  posed++;
   if ("text" in patch || "language" in patch) soon(); else look();
 }
 
-const store = debounced(350, () => save().catch(failed));
 const soon = debounced(160, () => look());
-let saving = Promise.resolve();
-
-function save() {
-  store.cancel();
-  saving = saving.catch(() => {}).then(async () => {
-    if (!study || !dirty) return;
-    dirty = false;
-    const mine = study;
-    try {
-      const { revision } = await ask("PUT", `api/studies/${mine.id}`, { revision: mine.revision, name: mine.name, draft: mine.draft });
-      mine.revision = revision;
-      saved.textContent = "Saved";
-    } catch (error) {
-      if (!error.told?.changed) dirty = true;
-      saved.textContent = "Not saved";
-      throw error;
-    }
-  });
-  return saving;
-}
 
 // The server's view of the draft; the newest draft wins.
 const look = latest(async () => {
-  const mine = study, turn = ++looked;
+  const mine = study, asked = posed;
   if (!mine) return;
   let told;
   try {
     if (!seen) saved.textContent = saved.textContent || "Preparing …";
     told = await ask("POST", `api/studies/${mine.id}/look`, { draft: mine.draft });
   } catch (error) { failed(error); return; }
-  if (mine !== study || turn !== looked) return;
+  if (mine !== study || asked !== posed) return;
   if (saved.textContent === "Preparing …") saved.textContent = "";
   const blank = !mine.draft.text.trim();
   editor.mark(told.mistake && !blank ? told.mistake : null);
@@ -239,14 +247,14 @@ function render() {
 
 function renderVerdict() {
   knowing.hidden = Boolean(seen?.mistake);
-  const key = JSON.stringify(verdict);
+  const key = JSON.stringify([verdict, Boolean(seen?.unknowns)]);
   if (key === knowing.dataset.key) return;
   knowing.dataset.key = key;
   if (!verdict) { knowing.replaceChildren(seen?.unknowns ? h("p", { class: "soft small" }, "Finding out what can be known …") : ""); return; }
   const order = gathered(verdict.quantities);
   knowing.replaceChildren(
     h("h3", {}, "What can be known"),
-    h("p", {}, sentence(verdict.message)),
+    h("p", {}, sentence(verdict.message), verdict.note ? h("span", { class: "soft" }, ` ${verdict.note}`) : ""),
     h("ul", { class: "chips" }, order.slice(0, 60).map(([label, one]) => h("li", { title: one.reason || "" }, h("i", { class: `dot ${one.kind}` }), h("code", {}, label), h("span", { class: "soft small" }, one.sentence)))),
     verdict.combinations.length ? h("p", { class: "small" }, "Known in combination: ", verdict.combinations.flatMap((one, i) => [i ? ", " : "", h("code", {}, one)])) : "",
     verdict.fix.length ? h("p", { class: "small" }, "Give a value to ", verdict.fix.flatMap((one, i) => [i ? ", " : "", h("code", {}, one)]), ", and every other quantity can be known.") : "");
@@ -259,7 +267,12 @@ function gathered(quantities) {
     const name = label.replace(/ in .*$/, ""), key = `${name} ${one.sentence}`;
     if (groups.has(key)) groups.get(key).count++; else groups.set(key, { name, label, one, count: 1 });
   }
-  return [...groups.values()].map(({ name, label, one, count }) => [count > 1 ? name : label, count > 1 ? { ...one, sentence: `${one.sentence}, in each of ${count}` } : one]);
+  const kinds = (name) => [...groups.values()].filter((group) => group.name === name).length;
+  return [...groups.values()].map(({ name, label, one, count }) => {
+    if (count === 1) return [label, one];
+    const where = kinds(name) > 1 ? `in ${count} experiments` : "in each experiment";
+    return [name, { ...one, sentence: `${one.sentence}, ${where}` }];
+  });
 }
 
 const sentence = (words) => words.charAt(0).toUpperCase() + words.slice(1) + (/[.!?]$/.test(words) ? "" : ".");
@@ -293,57 +306,87 @@ function compared(numbers) {
   render();
 }
 
-async function begin() {
+function begin() {
+  const mine = study;
   fits.button.disabled = go.disabled = true;
-  Object.assign(study.draft, { effort: fits.effort.value, limit: Math.min(3600, Math.max(1, fits.limit.valueAsNumber || 120)) });
-  dirty = true;
-  try {
-    await save();
-    const told = await ask("POST", `api/studies/${study.id}/fits`, {});
+  return inTurn(async () => {
+    if (mine !== study) return;
+    change({ effort: fits.effort.value, limit: Math.min(3600, Math.max(1, fits.limit.valueAsNumber || 120)) }, false);
+    await mine.save();
+    if (mine.unsaved) return;
+    const told = await ask("POST", `api/studies/${mine.id}/fits`, {});
+    if (mine !== study) return;
     say(`Fit ${told.number} has begun.`);
-    await fits.set(told.fits);
+    await fits.set(told);
     poll();
-  } catch (error) { failed(error); }
-  render();
+  }).finally(render);
 }
 
+// What changes by itself: fits that go on, and what other tabs have saved.
 let timer;
-async function poll() {
+const poll = latest(async () => {
   clearTimeout(timer);
   const mine = study;
   if (!mine) return;
   try {
     const told = await ask("GET", `api/studies/${mine.id}/state`);
     if (mine !== study) return;
-    if (banner.dataset.lost) { delete banner.dataset.lost; warn(""); }
-    await fits.set(told.fits);
-    if (told.revision > mine.revision && !dirty && saved.textContent !== "…") { await open(mine.id); return; }
+    warn("lost", "");
+    await fits.set(told);
+    if (mine.unsaved) mine.save(); else mine.follow(told.revision);
   } catch (error) {
-    if (error.status === 0) { banner.dataset.lost = "1"; warn(error.message); } else failed(error);
+    failed(error);
+  } finally {
+    clearTimeout(timer);
+    if (mine === study) timer = setTimeout(poll, fits.busy ? 400 : document.hidden ? 15000 : 3000);
   }
-  clearTimeout(timer);
-  timer = setTimeout(poll, fits.busy ? 400 : document.hidden ? 15000 : 3000);
-}
+});
 
 // --- files ---
 
-async function drop(files) {
+// Files that were dropped, in the order in which they came.  What was said of those before goes when new ones come.
+let drops = 0, waiting = 0;
+
+function drop(files) {
   if (!files.length) return;
+  if (!waiting++) for (const key of notices.keys()) if (key.startsWith("file ")) warn(key, "");
+  const about = `file ${++drops}`, mine = study;
+  inTurn(async () => {
+    try { await take(mine || study || await made(files[0].name), files, about); } catch (error) { failed(error, about); } finally { waiting--; }
+  });
+}
+
+// A new study for files that were dropped where there is none.
+async function made(name) {
+  const { id } = await ask("POST", "api/studies", { name: name.replace(/\.\w+$/, "").slice(0, 80) || "New study" });
+  history.replaceState(null, "", `#${id}`);
+  await open(id, ++turn);
+  return study;
+}
+
+// Of the draft only that is changed which the files change: much may have been written while they were read.
+async function take(mine, files, about) {
+  const names = [], sent = structuredClone(mine.draft);
+  let told;
   try {
-    if (!study) {
-      const made = await ask("POST", "api/studies", { name: files[0].name.replace(/\.\w+$/, "").slice(0, 80) || "New study" });
-      history.replaceState(null, "", `#${made.id}`);
-      await open(made.id);
+    for (const file of files) {
+      const content = await file.arrayBuffer().catch(() => { throw new Refused(`${file.name} cannot be read. If it is a folder, drop the files that are in it.`, 422); });
+      names.push((await ask("PUT", `api/studies/${mine.id}/files/${encodeURIComponent(file.name)}`, content)).name);
     }
-    await save();
-    const names = [];
-    for (const file of files) names.push((await ask("PUT", `api/studies/${study.id}/files/${encodeURIComponent(file.name)}`, file)).name);
-    const told = await ask("POST", `api/studies/${study.id}/take`, { draft: study.draft, files: names });
-    warn("");
-    say(told.notes.join("; "));
-    editor.set({ ...study.draft, ...told.draft });
-    change(told.draft);
-  } catch (error) { failed(error); }
+    told = await ask("POST", `api/studies/${mine.id}/take`, { draft: sent, files: names });
+  } finally {
+    // A file of the same name may be another one than before.
+    if (mine === study) { posed++; look(); }
+  }
+  const patch = differences(sent, told.draft);
+  const before = Object.fromEntries(Object.keys(patch).map((name) => [name, mine.draft[name]]));
+  mine.change(patch);
+  if (mine !== study) return;
+  say(told.notes.join("; "));
+  refresh();
+  if (!("text" in patch) || !before.text.trim()) return;
+  const undo = () => { warn(about, ""); if (mine === study) { mine.change(before); refresh(); } };
+  warn(about, `The model that was here has given way to ${names.join(", ")}.`, h("button", { type: "button", onclick: undo }, "Undo"), " ", closing(about));
 }
 
 for (const kind of ["dragenter", "dragover"]) addEventListener(kind, (event) => {
@@ -364,28 +407,31 @@ addEventListener("drop", (event) => {
 go.addEventListener("click", () => { begin(); fits.card.scrollIntoView({ block: "nearest" }); });
 byId("home").addEventListener("click", () => { location.hash = ""; });
 nameField.addEventListener("change", () => {
-  study.name = nameField.value.trim() || study.name;
+  study.change({}, nameField.value.trim() || study.name);
   nameField.value = study.name;
   document.title = `${study.name} – odejet`;
-  dirty = true;
-  store();
 });
 fits.effort.addEventListener("change", () => change({ effort: fits.effort.value }, false));
 fits.limit.addEventListener("change", () => { if (fits.limit.valueAsNumber > 0) change({ limit: Math.min(3600, fits.limit.valueAsNumber) }, false); });
 addEventListener("keydown", (event) => { if ((event.ctrlKey || event.metaKey) && event.key === "Enter" && study && !fits.button.disabled) begin(); });
-addEventListener("pagehide", () => { if (dirty) save().catch(() => {}); });
+addEventListener("pagehide", () => study?.flush());
+// What is too long to be sent while the page closes is better kept open.
+addEventListener("beforeunload", (event) => { if (study?.unsaved && study.draft.text.length > 20000) event.preventDefault(); });
 document.addEventListener("visibilitychange", () => { if (!document.hidden) poll(); });
 
 async function route() {
-  await save().catch(failed);
-  warn("");
+  const mine = ++turn;
+  await study?.save();
+  if (mine !== turn) return;
+  notices.clear();
+  warn("", "");
   shownFit = null;
   comparedFits = [];
   clearTimeout(timer);
   const id = location.hash.slice(1);
-  opened++;
-  if (id) await open(id); else await home().catch(failed);
+  if (id) await open(id, mine); else await home(mine).catch(failed);
 }
+
 // Until questions are answered at once, the page says what is being waited for.
 async function prepare() {
   const patience = setTimeout(() => { byId("getting").hidden = false; }, 2000);

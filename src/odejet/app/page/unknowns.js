@@ -1,6 +1,6 @@
 // Unknowns: a slider for each, between its bounds, with what can be known of it and what the fit has found.
 
-import { h, show } from "./dom.js";
+import { h, remade, show, writing } from "./dom.js";
 
 const STEPS = 1000;
 const KINDS = { global: "one value", local: "one of several", none: "cannot be known", undecided: "perhaps several", "likely global": "likely one value", "likely local": "one of several" };
@@ -51,7 +51,7 @@ export class Unknowns {
     this.all = rows;
     // Rows are made again only when they are others, so that a slider in a hand stays there.
     const key = JSON.stringify([rows.map((row) => [row.label, row.range, row.bounds, row.scale]), draft.local, draft.fixed, draft.free, known, this.pick.value, readonly]);
-    if (key !== this.key) { this.key = key; this.render(); } else this.refresh();
+    if (key !== this.key && !writing(this.element)) { this.key = key; remade(this.element, () => this.render()); } else this.refresh();
   }
 
   shown() {
@@ -71,12 +71,10 @@ export class Unknowns {
     const range = h("input", {
       type: "range", min: 0, max: STEPS, step: 1, "aria-label": `${label}, slider`,
       oninput: () => this.put(row, valueAt(row, Number(range.value)), "range"),
-      onchange: () => this.changed({ values: { ...this.draft.values, ...this.values } }, false),
     });
     const number = h("input", {
       type: "number", step: "any", class: "value", "aria-label": `Value of ${label}`,
       oninput: () => { if (number.value !== "" && Number.isFinite(number.valueAsNumber)) this.put(row, number.valueAsNumber, "number"); },
-      onchange: () => this.changed({ values: { ...this.draft.values, ...this.values } }, false),
     });
     const bound = (end, side, words) => h("input", {
       type: "number", step: "any", class: `bound ${side}`, placeholder: end ? "∞" : "−∞", "aria-label": `${words} bound of ${label}`, disabled: this.readonly,
@@ -84,15 +82,15 @@ export class Unknowns {
       onchange: (event) => this.bound(row, end, event.target),
     });
     const verdict = h("small");
-    const fixed = h("input", { type: "checkbox", disabled: this.readonly, onchange: () => this.fix(row, fixed.checked) });
+    const fixed = h("input", { type: "checkbox", "aria-label": `${label} is known`, disabled: this.readonly, onchange: () => this.fix(row, fixed.checked) });
     const more = [h("label", { class: "check" }, fixed, "known")];
     if (this.several && !row.state && !this.readonly) {
-      const own = h("input", { type: "checkbox", checked: this.draft.local.includes(row.name), onchange: () => this.local(row, own.checked) });
+      const own = h("input", { type: "checkbox", "aria-label": `${row.name} has a value of its own in each experiment`, checked: this.draft.local.includes(row.name), onchange: () => this.local(row, own.checked) });
       more.push(h("label", { class: "check", title: "A value of its own in each experiment" }, own, "own"));
     }
     this.parts.set(label, { range, number, verdict });
     return h("li", { class: "unknown" },
-      h("div", { class: "what" }, h("code", {}, label), verdict),
+      h("div", { class: "what" }, h("code", {}, this.picking.hidden ? label : label.replace(` in ${row.experiment}`, "")), verdict),
       bound(0, "low", "Lower"), range, bound(1, "high", "Upper"), number,
       h("div", { class: "more" }, more));
   }
@@ -109,7 +107,7 @@ export class Unknowns {
       const known = this.verdict?.quantities[row.label];
       const words = [];
       if (known) words.push(h("i", { class: `dot ${known.kind}` }), ` ${known.tested ? KINDS[known.kind] : "not decided"}`);
-      if (found) words.push(words.length ? h("br") : "", `fit ${found.value}${found.error === "unknown" ? "" : ` ± ${found.error}`}`);
+      if (found) words.push(words.length ? h("br") : "", `fit ${found.value}${found.error === "unknown" ? "" : ` ± ${found.error}`}`);
       parts.verdict.replaceChildren(...words);
     }
   }
@@ -120,6 +118,8 @@ export class Unknowns {
     if (from !== "range") range.value = place(row, value);
     if (from !== "number") number.value = show(value);
     range.setAttribute("aria-valuetext", `${row.label} = ${show(value)}`);
+    // At once, since the next answer of the server shows the values of the draft.
+    this.changed({ values: { ...this.draft.values, ...this.values } }, false);
     this.moved(this.values);
   }
 

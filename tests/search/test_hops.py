@@ -1,0 +1,84 @@
+"""Hops: where they begin, what they keep, and that they lead on from a poor optimum."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import odejet as oj
+from odejet.problem import Problem
+from odejet.problem.misfit import ROUGH
+from odejet.search.hops import SAME, Hops, cost_of
+from odejet.search.refine import Ending, refine
+
+TIMES = np.linspace(0, 30, 60)
+WAVE = Problem(
+    oj.Model({"x": "w*v", "v": "-w*x"}, {"y": "a*x + b"}, initial={"x": 1, "v": 0}),
+    oj.Data(TIMES, {"y": 3 * np.cos(1.1 * TIMES) + 5 + 0.05 * np.sin(37 * TIMES)}),
+    bounds={"w": (0.01, 10), "a": (1e-3, 1e3), "b": (1e-3, 1e3)},
+    noise="normal(s)",
+)
+
+
+def hops(seed=0, deadline=math.inf) -> Hops:
+    frame = WAVE.frame()
+    misfit = WAVE.misfit.window(1.0, effort=ROUGH)
+    return Hops(misfit, frame, None, deadline, np.random.default_rng(seed), frame.box)
+
+
+def poor():
+    """A local optimum at a wrong frequency."""
+    found = refine(WAVE.misfit, np.array([0.3, 1.0, 1.0, 1.0]), frame=WAVE.frame())
+    assert found.ending.settled and abs(found.z[WAVE.unknowns.index("w")] - 1.1) > 0.2
+    return found
+
+
+def test_they_lead_on_from_a_poor_optimum():
+    own, begin = hops(), poor()
+    for _ in range(60):
+        own.hop([begin])
+    assert own.ends[0].z[WAVE.unknowns.index("w")] == pytest.approx(1.1, rel=1e-3)
+    assert own.ends[0].cost < begin.cost - 50
+    assert [one.cost for one in own.ends] == sorted(one.cost for one in own.ends)
+
+
+def test_the_same_seed_does_the_same():
+    begin, ends = poor(), []
+    for _ in range(2):
+        own = hops(seed=5)
+        for _ in range(5):
+            own.hop([begin])
+        ends.append([one.cost for one in own.ends])
+    assert ends[0] == ends[1]
+
+
+def test_coming_back_tells_nothing():
+    own, begin = hops(), refine(WAVE.misfit, np.array([1.1, 1.0, 1.0, 1.0]), frame=WAVE.frame())
+    for _ in range(10):
+        end = own.hop([begin])
+        assert end is None or abs(end.cost - begin.cost) > SAME
+
+
+def test_without_a_place_to_begin_or_time_there_is_no_hop():
+    assert hops().hop([]) is None
+    assert hops(deadline=-math.inf).hop([poor()]) is None
+
+
+def test_they_begin_at_the_best_that_differ():
+    own, begin = hops(), poor()
+    copies = [replace(begin, cost=begin.cost + SAME / 10 * i) for i in range(5)]
+    other = replace(begin, cost=begin.cost + 1)
+    chosen = {own.chosen([*copies, other]).cost for _ in range(50)}
+    assert chosen == {begin.cost, other.cost}
+
+
+def test_a_point_costs_what_it_does_with_its_best_scales_and_noise():
+    begin = poor()
+    z = begin.z.copy()
+    z[[WAVE.unknowns.index(name) for name in ("a", "b", "s")]] = 77.0
+    assert begin.ending is not Ending.EVALUATION_LIMIT
+    assert cost_of(WAVE.misfit, WAVE.frame(), z) == pytest.approx(begin.cost, abs=1e-6)
+    assert cost_of(WAVE.misfit, WAVE.frame(), z, deadline=-math.inf) == math.inf
