@@ -60,6 +60,7 @@ from odejet.jets.steps import Drive, observe
 from odejet.model.tape import Tape
 
 _INSIDE = 4.0  # times the tolerance: what a polynomial may lack, since errors at the end of its step are far smaller
+_LACKING = 1e-13  # what it may lack in any case: rounding of rates that cancel comes to that
 _FRESH = 0.02  # ratios of updates beyond which the Jacobian is computed again
 _NOISE = 10.0  # times what Newton's method leaves: what that may contribute to a coefficient
 _SHRINK, _GROW = 0.2, 4.0  # limits of the change of the step size
@@ -429,7 +430,7 @@ def follow(
     spread_statics(point, slope.p, slope.lanes)
     prepare(force.p, layouts[2], constants, parameters, states, point.tables, none)
     find_slight(work, parameters)
-    goal = (_INSIDE * tolerance) ** (stages / (stages + 1))
+    goal = max(_INSIDE * tolerance, _LACKING) ** (stages / (stages + 1))
     t, end, done, steps, short = start, times[-1], none, none, 0
     h = first_step(point, piece, t, moving, rule, work, end - t)
     measure(work)
