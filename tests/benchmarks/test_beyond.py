@@ -11,6 +11,7 @@ from scipy.integrate import solve_ivp
 
 import odejet as oj
 from benchmarks import beyond
+from benchmarks.comparison import AS_GOOD
 from odejet.model.symbolic import to_sympy
 from odejet.problem import Problem
 from odejet.search.refine import refine
@@ -90,3 +91,11 @@ def test_fits_are_counted():
         for behind, certified in kinds
     ]
     assert "| m | 4 | 2 | 1 | 3 | 1 | 1.00 | 1.00 |" in beyond.table(lines)
+
+
+@pytest.mark.slow
+def test_where_the_misfit_may_be_no_parabola_two_starts_are_not_enough():
+    """Cholera has a second optimum that is worse by 2.2 and as sharp, and both starts from smoothed data end there."""
+    line = beyond.measured("cholera", beyond.cases()["cholera"], 0.02, 0, 2302, bounded=True)
+    assert line["behind"] <= AS_GOOD
+    assert line["certified"]

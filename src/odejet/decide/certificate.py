@@ -32,7 +32,7 @@ RIVAL = 10.0
 UNSEEN = 0.1
 """The share of starts that may belong to optima not seen yet."""
 
-VAGUE = 0.5
+VAGUE = 0.25
 """A standard error of so many logarithmic units reaches beyond where the misfit is a parabola."""
 
 SUSPECT = 1e-2
