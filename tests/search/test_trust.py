@@ -100,3 +100,12 @@ def test_where_squares_are_too_large_the_linear_model_is_left():
     solver = Solver(1e200 * r, c, np.full(6, -np.inf), np.full(6, np.inf))
     assert solver.curved(np.zeros((6, 6))) is solver
     assert solver.curved(np.full((6, 6), np.nan)) is solver
+
+
+@pytest.mark.parametrize("unit", [1e-170, 1e170])
+def test_the_radius_is_met_where_squares_of_singular_values_are_no_numbers(unit):
+    _, _, r, c = problem(0)
+    plain = Solver(r, c, np.full(6, -np.inf), np.full(6, np.inf)).step(0.3)
+    with np.errstate(over="ignore", under="ignore"):
+        step = Solver(unit * r, unit * c, np.full(6, -np.inf), np.full(6, np.inf)).step(0.3)
+    np.testing.assert_allclose(step.move, plain.move, rtol=1e-9)

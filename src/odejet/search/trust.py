@@ -109,7 +109,8 @@ def _within(matrix: np.ndarray, right: np.ndarray, radius: float) -> tuple[np.nd
     rank = int(np.count_nonzero(s > _RANK * s[0])) if s[0] > 0 else 0
     if rank == 0:
         return np.zeros(matrix.shape[1]), 0.0
-    s, beta = s[:rank], -(right @ u[:, :rank])
+    unit = np.ldexp(1.0, int(np.frexp(s[0])[1]))  # squares of singular values may be too large for a number
+    s, beta = s[:rank] / unit, -(right @ u[:, :rank]) / unit
     solution = beta / s
     length = float(np.sqrt(solution @ solution))
     if length <= radius:
@@ -123,7 +124,8 @@ def _within(matrix: np.ndarray, right: np.ndarray, radius: float) -> tuple[np.nd
         length = float(np.sqrt(solution @ solution))
         if abs(length - radius) <= _SECULAR_PRECISION * radius:
             break
-    return solution @ vt[:rank], damping
+    with np.errstate(over="ignore"):
+        return solution @ vt[:rank], float(damping * unit * unit)
 
 
 def secant(matrix: np.ndarray, move: np.ndarray, change: np.ndarray, structured: np.ndarray) -> np.ndarray:
