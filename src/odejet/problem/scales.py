@@ -9,28 +9,16 @@ be of size one.  A search without bounds then begins at the same place whatever 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from odejet.jets.inputs import Sampled
-from odejet.model.expressions import (
-    TIME,
-    Choice,
-    Expression,
-    Function,
-    Number,
-    Piecewise,
-    Power,
-    Product,
-    Sum,
-    Symbol,
-    constant,
-    substituted,
-)
+from odejet.model.expressions import TIME, constant, substituted
 from odejet.problem.conditions import Condition
 from odejet.problem.noise import Noise
+from odejet.problem.terms import Kind, Reader
 from odejet.problem.unknowns import Unknowns
 
 CHANGES = 5.0
@@ -41,9 +29,6 @@ ONE = 1e-3
 
 MOST = 6
 """Experiments whose equations are used; in others, what has the same name has about the same size."""
-
-Size = tuple[dict[int, float], float]
-"""The logarithm of a size: a linear function of the variables, and a constant."""
 
 
 def scales(
@@ -86,7 +71,7 @@ def _enter(
     for name, given in experiment.inputs.items():
         if isinstance(given, Sampled):
             constants[name] = _log(float(np.abs(given.values).max()))
-    reader = _Reader(sizes, variables, constants)
+    reader = _Reader(sizes.rows, variables=variables, constants=constants)
     for state, rate in own.states.items():
         reader.equate(rate, ({variables[state]: 1.0}, -time))
     for state, value in own.initial.items():
@@ -119,7 +104,7 @@ class _Sizes:
     """Linear equations for the logarithms of sizes."""
 
     count: int = 0
-    rows: list[Size] = field(default_factory=list)  # each to be zero
+    rows: list[Kind] = field(default_factory=list)  # each to be zero
 
     def variable(self) -> int:
         self.count += 1
@@ -136,73 +121,15 @@ class _Sizes:
         return np.linalg.lstsq(matrix, right, rcond=None)[0]
 
 
-@dataclass(frozen=True)
-class _Reader:
-    """Expressions as sizes; what an expression says about its own parts goes into the equations."""
+@dataclass
+class _Reader(Reader):
+    """Expressions as sizes."""
 
-    sizes: _Sizes
-    variables: Mapping[str, int]
-    constants: Mapping[str, float]
+    variables: Mapping[str, int] = field(kw_only=True)
+    constants: Mapping[str, float] = field(kw_only=True)
 
-    def equate(self, expression: Expression, size: Size) -> None:
-        """Every term of an expression has a size."""
-        for term in terms_of(expression):
-            if (found := self.size(term)) is not None:
-                self.sizes.rows.append(combined(found, size, -1.0))
+    def number(self, value: float) -> Kind | None:
+        return ({}, math.log(value)) if value else None
 
-    def size(self, expression: Expression) -> Size | None:
-        """The size of an expression; None for zero."""
-        match expression:
-            case Number(value):
-                return ({}, math.log(value)) if value else None
-            case Symbol(name):
-                return (
-                    ({self.variables[name]: 1.0}, 0.0)
-                    if name in self.variables
-                    else ({}, self.constants.get(name, 0.0))
-                )
-            case Product(factors):
-                total: Size = ({}, 0.0)
-                for exponent, factor in factors:
-                    if (part := self.size(factor)) is None:
-                        return None
-                    total = combined(total, part, float(exponent))
-                return total
-            case Power(base, exponent):
-                number, part = constant(exponent), self.size(base)
-                return None if part is None else combined(({}, 0.0), part, 1.0 if number is None else float(number))
-            case Function("sqrt", argument):
-                part = self.size(argument)
-                return None if part is None else combined(({}, 0.0), part, 0.5)
-            case Function(_, argument):
-                self.equate(argument, ({}, 0.0))
-                return {}, 0.0
-            case Choice("floor" | "ceil" | "sign"):
-                return {}, 0.0
-            case Sum() | Choice() | Piecewise():
-                alike = expression.values if isinstance(expression, Piecewise) else terms_of(expression)
-                parts = [part for term in alike if (part := self.size(term)) is not None]
-                for other in parts[1:]:
-                    self.sizes.rows.append(combined(other, parts[0], -1.0))
-                return parts[0] if parts else None
-
-
-def terms_of(expression: Expression) -> Iterator[Expression]:
-    """What an expression adds, or chooses from."""
-    match expression:
-        case Sum(terms):
-            for _, term in terms:
-                yield from terms_of(term)
-        case Choice("abs" | "min" | "max", arguments):
-            for argument in arguments:
-                yield from terms_of(argument)
-        case _:
-            yield expression
-
-
-def combined(one: Size, other: Size, factor: float) -> Size:
-    """The size of a product, the other with an exponent."""
-    coefficients = dict(one[0])
-    for variable, coefficient in other[0].items():
-        coefficients[variable] = coefficients.get(variable, 0.0) + factor * coefficient
-    return coefficients, one[1] + factor * other[1]
+    def name(self, name: str) -> Kind:
+        return ({self.variables[name]: 1.0}, 0.0) if name in self.variables else ({}, self.constants.get(name, 0.0))

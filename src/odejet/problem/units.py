@@ -13,21 +13,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from odejet.model.expressions import (
-    TIME,
-    Choice,
-    Expression,
-    Function,
-    Number,
-    Piecewise,
-    Power,
-    Product,
-    Sum,
-    Symbol,
-    constant,
-)
+from odejet.model.expressions import TIME, Choice, Expression, Piecewise, Sum, constant
 from odejet.problem.conditions import Condition
-from odejet.problem.scales import Size, combined, terms_of
+from odejet.problem.terms import NO_KIND, Kind, Reader, combined
 from odejet.problem.unknowns import Unknown
 
 MOST = 6
@@ -63,7 +51,7 @@ def units(conditions: Sequence[Condition], unknowns: Sequence[Unknown]) -> list[
 def _row_space(reader: _Reader) -> np.ndarray:
     """Orthonormal rows that span the equations."""
     matrix = np.zeros((max(len(reader.rows), 1), reader.count))
-    for i, row in enumerate(reader.rows):
+    for i, (row, _) in enumerate(reader.rows):
         for variable, coefficient in row.items():
             matrix[i, variable] += coefficient
     _, sizes, rows = np.linalg.svd(matrix, full_matrices=False)
@@ -71,11 +59,10 @@ def _row_space(reader: _Reader) -> np.ndarray:
 
 
 @dataclass
-class _Reader:
-    """Expressions as units; what an expression says about its own parts goes into the equations."""
+class _Reader(Reader):
+    """Expressions as units, of which only exponents matter."""
 
     names: dict[str, int] = field(default_factory=dict)
-    rows: list[dict[int, float]] = field(default_factory=list)  # each is no unit
 
     @property
     def count(self) -> int:
@@ -99,36 +86,17 @@ class _Reader:
             for when in event.at:
                 self.equate(when, ({self.variable(TIME): 1.0}, 0.0))
 
-    def equate(self, expression: Expression, unit: Size) -> None:
-        """Every term of an expression has a unit; a number may have any."""
-        for term in terms_of(expression):
-            if constant(term) is None:
-                self.rows.append(combined(self.unit(term), unit, -1.0)[0])
+    def number(self, value: float) -> Kind | None:
+        return NO_KIND
 
-    def unit(self, expression: Expression) -> Size:
-        match expression:
-            case Number():
-                return {}, 0.0
-            case Symbol(name):
-                return {self.variable(name): 1.0}, 0.0
-            case Product(factors):
-                total: Size = ({}, 0.0)
-                for exponent, factor in factors:
-                    total = combined(total, self.unit(factor), float(exponent))
-                return total
-            case Power(base, exponent):
-                number = constant(exponent)  # an unknown one is the same for all that it stands above
-                return combined(({}, 0.0), self.unit(base), 1.0 if number is None else float(number))
-            case Function("sqrt", argument):
-                return combined(({}, 0.0), self.unit(argument), 0.5)
-            case Function(_, argument):
-                self.equate(argument, ({}, 0.0))
-                return {}, 0.0
-            case Choice("floor" | "ceil" | "sign"):
-                return {}, 0.0
-            case Sum() | Choice() | Piecewise():
-                alike = expression.values if isinstance(expression, Piecewise) else terms_of(expression)
-                parts = [self.unit(term) for term in alike if constant(term) in (None, 1, -1)]
-                for other in parts[1:]:
-                    self.rows.append(combined(other, parts[0], -1.0)[0])
-                return parts[0] if parts else ({}, 0.0)
+    def name(self, name: str) -> Kind:
+        return {self.variable(name): 1.0}, 0.0
+
+    def is_equated(self, term: Expression) -> bool:
+        return constant(term) is None
+
+    def is_added(self, term: Expression) -> bool:
+        return constant(term) in (None, 1, -1)
+
+    def alike(self, expression: Sum | Choice | Piecewise) -> Kind:
+        return super().alike(expression) or NO_KIND
