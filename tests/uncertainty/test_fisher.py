@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from odejet import Data, Model, simulate
+from odejet import Data, Model, fit, simulate
 from odejet.problem import Problem, Unknown
 from odejet.problem.unknowns import find
 from odejet.uncertainty import Matrix, covariance, interval, quantile
@@ -152,3 +152,23 @@ def test_an_expression_of_what_is_lost_can_be_known():
     low, high = fit.interval("a + b")
     assert low < 0.8 < high < 1.05 * low
     assert math.isinf(fit.interval("a - b")[1])
+
+
+@pytest.mark.parametrize("bounds", [None, (0.0, 5.0)])
+def test_as_many_unknowns_as_measurements_have_no_standard_errors(bounds: tuple[float, float] | None) -> None:
+    # Residuals that are zero whatever the noise was must not pass for noise of zero.
+    decay = Model(states={"x": "-k*x"}, outputs={"y": "x"})
+    found = fit(decay, Data([0.0, 1.0], {"y": [1.0, 0.5]}), bounds=bounds)
+    assert found.parameters["k"] == pytest.approx(np.log(2))
+    assert set(found.stderr.values()) == {np.inf}
+    assert found.without_error == ("x(0)", "k") and not found.undetermined
+    assert found.interval("k") == found.profile("k").interval() == (bounds or (-np.inf, np.inf))
+    assert "of unknown accuracy" in str(found) and "noise: unknown" in str(found)
+
+
+def test_known_noise_gives_standard_errors_without_degrees_of_freedom() -> None:
+    decay = Model(states={"x": "-k*x"}, outputs={"y": "x"})
+    found = fit(decay, Data([0.0, 1.0], {"y": [1.0, 0.5]}), noise={"y": 0.01})
+    assert found.stderr["x"] == pytest.approx(0.01)
+    assert found.stderr["k"] == pytest.approx(0.01 * np.sqrt(1 + 4))  # k = log(y0 / y1)
+    assert not found.without_error

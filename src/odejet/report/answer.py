@@ -118,11 +118,13 @@ def _data(fit: Fit, found: Known, label: str) -> str:
     own = found.practical.findings.get(label) if found.practical is not None else None
     if label in fit.undetermined and fit.kind(label) != "none":
         words.append(toned("not determined", "bad"))
+    elif label in fit.without_error:
+        words.append(toned("of unknown accuracy", "bad"))
     elif own is not None and fit.kind(label) != "none":
         words.append(toned(own.kind, {DETERMINED: "good", UNDETERMINED: "bad"}.get(own.kind, "fair")))
     if fit.at_bound(label):
         words.append(toned("at its bound", "fair"))
-    if label not in fit.undetermined and text.anywhere(fit, label):
+    if label not in (*fit.undetermined, *fit.without_error) and text.anywhere(fit, label):
         words.append(toned("anywhere in its bounds", "bad"))
     if label in found.doubts and label not in found.profiles:
         words.append(toned(f"95 % interval {found.doubts[label]}", "fair"))

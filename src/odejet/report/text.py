@@ -72,6 +72,8 @@ def ordered(fit: Fit) -> list[str]:
 def row(fit: Fit, label: str) -> tuple[str, str, str, str, str]:
     """One unknown: digits are shown as far as the standard error lets them mean something."""
     value, error = fit.values[label], fit.stderr[label]
+    if label in fit.without_error:
+        return label, short(value), "unknown", "unknown", remark(fit, label)
     if not math.isfinite(error):
         ends = fit.interval(label)
         bounded = between(*ends, math.inf) if any(map(math.isfinite, ends)) else "any value"
@@ -91,6 +93,8 @@ def remark(fit: Fit, label: str) -> str:
     notes = [fit.kind(label), "at its bound" if fit.at_bound(label) else ""]
     if not notes[0] and label in fit.undetermined:
         notes.append("not determined")
+    elif label in fit.without_error:
+        notes.append("of unknown accuracy")
     elif anywhere(fit, label):
         notes.append("anywhere in its bounds")
     elif label not in fit.undetermined and not fit.at_bound(label) and grade(fit, label) not in ("", DETERMINED):
@@ -150,7 +154,7 @@ def notes(fit: Fit, verbose: bool = False) -> dict[str, str]:
         told["determined in combination"] = known
     if fit.found:
         told["noise"] = noise(fit)
-    if math.isfinite(fit.chi_square):
+    if math.isfinite(fit.chi_square) and fit.degrees_of_freedom >= 0.5:
         told["chi-square"] = (
             f"{whole(fit.chi_square)} for {whole(fit.degrees_of_freedom)} degrees of freedom"
             f"{' (noise taken from the residuals)' if all(map(from_residuals, fit.certificate.outputs)) else ''}, "
@@ -189,6 +193,8 @@ def from_residuals(check: OutputCheck) -> bool:
 
 def noise(fit: Fit, most: int = 8) -> str:
     """The sds that were found, by output."""
+    if len(fit.without_error) == len(fit.labels):
+        return "unknown: as many unknowns as measurements leave no residuals to show it; more measurements would"
     parts = []
     for experiment, own in fit.sds.items():
         where = f" in {experiment}" if len(fit.sds) > 1 else ""

@@ -233,7 +233,14 @@ class Fit:
     @property
     def undetermined(self) -> tuple[str, ...]:
         """What the data say nothing about."""
-        return tuple(label for label, sd in self.stderr.items() if not math.isfinite(sd))
+        return tuple(
+            label for label, sd in self.stderr.items() if not math.isfinite(sd) and label not in self.without_error
+        )
+
+    @property
+    def without_error(self) -> tuple[str, ...]:
+        """What the data determine with an error that they do not tell: no residual is left to show the noise."""
+        return tuple(label for label, degrees in self.uncertainty.degrees_of_freedom.items() if degrees < 0.5)
 
     def interval(self, name: str, level: float = LEVEL) -> tuple[float, float]:
         """The interval that contains the true value with this probability, by the curvature of the likelihood.

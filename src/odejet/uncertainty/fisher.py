@@ -10,7 +10,8 @@ moves have an infinite standard error, not that of rounding.
 C is the covariance of the residuals in the units in which they were fitted: one where the noise is known, and the noise
 that was found where it is not, so that plain least squares of outputs with different noise gets honest errors too.  It
 is a sum over the outputs.  Where their noise was estimated, each with its own degrees of freedom, the variance of an
-unknown has those of Welch (1947) and Satterthwaite (1946), and intervals are wider by Student's t.
+unknown has those of Welch (1947) and Satterthwaite (1946), and intervals are wider by Student's t.  Where the unknowns
+take all degrees of freedom, residuals of zero say nothing of the noise: standard errors are infinite.
 """
 
 from __future__ import annotations
@@ -28,6 +29,9 @@ from odejet.uncertainty.names import Matrix
 
 RANK = 1e-12
 """Singular values below this fraction of the largest are rounding: sensitivities are known to about 1e-13."""
+
+UNTOLD = 1e-3
+"""The degrees of freedom of noise of which nothing is known: none, but that one can divide by them."""
 
 _VANISHING = 1e-3  # the share of its standard error below which a positive estimate is zero for all purposes
 _MOVED = 1e-4  # the share of an unknown in a direction of unit length that counts as being moved by it
@@ -74,10 +78,11 @@ class Information:
     def covariance(self) -> np.ndarray:
         """Of the unknowns: infinite variances of what is not determined, and NaN beside them."""
         values = sum((root.T @ root for root in self.roots), np.zeros((len(self.sizes),) * 2))
-        moved = self.moved(np.eye(len(self.sizes)))
-        values[moved, :] = math.nan
-        values[:, moved] = math.nan
-        values[moved, moved] = math.inf
+        every = np.eye(len(self.sizes))
+        unknown = self.moved(every) | self.untold(every)
+        values[unknown, :] = math.nan
+        values[:, unknown] = math.nan
+        values[unknown, unknown] = math.inf
         return values
 
     def moved(self, gradients: np.ndarray) -> np.ndarray:
@@ -94,8 +99,13 @@ class Information:
         """What each output (columns) adds to the variance of each quantity (rows)."""
         return np.array([((gradients @ root.T) ** 2).sum(axis=1) for root in self.roots]).T
 
+    def untold(self, gradients: np.ndarray) -> np.ndarray:
+        """Which quantities have an error that nothing tells, since no residual is left to show the noise."""
+        return self.degrees_of_freedom(gradients) < 0.5
+
     def stderr(self, gradients: np.ndarray) -> np.ndarray:
-        return np.where(self.moved(gradients), math.inf, np.sqrt(self.parts(gradients).sum(axis=1)))
+        unknown = self.moved(gradients) | self.untold(gradients)
+        return np.where(unknown, math.inf, np.sqrt(self.parts(gradients).sum(axis=1)))
 
     def degrees_of_freedom(self, gradients: np.ndarray) -> np.ndarray:
         """Degrees of freedom of each variance: (sum_j v_j)^2 / sum_j (v_j^2 / nu_j), infinite for known noise."""
@@ -118,9 +128,11 @@ def information(misfit: Misfit, refined: Refined, check: FitCheck, free: np.ndar
     """What the data say around an optimum, its residuals judged by `check`; all but the `free` unknowns are known."""
     inflation = noise_inflation(misfit, refined, check)
     estimated = misfit.free_noise if misfit.weighted else np.ones(len(misfit.outputs), dtype=bool)
-    degrees = np.array([max(output.degrees_of_freedom, 1.0) for output in check.outputs])
+    own = np.array([output.degrees_of_freedom for output in check.outputs])
+    degrees = np.maximum(own, 1.0)
     # An output without degrees of freedom of its own takes its noise from all, and their degrees of freedom with it.
-    degrees = np.where(_on_their_own(misfit, check), degrees, float(degrees[estimated].sum()))
+    together = float(degrees[estimated].sum()) if own[estimated].sum() >= 0.5 else UNTOLD
+    degrees = np.where(_on_their_own(misfit, check), degrees, together)
     degrees = np.where(estimated, degrees, math.inf)
     ratios = inflation**2 if misfit.weighted else np.ones(len(degrees))
     free = np.ones(len(refined.z), dtype=bool) if free is None else free
@@ -185,8 +197,8 @@ def covariance(jacobian: np.ndarray, sds: np.ndarray) -> tuple[np.ndarray, np.nd
     Unknowns that those directions move get infinite variances and no covariances.
     """
     parts = _inverse(jacobian, sds)
-    rows, nothing = slice(0, len(jacobian)), np.zeros(1)
-    known = Information((_root(parts, rows),), parts.null * parts.units, 1 / parts.units, nothing, nothing)
+    rows, degrees = slice(0, len(jacobian)), np.array([math.inf])
+    known = Information((_root(parts, rows),), parts.null * parts.units, 1 / parts.units, degrees, np.ones(1))
     return known.covariance, known.null
 
 

@@ -71,6 +71,7 @@ class End(Enum):
     FAR = "it is still below the quantile where the search ends"
     UNREACHED = "no values beyond can be simulated within the bounds"
     EFFORT = "the limit of evaluations or of time was reached"
+    UNTOLD = "no measurements are left to show the noise"
 
 
 @dataclass(frozen=True)
@@ -261,10 +262,11 @@ class _Walk:
         rows = gradient[None]
         self.degrees_of_freedom, self.ratio = float(known.degrees_of_freedom(rows)[0]), float(known.ratio(rows)[0])
         self.crossing = math.sqrt(deviance_quantile(level, self.degrees_of_freedom, self.ratio))
+        self.untold = bool(known.untold(rows)[0])
         self.scale, self.ends, self.bounds = self._scaled()
         self.origin = Point(float(self.scale.to(self.estimate)), 0.0, self.best.z)
         self.sd, self.towards = self._tangent(gradient * frame.slopes(self.best.z) / self.scale.slope(self.estimate))
-        self.note = ""
+        self.note = End.UNTOLD.value if self.untold else ""
 
     def _scaled(self) -> tuple[Scale, tuple[float, float], tuple[float, float]]:
         """The scale of the walk, its ends there, and the bounds of the quantity."""
@@ -312,6 +314,8 @@ class _Walk:
 
     def side(self, sign: int, evaluations: int) -> tuple[list[Point], End]:
         """Points on one side, outward, and why there are no more; up to so many evaluations in all."""
+        if self.untold:
+            return [], End.UNTOLD
         points = [self.origin]
         limit = self.ends[0] if sign < 0 else self.ends[1]
         step, doubts = self.first_step(), 0
