@@ -17,6 +17,7 @@ SECTIONS = (
     "refine",
     "accuracy",
     "beyond",
+    "networks",
     "solutions",
     "coverage",
     "noise",

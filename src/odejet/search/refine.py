@@ -22,7 +22,6 @@ from __future__ import annotations
 import math
 from collections.abc import Collection
 from dataclasses import dataclass, field, replace
-from enum import Enum
 
 import numpy as np
 
@@ -31,9 +30,11 @@ from odejet.problem import coordinates
 from odejet.problem.coordinates import Bounds, Coordinates
 from odejet.problem.courses import Blocks
 from odejet.problem.misfit import Evaluation, Misfit, NoiseAt
+from odejet.search.ending import Ending
 from odejet.search.linear import Arrow, ArrowSolver, Dense
 from odejet.search.projection import Projected, projected
 from odejet.search.trust import Solver, Step, secant
+from odejet.search.vanishing import way_back
 
 PRECISION = 1e-7
 """A predicted decrease of the negative log-likelihood that matters to nobody: steps of 1e-3 standard errors."""
@@ -50,26 +51,10 @@ _BEND = 0.75  # a correction longer than this, relative to its step, comes from 
 _CORRECTIONS, _SETTLING = 6, 0.5  # how many, and by how much each must shorten the distance to the prediction
 _BETTER = 0.7  # how much closer a prediction must be before the curvature is used
 _CREEP, _CREEP_EVALUATIONS = 1e-4, 30  # a decrease that matters to nobody if it takes so many evaluations
+_RETURNS, _REACHES = 3, (1.0, 0.3)  # of what has vanished, and how far, on the scale of what the data want
 _LONG = 3  # times the work of an ordinary simulation that an evaluation may take without counting as more
 _APPROACH = 40  # evaluations to fit what can be simulated of a start that does not reach the end
 _WINDOW = 0.8  # of the time that a start reaches: what is fitted first, if it does not reach the end
-
-
-class Ending(Enum):
-    """How a refinement ended, as a sentence."""
-
-    CONVERGED = "no step decreases the misfit by anything that matters beside the noise"
-    EXACT = "the residuals are down to rounding"
-    STALLED = "no step decreases the misfit, though the linear model predicts it"
-    TIME_LIMIT = "the time limit was reached before the optimum"
-    EVALUATION_LIMIT = "the limit of evaluations was reached before the optimum"
-    EVALUATED = "the values were taken as they are, without refinement"
-    NO_START = "the model cannot be simulated from the start"
-
-    @property
-    def settled(self) -> bool:
-        """Whether this is an optimum, as far as rounding lets one tell."""
-        return self in (Ending.CONVERGED, Ending.EXACT, Ending.STALLED)
 
 
 @dataclass(frozen=True)
@@ -151,6 +136,7 @@ class _Descent:
         self.adaptive = False  # whether the levels follow the residuals
         self.deadline, self.limit = deadline, max_evaluations
         self.evaluations, self.work, self.radius = 0, 0, _FIRST_RADIUS
+        self.returns = 0  # of unknowns that had vanished
         self.milestone = 0, math.inf  # how much was done when the cost was last looked at, and what it was
         self.low, self.high = frame.box
         size = 0 if misfit.in_blocks else len(self.low)
@@ -262,8 +248,28 @@ class _Descent:
             self.curvature, self.curved = np.zeros_like(self.curvature), False
             return None
         if negligible or self.creeps():
-            return self.end()
+            return None if self.returned() else self.end()
         return self.take(solver, step)
+
+    def returned(self) -> bool:
+        """Whether unknowns that have all but vanished were brought back, to the benefit of the misfit."""
+        if self.returns >= _RETURNS or self.misfit.in_blocks or self.is_exact():
+            return False
+        assert self.here is not None
+        groups, levels, unit = self.misfit.row_groups, self.all_levels(), self.unit()
+        self.returns += 1
+        for reach in _REACHES:
+            theta = way_back(self.frame, self.theta, self.here, groups, levels, unit, reach)
+            if theta is None or self.over() is not None:
+                return False
+            found = self.evaluate(theta)
+            if found.complete and self.decrease(found) > self.precision * self.unit():
+                self.stand(theta, found)
+                self.tune()
+                self.reweigh()
+                self.curvature, self.curved, self.radius = np.zeros_like(self.curvature), False, _FIRST_RADIUS
+                return True
+        return False
 
     def creeps(self) -> bool:
         """Whether many evaluations together gained nothing that matters, as on the floor of a flat valley."""

@@ -59,7 +59,7 @@ def laplace(likelihood: Likelihood, draws: int, chains: int, seed: int) -> np.nd
             f"the data say nothing of {', '.join(loose[:5])}, so that there is no law to draw from; give them a value"
         )
     if known.untold(every).any():
-        raise ModelError("no measurements are left to show the noise, so that there is no law to draw from; give its sd")
+        raise ModelError("no measurements are left to show the noise, so there is no law to draw from; give its sd")
     rng = np.random.default_rng(seed)
     roots = np.concatenate(known.roots) / frame.slopes(optimum.z)
     normal = rng.normal(size=(chains, draws, len(roots)))
