@@ -27,11 +27,11 @@ from odejet.jets.registers import Registers
 from odejet.jets.roots import Switches, no_switches
 from odejet.model.events import Event
 from odejet.model.expressions import TIME, Expression, Symbol, names, switches
-from odejet.model.modes import Branches, Mode, mode, slid
+from odejet.model.modes import Branches, Mode, slid
 from odejet.model.tape import Tape
-from odejet.simulate.program import Busy, Endless, Irreversible, Program, Ready, Undecided
+from odejet.simulate.program import SHAKEN, Busy, Endless, Irreversible, Program, Ready, Undecided, clock_sign
 from odejet.simulate.schedule import inverse, scheduled
-from odejet.simulate.signs import ROUNDING, SHAKEN, SLIDE, Open, branches_at, clock_sign, in_turn
+from odejet.simulate.signs import ROUNDING, SLIDE, Open, branches_at, in_turn
 
 STAYS = -1
 """In place of a number of coefficients that vanish: all do, and the function is not watched."""
@@ -39,7 +39,6 @@ STAYS = -1
 _OPEN = 3  # functions that vanish at once up to which all choices of their signs are tried
 _HELD = 6  # functions held at zero at once: the mixture of their modes doubles with each
 _ROUNDS = 4  # for each function, in which signs are changed to those that the functions take
-_RECENT = 4  # modes that are compared with a place before its own is made
 _ORDER = 12  # of the series that tell where a function goes
 _LATE = 1e-15  # the rounding of a time, relative to it
 _CASCADE = 100  # events that follow from each other at one time
@@ -60,6 +59,19 @@ class Place:
     time: float
     states: np.ndarray
     sizes: np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class View:
+    """What switching functions see at a place: values of all names, and the sizes of those that move."""
+
+    place: Place
+    values: Mapping[str, float]
+    sizes: Mapping[str, float]
+
+    def branches(self, assumed: Mapping[Expression, int] | None) -> Branches:
+        """Signs of switching functions as they are there or, with some assumed, as they are just after."""
+        return branches_at(self.values, self.sizes, assumed)
 
 
 @dataclass
@@ -83,7 +95,6 @@ class Passage:
     mark: float = math.nan
     repeats: int = 0
     switches_left: float = math.inf  # of functions of states
-    recent: list[Ready] = field(default_factory=list)
     registers: dict[tuple[int, ...], Registers] = field(default_factory=dict)  # of tapes and maps
 
     @property
@@ -104,8 +115,7 @@ class Passage:
         """The switching functions of the mode, as steps watch them."""
         assert self.ready is not None
         zeros = np.array([self.zeros.get(g, 0) for g in self.ready.watched], dtype=np.int64)
-        signs = np.array([float(self.ready.mode.asked[g]) for g in self.ready.watched])
-        signs[zeros == STAYS] = 0.0
+        signs = np.where(zeros == STAYS, 0.0, self.ready.signs)
         return no_switches(len(signs))._replace(signs=signs, zeros=zeros, fired=self.fired, moving=self.ready.moving)
 
     @property
@@ -116,23 +126,21 @@ class Passage:
 
     # -- setting out
 
-    def begin(self, place: Place, known: Mapping[str, Expression]) -> None:
-        """Known initial values, the events ahead, the first mode, and what happens at the start."""
-        if known:
-            values = self.branches(place)
-            taken = [values.taken(value) if switches(value) else value for value in known.values()]
-            order = list(self.program.equations.states)
-            rows = [order.index(name) for name in known]
-            place.states[rows] = self.at(place, taken)
+    def begin(self, place: Place, known: bool) -> None:
+        """Initial values, if they are known, the events ahead, the first mode, and what happens at the start."""
+        program = self.program
+        if known and program.initial:
+            taken = self.taken(place, program.initial) if program.begins_switch else program.initial
+            place.states[program.begins] = self.at(place, taken)
             place.sizes[:] = np.abs(place.states[:, 0])
         self.schedule(place)
-        if self.program.switching:
+        if program.switching:
             self.find(place, {})
             self.come_to_rest(place)
             while self.next_jump == place.time:
                 self.jump(place)
         else:
-            self.ready = self.program.only
+            self.ready = program.only
 
     def at(self, place: Place, expressions: Sequence[Expression]) -> np.ndarray:
         """Rows of expressions without switches at a place."""
@@ -165,7 +173,7 @@ class Passage:
             return
         times = self.program.times
         if any(map(switches, times)):
-            times = tuple(map(self.branches(place).taken, times))
+            times = self.taken(place, times)
         found = scheduled(timed, self.at(place, times), self.start, self.end)
         self.events, self.which, self.barrier = found.events, found.which, found.barrier
         self.jumps = found.jumps(self.program, self.parameters)
@@ -175,57 +183,46 @@ class Passage:
     def time_size(self, place: Place) -> float:
         return max(abs(place.time), abs(self.start))
 
-    def branches(self, place: Place, assumed: Mapping[Expression, int] | None = None) -> Branches:
-        """Signs of switching functions at a place, as they are there or, with some assumed, as they are just after."""
-        order = self.program.equations.states
-        values = {
-            **self.numbers,
-            **dict(zip(order, place.states[:, 0], strict=True)),
-            **dict(zip(self.program.equations.inputs, self.input_series(place.time, 0)[:, 0], strict=True)),
-            TIME: place.time,
-        }
-        sizes = {**dict(zip(order, place.sizes, strict=True)), TIME: self.time_size(place)}
-        return branches_at(values, sizes, assumed)
+    def view(self, place: Place) -> View:
+        """What switching functions see at a place."""
+        order, values = self.program.equations.states, dict(self.numbers)
+        values.update(zip(order, place.states[:, 0], strict=True))
+        if len(self.pieces.coefficients):
+            values.update(zip(self.program.equations.inputs, self.input_series(place.time, 0)[:, 0], strict=True))
+        values[TIME] = place.time
+        sizes = dict(zip(order, place.sizes, strict=True))
+        sizes[TIME] = self.time_size(place)
+        return View(place, values, sizes)
 
-    def build(self, place: Place, assumed: Mapping[Expression, int]) -> Mode:
+    def taken(self, place: Place, expressions: Sequence[Expression]) -> list[Expression]:
+        """Expressions with the branches that they take at a place."""
+        branches = self.view(place).branches(None)
+        return [branches.taken(one) if switches(one) else one for one in expressions]
+
+    def build(self, place: View, assumed: Mapping[Expression, int]) -> Ready:
         """The mode that assumed signs give; conditions on a function that is held at zero see it there."""
         held = next((g for g, sign in assumed.items() if sign == SLIDE), None)
         if held is None:
-            program = self.program
-            if (known := self.known(place, assumed)) is not None:
-                return known
-            return mode(program.equations, program.branching, program.conditions, self.branches(place, assumed))
-        above, below = (self.build(place, {**assumed, held: sign}) for sign in (1, -1))
-        there = self.build(place, {g: 0 if sign == SLIDE else sign for g, sign in assumed.items()})
-        return replace(slid(above, below, held), holds=there.holds)
-
-    def known(self, place: Place, assumed: Mapping[Expression, int]) -> Mode | None:
-        """One of the last modes if it is the one here: if all that was asked for it has the same answers."""
-        branches = self.branches(place, assumed)
-        for one in self.recent:
-            try:
-                if not one.mode.sliding and all(branches.sign(g) == sign for g, sign in one.mode.asked.items()):
-                    return one.mode
-            except (Open, Undecided):
-                continue
-        return None
+            return self.program.met(place.branches(assumed))
+        above, below = (self.build(place, {**assumed, held: sign}).mode for sign in (1, -1))
+        there = self.build(place, {g: 0 if sign == SLIDE else sign for g, sign in assumed.items()}).mode
+        return self.program.ready(replace(slid(above, below, held), holds=there.holds))
 
     def find(self, place: Place, preferred: Mapping[Expression, tuple[int, ...]]) -> None:
         """The mode in which the solution goes on; functions that are preferred to have some signs vanish here."""
         opened: dict[Expression, tuple[int, ...]] = dict(preferred)
+        view = self.view(place)
         while True:
             try:
                 few = sum(len(signs) > 1 for signs in opened.values()) <= _OPEN
-                self.ready, self.zeros, self.assumed = (self.tried if few else self.followed)(place, opened)
-                if self.ready not in self.recent:
-                    self.recent = [self.ready, *self.recent[: _RECENT - 1]]
+                self.ready, self.zeros, self.assumed = (self.tried if few else self.followed)(view, opened)
                 return
             except Open as more:
                 equations = self.program.equations
                 clock = clock_sign(more.g, (*equations.states, *equations.inputs))
                 opened[more.g] = (clock * self.direction,) if clock else (1, -1, 0, SLIDE)
 
-    def tried(self, place: Place, opened: Mapping[Expression, tuple[int, ...]]) -> Choice:
+    def tried(self, place: View, opened: Mapping[Expression, tuple[int, ...]]) -> Choice:
         """The first choice of signs whose mode agrees with it; else one that is held at zero from one side alone."""
         choices = [dict(zip(opened, signs, strict=True)) for signs in in_turn(opened.values())]
         for loosely in (False, True):
@@ -237,7 +234,7 @@ class Passage:
                     return found[0], found[1], assumed
         raise Undecided
 
-    def followed(self, place: Place, opened: Mapping[Expression, tuple[int, ...]]) -> Choice:
+    def followed(self, place: View, opened: Mapping[Expression, tuple[int, ...]]) -> Choice:
         """Signs changed to those that the functions take until the mode agrees with them: where many vanish at once.
 
         A function that leaves either sign for the other is held at zero.
@@ -261,14 +258,14 @@ class Passage:
         raise Undecided
 
     def judged(
-        self, place: Place, assumed: Mapping[Expression, int], loosely: bool
+        self, place: View, assumed: Mapping[Expression, int], loosely: bool
     ) -> tuple[Ready, Mapping[Expression, int], Mapping[Expression, int]] | None:
         """The mode that signs give, how many coefficients of each function vanish, and the signs that disagree.
 
         `loosely` a function is held at zero, too, that one side drives there and the other leaves where it is.
         """
         try:
-            ready = self.program.ready(self.build(place, assumed))
+            ready = self.build(place, assumed)
         except ModelError:  # rates that are the same on both sides hold nothing
             if SLIDE in assumed.values():
                 return None
@@ -279,13 +276,12 @@ class Passage:
         doubtful = [g for g in ready.watched if g in rates or assumed.get(g, SLIDE) != SLIDE]
         if not doubtful:
             return ready, zeros, wrong
-        leading = self.leading(ready, place)
-        for g, row in zip(ready.watched, leading, strict=True):
-            if g not in doubtful:
-                continue
-            significant = np.flatnonzero(row[0 if g in rates else 1 :])
-            first = int(significant[0]) + (g not in rates) if len(significant) else None
-            sign = 0 if first is None else int(row[first]) * self.direction**first
+        asked = [(i, g in rates) for i, g in enumerate(ready.watched) if g in doubtful]
+        clocked = all(ready.clocks[i] and not is_rate for i, is_rate in asked)
+        leading = None if clocked else self.leading(ready, place.place, asked)
+        for i, is_rate in asked:
+            g, clock = ready.watched[i], ready.clocks[i]
+            first, sign = (1, clock * self.direction) if leading is None else self.first_sign(leading[i], is_rate)
             wanted = ready.mode.asked[g] * (self.direction if g in rates else 1)
             if sign != wanted and not (loosely and g in rates and first is None):
                 wrong[g] = sign
@@ -293,41 +289,54 @@ class Passage:
         neutral = any(all(zeros[rate] == STAYS for rate in pair) for pair in ready.mode.sliding.values())
         return None if neutral else (ready, zeros, wrong)
 
-    def leading(self, ready: Ready, place: Place) -> np.ndarray:
-        """Signs of the coefficients of all watched functions, zero for those below rounding: (functions, orders)."""
+    def first_sign(self, row: np.ndarray, is_rate: bool) -> tuple[int | None, int]:
+        """Which coefficient of a function tells where it goes, and its sign then; a rate is not known to vanish."""
+        significant = np.flatnonzero(row[0 if is_rate else 1 :])
+        if not len(significant):
+            return None, 0
+        first = int(significant[0]) + (not is_rate)
+        return first, int(row[first]) * self.direction**first
+
+    def leading(self, ready: Ready, place: Place, asked: Sequence[tuple[int, bool]]) -> np.ndarray:
+        """Signs of the coefficients of all watched functions, zero for those below rounding: (functions, orders).
+
+        Orders end where they tell where those functions go that are asked for, by their positions and whether they
+        are rates: mostly with the first.
+        """
         rows, times = np.zeros((3, len(place.states), padded(1))), np.full(3, place.time)
-        pattern = np.where(np.arange(len(place.states)) % 2, 1.0, -1.0)
-        for point, shift in enumerate((0.0, SHAKEN, SHAKEN * pattern)):
-            with np.errstate(invalid="ignore"):  # what has grown without bounds has no size
-                rows[point, :, 0] = place.states[:, 0] + shift * place.sizes
+        with np.errstate(invalid="ignore"):  # what has grown without bounds has no size
+            rows[:, :, 0] = place.states[:, 0] + self.program.shaken * place.sizes
         times[1:] += np.array([SHAKEN, -SHAKEN]) * self.time_size(place)
         parameters = np.zeros((len(self.parameters), padded(1)))
         parameters[:, 0] = self.parameters[:, 0]
-        series = self.series(ready.tape, np.broadcast_to(parameters, (3, *parameters.shape)), rows, times, _ORDER)
-        found = series[1][..., 0]
-        noise = np.abs(found[1:] - found[0]).max(axis=0)
-        return np.where(np.abs(found[0]) > ROUNDING * noise, np.sign(found[0]), 0.0)
+        registers = self.laid_out(ready.tape, parameters, rows, float(times[0]), _ORDER)
+        places, signs = registers.layout.switches[:, None], np.zeros((0, 0))
+        for orders in (2, _ORDER + 1):
+            registers.expand(times, orders)
+            found = registers.memory[:, places + np.arange(orders) * registers.layout.lanes]
+            noise = np.abs(found[1:] - found[0]).max(axis=0)
+            signs = np.where(np.abs(found[0]) > ROUNDING * noise, np.sign(found[0]), 0.0)
+            if all(signs[i, 1 - is_rate :].any() for i, is_rate in asked):
+                break
+        return signs
 
-    def series(
-        self, tape: Tape, parameters: np.ndarray, rows: np.ndarray, times: np.ndarray, order: int, after: bool = True
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Taylor coefficients of states and watched functions: (points, functions, orders, lanes)."""
-        lanes = rows.shape[2]
-        layout = lay_out(tape, lanes, order + 2, True)
-        key = id(tape), len(rows), lanes, order
+    def laid_out(
+        self, tape: Tape, parameters: np.ndarray, rows: np.ndarray, time: float, order: int, after: bool = True
+    ) -> Registers:
+        """Registers for series of this order at rows of states, with all in place that does not move."""
+        key = id(tape), len(rows), rows.shape[2], order
+        layout = lay_out(tape, rows.shape[2], order + 2, True)
         if key not in self.registers:
-            self.registers[key] = Registers(layout, len(rows), float, TABLES)
-            self.registers[key].prepare(tape.constant_values, parameters, rows)
-        registers = self.registers[key]
-        registers.write(layout.states, rows)
-        registers.run(layout.code[: layout.split[0]], 1)
-        inputs = self.input_series(float(times[0]), order, after)
-        registers.memory[:, layout.inputs[:, None] + np.arange(order + 1) * lanes] = inputs
-        registers.expand(times, order + 1)
-        moving = layout.states >= layout.dynamic
-        states = np.zeros((len(rows), len(layout.states), order + 1, lanes))
-        states[:, moving] = registers.series(layout.states[moving], order + 1)
-        return states, registers.series(layout.switches, order + 1)
+            registers = self.registers[key] = Registers(layout, len(rows), float, TABLES)
+            registers.prepare(tape.constant_values, np.broadcast_to(parameters, (len(rows), *parameters.shape)), rows)
+        else:
+            registers = self.registers[key]
+            registers.write("states", rows)
+            registers.run(layout.code[: layout.split[0]], 1)
+        if len(layout.inputs):
+            places = layout.inputs[:, None] + np.arange(order + 1) * layout.lanes
+            registers.memory[:, places] = self.input_series(time, order, after)
+        return registers
 
     # -- passing
 
@@ -338,10 +347,11 @@ class Passage:
 
     def rates(self, place: Place, after: bool) -> tuple[np.ndarray, np.ndarray]:
         """Rates of all states, and the watched functions with their rates: (states,) and (functions, 2, lanes)."""
-        states, functions = self.series(
-            self.tape, self.parameters[None], place.states[None], np.array([place.time]), 1, after
-        )
-        return states[0, :, 1, 0], functions[0]
+        registers = self.laid_out(self.tape, self.parameters, place.states[None], place.time, 1, after)
+        registers.expand(np.array([place.time]), 2)
+        layout, memory = registers.layout, registers.memory[0]
+        rates = np.where(layout.states >= layout.dynamic, memory[layout.states + layout.lanes], 0.0)
+        return rates, registers.series(layout.switches, 2)[0]
 
     def go_on(self, place: Place, switched: bool) -> None:
         """Past a switch, or past all events at a known time."""
@@ -355,19 +365,25 @@ class Passage:
         assert self.ready is not None
         before, g = self.ready, self.ready.watched[int(self.fired[0])]
         self.count(place, g)
-        rates, functions = self.rates(place, after=False)
-        value, slope = functions[int(self.fired[0])]
-        moved = np.zeros(self.lanes)
-        if slope[0] != 0:
-            moved[1:] = -value[1:] / slope[0]
-        # The time itself is rounded, and the states with it.
-        place.sizes = np.maximum(place.sizes, _LATE / SHAKEN * self.time_size(place) * np.abs(rates))
+        rates, moved = np.zeros(len(place.states)), np.zeros(self.lanes)
+        if not (self.program.is_clocked and before.clocks[int(self.fired[0])] and self.is_number(g)):
+            rates, functions = self.rates(place, after=False)
+            value, slope = functions[int(self.fired[0])]
+            if slope[0] != 0:
+                moved[1:] = -value[1:] / slope[0]
+            # The time itself is rounded, and the states with it.
+            place.sizes = np.maximum(place.sizes, _LATE / SHAKEN * self.time_size(place) * np.abs(rates))
         vanishing = self.preferences(g)
         self.find(place, vanishing)
         for held in self.ready.mode.sliding:
             if isinstance(held, Symbol):  # a state that is held at zero is zero
-                place.states[list(self.program.equations.states).index(held.name), 0] = 0.0
+                place.states[self.program.rows[held.name], 0] = 0.0
         self.pass_on(place, before.mode.holds, rates, moved, vanishing)
+
+    def is_number(self, g: Expression) -> bool:
+        """Whether no parameter in a function is among the unknowns, so that no tangent moves it."""
+        order = self.program.equations.parameters
+        return not any(self.parameters[order.index(name), 1:].any() for name in names(g) if name in order)
 
     def preferences(self, g: Expression) -> dict[Expression, tuple[int, ...]]:
         """The signs to try first where a function has lost its own."""
@@ -388,7 +404,7 @@ class Passage:
         for g in held:
             after, functions = self.rates(place, after=True)
             value = functions[ready.watched.index(g), 0]
-            self.ready = self.program.ready(self.build(place, {**self.assumed, g: 1}))
+            self.ready = self.build(self.view(place), {**self.assumed, g: 1})
             before, functions = self.rates(place, after=True)
             slope = functions[self.ready.watched.index(g), 1, 0]
             self.ready = ready
@@ -438,7 +454,8 @@ class Passage:
         Tangents are still to be carried along the rates before by the tangents of the time.
         """
         assert self.ready is not None
-        place.states[:, 1:] += np.outer(rates, moved[1:])
+        if moved.any():
+            place.states[:, 1:] += np.outer(rates, moved[1:])
         for _ in range(_CASCADE):
             now = self.ready.mode.holds
             risen = [
@@ -472,8 +489,7 @@ class Passage:
 
     def apply(self, place: Place, event: Event, moved: np.ndarray) -> None:
         """What an event sets, by what held just before."""
-        order = list(self.program.equations.states)
-        taken = [self.branches(place).taken(value) if switches(value) else value for value in event.set.values()]
+        taken = self.taken(place, tuple(event.set.values()))
         maps = self.program.maps([taken])
         time = moved.copy()
         time[0] = place.time
@@ -481,5 +497,5 @@ class Passage:
         if (id(maps),) not in self.registers:
             self.registers[id(maps),] = maps.registers(self.parameters)
         rows = maps.values(self.registers[id(maps),], 0, place.states, time, inputs)
-        place.states[[order.index(name) for name in event.set]] = rows
+        place.states[[self.program.rows[name] for name in event.set]] = rows
         place.sizes = np.maximum(place.sizes, np.abs(place.states[:, 0]))

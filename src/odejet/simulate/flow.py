@@ -13,7 +13,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -109,6 +109,7 @@ class Flow:
         self._tape = build(model) if self.program is None else None
         self.pieces = _pieces(model, inputs or {})
         self.driven = any(expression is None for expression in model.inputs.values())
+        self._frames: dict[tuple[bool, bool], _Frame] = {}
 
     @property
     def tape(self) -> Tape:
@@ -133,6 +134,13 @@ class Flow:
             *(tuple(self.model.states) if free_states else self.model.free_states),
             *self.model.parameters,
         )
+
+    def frame(self, sensitivities: bool, free_states: bool) -> _Frame:
+        """The rows of all its problems, made once."""
+        key = sensitivities, free_states
+        if key not in self._frames:
+            self._frames[key] = _Frame.of(self, self.unknowns(free_states) if sensitivities else ())
+        return self._frames[key]
 
     def run(
         self,
@@ -164,10 +172,10 @@ class Flow:
             raise DataError(
                 f"the inputs are sampled from t = {first:g} to {last:g}, but the simulation goes beyond; sample longer"
             )
-        unknowns = self.unknowns(free_states) if sensitivities else ()
+        frame = self.frame(sensitivities, free_states)
 
         def solved(times: np.ndarray) -> Trajectory:
-            problem = _Problem(self, parameters, states, unknowns, free_states, tangents, held or {})
+            problem = _Problem(self, frame, parameters, states, free_states, tangents, held or {})
             problem.deadline, problem.max_switches = deadline, max_switches
             return problem.solve(start, times, tolerance, max_steps, stiff_steps)
 
@@ -229,45 +237,66 @@ _TROUBLES: dict[type[Trouble], Outcome] = {
 }
 
 
+class _Frame(NamedTuple):
+    """Rows of value and tangents for parameters and states, without their values."""
+
+    used: int  # lanes: the value, and one for each unknown
+    parameters: np.ndarray
+    states: np.ndarray
+    free: np.ndarray  # parameters that no event sets
+    held: tuple[int, ...]  # of those that events set, the positions among all, or -1
+
+    @classmethod
+    def of(cls, flow: Flow, unknowns: tuple[str, ...]) -> _Frame:
+        model, lane = flow.model, {name: 1 + i for i, name in enumerate(unknowns)}
+        held = () if flow.program is None else flow.program.held
+        lanes = padded(1 + len(unknowns))
+        every = {name: i for i, name in enumerate(model.parameters)}
+        return cls(
+            1 + len(unknowns),
+            _rows(model.parameters, lane, lanes),
+            _rows(tuple(model.states), lane, lanes),
+            np.array([i for name, i in every.items() if name not in held], dtype=np.int64),
+            tuple(every.get(name, -1) for name in held),
+        )
+
+
 class _Problem:
     """One initial-value problem: rows of value and tangents for all parameters and states."""
 
     def __init__(
         self,
         flow: Flow,
+        frame: _Frame,
         parameters,
         states,
-        unknowns: tuple[str, ...],
         free_states: bool,
         tangents: np.ndarray | None,
         held: Mapping[str, np.ndarray],
     ) -> None:
-        model, self.deadline, self.max_switches = flow.model, math.inf, math.inf
-        self.flow, self.free_states, self.own = flow, free_states or tangents is not None, len(model.states)
-        self.used = 1 + len(unknowns)
-        self.lanes = padded(self.used)
-        lane = {name: 1 + i for i, name in enumerate(unknowns)}
-        self.parameters = _rows(parameters, model.parameters, lane, self.lanes)
-        self.states = _rows(states, tuple(model.states), lane, self.lanes)
+        self.deadline, self.max_switches = math.inf, math.inf
+        self.flow, self.free_states, self.own = flow, free_states or tangents is not None, len(frame.states)
+        self.used, self.lanes = frame.used, frame.states.shape[1]
+        self.parameters, self.states = frame.parameters.copy(), frame.states.copy()
+        self.parameters[:, 0], self.states[:, 0] = parameters, states
         if tangents is not None:
             self.states[:, 1 : self.used] = tangents
         self.passage: Passage | None = None
-        if flow.program is not None:
-            self.hold(flow.program, held)
+        if flow.program is not None and flow.program.held:
+            self.hold(flow.program, frame, held)
 
-    def hold(self, program: Program, known: Mapping[str, np.ndarray]) -> None:
+    def hold(self, program: Program, frame: _Frame, known: Mapping[str, np.ndarray]) -> None:
         """Parameters that events set are states at rest; rows of some are known."""
-        model, free = self.flow.model, list(self.flow.model.parameters)
         held = np.zeros((len(program.held), self.lanes))
-        for row, name in zip(held, program.held, strict=True):
+        for row, name, place in zip(held, program.held, frame.held, strict=True):
             if name in known:
                 row[: self.used] = known[name]
-            elif name in free:
-                row[:] = self.parameters[free.index(name)]
+            elif place >= 0:
+                row[:] = self.parameters[place]
             else:
-                row[0] = float(model.fixed[name])
+                row[0] = float(self.flow.model.fixed[name])
         self.states = np.concatenate([self.states, held])
-        self.parameters = self.parameters[[i for i, name in enumerate(free) if name not in program.held]]
+        self.parameters = self.parameters[frame.free]
 
     @property
     def is_late(self) -> bool:
@@ -313,14 +342,13 @@ class _Problem:
 
     def set_out(self, leg: _Leg, times: np.ndarray) -> np.ndarray:
         """The first mode and the events ahead, if there are any; the times that can be reached."""
-        program, model = self.flow.program, self.flow.model
+        program = self.flow.program
         if program is None:
             return times
-        numbers = dict(zip(program.equations.parameters, self.parameters[:, 0], strict=True))
-        numbers |= {name: float(value) for name, value in program.equations.fixed.items()}
+        numbers = {**program.numbers, **dict(zip(program.equations.parameters, self.parameters[:, 0], strict=True))}
         self.passage = Passage(program, self.parameters, numbers, self.flow.pieces, leg.time, float(times[-1]))
         self.passage.switches_left = self.max_switches
-        self.passage.begin(leg, {} if self.free_states else model.initial)
+        self.passage.begin(leg, not self.free_states)
         leg.explicit_steps += len(self.passage.jumps.times)
         return times if self.passage.barrier is None else times[times >= self.passage.barrier]
 
@@ -349,7 +377,7 @@ class _Problem:
                 return Outcome.COMPLETED
             if self.is_late:
                 return Outcome.OUT_OF_TIME
-            if status != steps.SLOW:
+            if status != steps.SLOW and leg.time != times[-1]:
                 return outcome
             # Taylor series go on from here, and wait longer before they ask again.
             patience = 2 * patience if leg.implicit_steps > 0 else _NEVER
@@ -393,7 +421,7 @@ class _Problem:
         Values alone are counted, so that the choice does not depend on whether sensitivities are asked for.
         """
         tape = self.tape
-        nodes, n = stages_for(self.stiff_tolerance(tolerance)) + 1, int(np.sum(tape.states >= tape.statics))
+        nodes, n = stages_for(self.stiff_tolerance(tolerance)) + 1, int(np.count_nonzero(tape.states >= tape.statics))
         constant, linear, quadratic, _ = tape.work
         series = constant + linear * order + quadratic * order * order
         wide, systems, filled = padded(nodes) // WIDTH, padded(nodes // 2) // WIDTH, min(n, _FILLED)
@@ -419,6 +447,8 @@ class _Problem:
         """Steps of collocation, from knot to knot of the inputs and from event to event: do they arrive?"""
         done = 0
         while done < len(times):
+            if times[-1] == leg.time:  # a switch at the last time: a series tells what holds after it
+                return False
             origin, first = leg.time, leg.done
             jump = None if self.passage is None else self.passage.next_jump
             ahead = times[done:] if jump is None else _before(times[done:], jump, origin)
@@ -475,9 +505,9 @@ def _finite_part(trajectory: Trajectory, times: np.ndarray) -> Trajectory:
     )
 
 
-def _rows(values, names: tuple[str, ...], lane: Mapping[str, int], lanes: int) -> np.ndarray:
+def _rows(names: tuple[str, ...], lane: Mapping[str, int], lanes: int) -> np.ndarray:
+    """Rows of names that have a lane among the unknowns, or none."""
     rows = np.zeros((len(names), lanes))
-    rows[:, 0] = values
     for i, name in enumerate(names):
         if name in lane:
             rows[i, lane[name]] = 1.0
