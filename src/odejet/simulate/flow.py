@@ -13,12 +13,12 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from odejet.errors import DataError, ModelError, nearest
-from odejet.jets import steps
+from odejet.jets import drive, steps
 from odejet.jets.collocation import collocate
 from odejet.jets.compilation import now
 from odejet.jets.inputs import Pieces, Sampled, merged
@@ -27,8 +27,10 @@ from odejet.jets.lanes import WIDTH, padded
 from odejet.jets.radau import stages_for
 from odejet.jets.roots import no_switches
 from odejet.model.tape import Tape, build
-from odejet.simulate.events import Passage, Place
+from odejet.simulate.events import Passage
+from odejet.simulate.frame import Frame
 from odejet.simulate.program import Busy, Endless, Irreversible, Program, Trouble, Undecided
+from odejet.simulate.standing import Place
 
 if TYPE_CHECKING:
     from odejet.model import Model
@@ -41,7 +43,6 @@ STIFF_STEPS = 5000
 """Steps of collocation, of a millisecond or more each: a solution that needs more is not smooth."""
 
 _NO_SWITCHES = no_switches()  # made once: most models have none
-_SWITCHED = 4  # steps that a switch counts for: its mode is chosen in Python, which takes as long as dozens
 _GROWTH = 1e3  # a step that collapses after such growth of the states is taken for a pole
 _FIRST_STEPS = 5  # a step that collapses right away is taken for a stiff initial layer
 _MANY = 600  # Taylor steps still to go that collocation is worth a trial
@@ -109,7 +110,7 @@ class Flow:
         self._tape = build(model) if self.program is None else None
         self.pieces = _pieces(model, inputs or {})
         self.driven = any(expression is None for expression in model.inputs.values())
-        self._frames: dict[tuple[bool, bool], _Frame] = {}
+        self._frames: dict[tuple[bool, bool], Frame] = {}
 
     @property
     def tape(self) -> Tape:
@@ -121,12 +122,12 @@ class Flow:
             )
         return self._tape
 
-    def drive(self, times: np.ndarray) -> steps.Drive:
+    def drive(self, times: np.ndarray) -> drive.Drive:
         """The sampled inputs, with their values at times."""
         if not self.driven:
-            return steps.NO_DRIVE
+            return drive.NO_DRIVE
         values = np.ascontiguousarray(self.pieces.series(times, 0)[:, :, 0])
-        return steps.Drive(self.pieces.knots, np.ascontiguousarray(self.pieces.coefficients), values)
+        return drive.Drive(self.pieces.knots, np.ascontiguousarray(self.pieces.coefficients), values)
 
     def unknowns(self, free_states: bool = False) -> tuple[str, ...]:
         """The names behind the sensitivities: unknown initial states (all of them with `free_states`), parameters."""
@@ -135,11 +136,18 @@ class Flow:
             *self.model.parameters,
         )
 
-    def frame(self, sensitivities: bool, free_states: bool) -> _Frame:
+    @property
+    def set_by_events(self) -> tuple[str, ...]:
+        """Parameters that events set."""
+        return () if self.program is None else self.program.held
+
+    def frame(self, sensitivities: bool, free_states: bool) -> Frame:
         """The rows of all its problems, made once."""
         key = sensitivities, free_states
         if key not in self._frames:
-            self._frames[key] = _Frame.of(self, self.unknowns(free_states) if sensitivities else ())
+            self._frames[key] = Frame.of(
+                self.model, self.set_by_events, self.unknowns(free_states) if sensitivities else ()
+            )
         return self._frames[key]
 
     def run(
@@ -237,37 +245,13 @@ _TROUBLES: dict[type[Trouble], Outcome] = {
 }
 
 
-class _Frame(NamedTuple):
-    """Rows of value and tangents for parameters and states, without their values."""
-
-    used: int  # lanes: the value, and one for each unknown
-    parameters: np.ndarray
-    states: np.ndarray
-    free: np.ndarray  # parameters that no event sets
-    held: tuple[int, ...]  # of those that events set, the positions among all, or -1
-
-    @classmethod
-    def of(cls, flow: Flow, unknowns: tuple[str, ...]) -> _Frame:
-        model, lane = flow.model, {name: 1 + i for i, name in enumerate(unknowns)}
-        held = () if flow.program is None else flow.program.held
-        lanes = padded(1 + len(unknowns))
-        every = {name: i for i, name in enumerate(model.parameters)}
-        return cls(
-            1 + len(unknowns),
-            _rows(model.parameters, lane, lanes),
-            _rows(tuple(model.states), lane, lanes),
-            np.array([i for name, i in every.items() if name not in held], dtype=np.int64),
-            tuple(every.get(name, -1) for name in held),
-        )
-
-
 class _Problem:
     """One initial-value problem: rows of value and tangents for all parameters and states."""
 
     def __init__(
         self,
         flow: Flow,
-        frame: _Frame,
+        frame: Frame,
         parameters,
         states,
         free_states: bool,
@@ -285,7 +269,7 @@ class _Problem:
         if flow.program is not None and flow.program.held:
             self.hold(flow.program, frame, held)
 
-    def hold(self, program: Program, frame: _Frame, known: Mapping[str, np.ndarray]) -> None:
+    def hold(self, program: Program, frame: Frame, known: Mapping[str, np.ndarray]) -> None:
         """Parameters that events set are states at rest; rows of some are known."""
         held = np.zeros((len(program.held), self.lanes))
         for row, name, place in zip(held, program.held, frame.held, strict=True):
@@ -324,7 +308,6 @@ class _Problem:
         if not leg.parts:
             leg.add(np.zeros((0, *rows.shape)), np.zeros((0, len(self.flow.model.outputs), self.lanes)), leg.time)
         states, outputs = leg.parts[0] if len(leg.parts) == 1 else map(np.concatenate, zip(*leg.parts, strict=True))
-        set_ = () if self.flow.program is None else self.flow.program.held
         found = Trajectory(
             np.arange(leg.done),
             states[:, : self.own, : self.used],
@@ -333,7 +316,7 @@ class _Problem:
             leg.time,
             leg.steps,
             leg.method,
-            {name: leg.states[self.own + i, : self.used] for i, name in enumerate(set_)},
+            {name: leg.states[self.own + i, : self.used] for i, name in enumerate(self.flow.set_by_events)},
         )
         # A sum tells in one pass that all is finite, unless it overflows.
         with np.errstate(all="ignore"):
@@ -363,7 +346,7 @@ class _Problem:
             status, order, step = self.explicit(leg, times[leg.done :], tolerance, many, patience)
             if self.passage is not None and status in (steps.SWITCHED, steps.PAUSED):
                 self.passage.go_on(leg, status == steps.SWITCHED)
-                leg.explicit_steps -= _SWITCHED
+                leg.explicit_steps -= steps.SWITCHED_STEPS
                 continue
             outcome = self.outcome(status, leg)
             # Steps of collocation that did not pay are better than none.
@@ -392,6 +375,7 @@ class _Problem:
         free = self.free_states or bool(leg.parts) or passage is not None
         series, point = (lay_out(tape, self.lanes, orders, free) for orders in (MAX_ORDER + 1, 2))
         arrays = steps.Arrays.allot(series, point, len(times))
+        crossing = None if passage is None else passage.crossing(series, point)
         status, done, time, count, order, step = steps.integrate(
             series,
             point,
@@ -407,10 +391,12 @@ class _Problem:
             arrays,
             None if passage is None else passage.jumps,
             None if passage is None else passage.switches,
+            crossing,
         )
-        if passage is not None:
+        if passage is not None and crossing is not None:
             leg.sizes = np.maximum(np.abs(leg.states[:, 0]), arrays.scales)
             passage.leave(leg.time, time)
+            passage.crossed(crossing, time)
         leg.add(arrays.trajectory[:done], arrays.outputs[:done], time)
         leg.steps, leg.explicit_steps = leg.steps + count, leg.explicit_steps - count
         return status, order, step
@@ -503,12 +489,3 @@ def _finite_part(trajectory: Trajectory, times: np.ndarray) -> Trajectory:
         outcome=Outcome.UNDEFINED_OUTPUT,
         time=float(times[first]),
     )
-
-
-def _rows(names: tuple[str, ...], lane: Mapping[str, int], lanes: int) -> np.ndarray:
-    """Rows of names that have a lane among the unknowns, or none."""
-    rows = np.zeros((len(names), lanes))
-    for i, name in enumerate(names):
-        if name in lane:
-            rows[i, lane[name]] = 1.0
-    return rows

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from odejet.jets.crossings import SHAKEN
 from odejet.jets.kernel import TABLES, lay_out
 from odejet.jets.registers import Registers
 from odejet.model.expressions import (
@@ -30,9 +31,6 @@ from odejet.model.tape import Tape
 if TYPE_CHECKING:
     from odejet.model import Model
 
-
-SHAKEN = 1e-13
-"""A relative change of all states: what it changes is rounding."""
 
 _KNOWN = 1000  # groups of expressions that are found again by identity
 
@@ -164,6 +162,7 @@ class Program:
         self.numbers = {name: float(value) for name, value in self.equations.fixed.items()}
         self._modes: dict[Any, Ready] = {}
         self._first: _Question | Ready | None = None
+        self._beyond: dict[tuple[int, int], tuple[Ready, Expression, Ready | None]] = {}  # with what its keys are of
         self._maps: dict[Any, Maps] = {}
         self._known: dict[Any, tuple[Any, Maps]] = {}  # with the expressions, whose identities are the keys
 
@@ -188,6 +187,32 @@ class Program:
         parts = (*values, *self.conditions, *(value for event in events for value in event.set.values()))
         moving = {*whole.states, *whole.inputs}
         return not any(moving & set(names(part)) for value in parts for part in deciding(value))
+
+    def beyond(self, ready: Ready, g: Expression) -> Ready | None:
+        """The mode on the other side of a switching function, if it is as simple as that: all else is asked alike."""
+        key = id(ready), id(g)
+        if key not in self._beyond:
+            self._beyond[key] = ready, g, self._flipped(ready, g)
+        return self._beyond[key][2]
+
+    def _flipped(self, ready: Ready, g: Expression) -> Ready | None:
+        asked = {**ready.mode.asked, g: -ready.mode.asked[g]}
+        if ready.mode.sliding or 0 in asked.values():
+            return None
+
+        def sign(h: Expression) -> int:
+            if h not in asked:
+                raise Undecided
+            return asked[h]
+
+        def whole(argument: Expression) -> int:
+            raise Undecided
+
+        try:
+            found = self.met(Branches(sign, whole))
+        except Undecided:
+            return None
+        return found if found.mode.holds == ready.mode.holds and g in found.watched else None
 
     def maps(self, groups: Sequence[Sequence[Expression]]) -> Maps:
         """The maps of groups of expressions, made once."""

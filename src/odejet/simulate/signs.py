@@ -11,15 +11,13 @@ import math
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from odejet.jets.crossings import ROUNDING, SHAKEN
 from odejet.model.expressions import Expression, evaluate, names
 from odejet.model.modes import Branches
-from odejet.simulate.program import SHAKEN, Undecided
+from odejet.simulate.program import Undecided
 
 SLIDE = 2
 """In place of a sign: the function is held at zero."""
-
-ROUNDING = 8.0
-"""Times what such a change does."""
 
 _WHOLE = 1e-9  # a number as near to a whole one is that
 
