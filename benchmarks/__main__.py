@@ -23,6 +23,7 @@ SECTIONS = (
     "projection",
     "sideby",
     "limits",
+    "chains",
     "experiments",
     "generate",
     "run",
