@@ -33,11 +33,14 @@ from odejet.smooth import Smoothed
 LARGE = 40
 """Unknowns of an experiment from which on its equations are matched."""
 
-PARTS = (slice(None), slice(0, None, 2), slice(1, None, 2))
-"""Measurements that are matched for a start each."""
+PARTS = {"": slice(None), "even": slice(0, None, 2), "odd": slice(1, None, 2)}
+"""Measurements that are matched for a start each: all, and two parts that share none."""
 
 GRID = 400
 """Times at which rates are integrated, beside those of the measurements."""
+
+SHRINK = 0.1
+"""What is left of an unknown that a step would take through zero."""
 
 ROUNDS, FIRST_DAMPING, SETTLED = 200, 1e-2, 1e-6
 """Of damped least squares: how many, the damping to begin with, relative to the curvature, and the relative decrease
@@ -66,8 +69,8 @@ def candidates(
     budget: Budget,
 ) -> list[Candidate]:
     """Starts from all measurements, and from each half of them: two that share none are independent."""
-    found = [matched(problem, smoothed, levels, frame, budget, part) for part in PARTS]
-    return [Candidate(z, Shot((), ""), "matching") for z in found if z is not None]
+    found = {name: matched(problem, smoothed, levels, frame, budget, part) for name, part in PARTS.items()}
+    return [Candidate(z, Shot((), ""), "matching", part=name) for name, z in found.items() if z is not None]
 
 
 def matched(
@@ -108,7 +111,7 @@ def _solved(
         scale = np.diag(curvature) + 1e-12 * np.trace(curvature) / len(theta) + 1e-300
         step = np.linalg.solve(curvature + damping * np.diag(scale), -gradient)
         trial = np.clip(theta + np.clip(step, -1.0, 1.0), low, high)
-        trial = _adjusted(equations, frame, trial, linear)
+        trial = _adjusted(equations, frame, _signed(frame, theta, trial), linear)
         found = _normal(equations, frame, trial)
         if not found[0] < squares:
             damping *= 4
@@ -119,6 +122,12 @@ def _solved(
         if settled:
             break
     return theta, squares
+
+
+def _signed(frame: Coordinates, theta: np.ndarray, trial: np.ndarray) -> np.ndarray:
+    """A trial at which unknowns have the signs that they had: beyond zero there may be a pole."""
+    before, after = frame.back(theta), frame.back(trial)
+    return np.where(before * after < 0, frame.to(frame.inside(SHRINK * before)), trial)
 
 
 def _linear(equations: list[_Equation]) -> np.ndarray:
