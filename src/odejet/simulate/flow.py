@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from odejet.errors import DataError, ModelError, nearest
-from odejet.jets import drive, steps
+from odejet.jets import steps
 from odejet.jets.collocation import collocate
 from odejet.jets.compilation import now
 from odejet.jets.inputs import Pieces, Sampled, merged
@@ -122,12 +122,12 @@ class Flow:
             )
         return self._tape
 
-    def drive(self, times: np.ndarray) -> drive.Drive:
+    def drive(self, times: np.ndarray) -> steps.Drive:
         """The sampled inputs, with their values at times."""
         if not self.driven:
-            return drive.NO_DRIVE
+            return steps.NO_DRIVE
         values = np.ascontiguousarray(self.pieces.series(times, 0)[:, :, 0])
-        return drive.Drive(self.pieces.knots, np.ascontiguousarray(self.pieces.coefficients), values)
+        return steps.Drive(self.pieces.knots, np.ascontiguousarray(self.pieces.coefficients), values)
 
     def unknowns(self, free_states: bool = False) -> tuple[str, ...]:
         """The names behind the sensitivities: unknown initial states (all of them with `free_states`), parameters."""
