@@ -24,6 +24,7 @@ SECTIONS = (
     "projection",
     "sideby",
     "limits",
+    "chains",
     "experiments",
     "generate",
     "run",

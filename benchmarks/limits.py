@@ -77,7 +77,11 @@ class Subject:
 
 
 def noisy(model: oj.Model, rng: np.random.Generator) -> oj.Data:
-    """Data of a model at values of order one, drawn again until there is a solution over the whole time."""
+    return drawn(model, rng)[0]
+
+
+def drawn(model: oj.Model, rng: np.random.Generator) -> tuple[oj.Data, dict[str, float]]:
+    """Data of a model at values of order one, drawn again until there is a solution over the whole time; the values."""
     times = np.linspace(0, SPAN, POINTS)
     unknown = [state for state in model.states if state not in model.initial]
     while True:
@@ -87,11 +91,16 @@ def noisy(model: oj.Model, rng: np.random.Generator) -> oj.Data:
         found = oj.simulate(model, parameters, initial, times)
         if found.success:
             outputs = {y: v + NOISE * v.std() * rng.normal(size=len(v)) for y, v in found.outputs.items()}
-            return oj.Data(times, outputs)
+            return oj.Data(times, outputs), parameters | initial
 
 
 def chain(steps: int, measured: int) -> Subject:
     """Michaelis-Menten steps in a row; one state of each `measured` is."""
+    return drawn_chain(steps, measured)[0]
+
+
+def drawn_chain(steps: int, measured: int, seed: int = 0) -> tuple[Subject, dict[str, float]]:
+    """The same with the values that it was drawn with."""
     speed = [f"v{i}*x{i}/(k{i} + x{i})" for i in range(1, steps + 1)]
     rates = [f"-{speed[0]}", *(f"{before} - {after}" for before, after in itertools.pairwise(speed))]
     model = oj.Model(
@@ -99,7 +108,8 @@ def chain(steps: int, measured: int) -> Subject:
         {f"y{i}": f"x{i}" for i in range(1, steps + 1, measured)},
         name=f"chain of {steps}",
     )
-    return Subject(model, noisy(model, np.random.default_rng([steps, measured])))
+    data, truth = drawn(model, np.random.default_rng([steps, measured, seed] if seed else [steps, measured]))
+    return Subject(model, data), truth
 
 
 def of_zoo(name: str) -> Subject:

@@ -42,6 +42,14 @@ def test_one_like_the_best_from_another_time_is_kept_beside_it():
     assert [c.z.tolist() for c in kept] == [[2.0, 0.5], [2.002, 0.5]]
 
 
+def test_those_like_the_best_from_parts_of_the_measurements_are_kept_beside_it():
+    parts = {(2.0, 0.5): "", (2.001, 0.5): "even", (2.002, 0.5): "odd", (2.003, 0.5): "odd"}
+    proposed = [Candidate(np.array(point), Shot((), ""), part=part) for point, part in parts.items()]
+    kept = ranked(proposed, MISFIT, FRAME, np.array([0.1]), Census())
+    assert [c.part for c in kept] == ["", "even", "odd"]
+    assert originals(kept) == kept
+
+
 def test_the_median_of_the_best_joins():
     points = [(1.6, 0.4), (1.8, 0.5), (2.0, 0.8), (2.2, 0.45), (2.4, 0.6)]
     best = ranked(candidates(*points), MISFIT, FRAME, np.array([0.1]), Census())[0]

@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 
 import odejet as oj
+from benchmarks import limits
 from odejet.budget import Budget
 from odejet.problem import Problem
 from odejet.problem.stretches import stretch
-from odejet.search.matching import candidates, is_matched
+from odejet.search.matching import candidates, is_matched, matched
 from odejet.smooth import fit_series
 
 STEPS = 14
@@ -74,3 +75,15 @@ def test_where_it_does_not_apply():
     assert not is_matched(Problem(hidden, oj.Data(np.linspace(0, 10, 101), series)))
     scaled = oj.Model(chain(), {**outputs(), "y1": "2*x1"})
     assert not is_matched(Problem(scaled, data))
+
+
+def test_eighty_steps_are_matched_everywhere():
+    """Rates are linear in the speeds, which follow from the other unknowns: no step of eighty holds up the others."""
+    subject, values = limits.drawn_chain(80, 1)
+    problem = subject.problem
+    (condition,) = problem.conditions
+    smoothed = {(condition.experiment.name, y): fit_series(one) for y, one in stretch(condition).items()}
+    levels = np.array([smoothed[condition.experiment.name, y].noise for y in problem.misfit.outputs])
+    z = matched(problem, smoothed, levels, problem.frame(), Budget.within(60))
+    expected = np.array([values[one.name] for one in problem.layout])
+    assert z is not None and np.abs(z / expected - 1).max() < 0.5

@@ -7,7 +7,8 @@ and here only the interpreter itself is compiled.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from copy import copy
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -17,20 +18,43 @@ from odejet.jets.shared import interpret
 _CHUNK = 1 << 16  # numbers that are held at once, few enough for the cache
 
 
+class _Index(NamedTuple):
+    """Where the rows of some registers are: at order zero, and once more for tangents of what is static."""
+
+    rows: np.ndarray
+    static: Any  # which of them
+    tangents: np.ndarray
+
+
 class Registers:
     """Rows of registers, one per point, laid out for the interpreter."""
 
     def __init__(self, layout: Layout, points: int, dtype: Any, tables: Sequence[np.ndarray], modulus: Any = 0) -> None:
         self.layout, self.tables, self.modulus = layout, tables, modulus
         self.memory = np.zeros((points, layout.size), dtype=dtype)
+        self.indices: dict[str, _Index] = {}
 
-    def write(self, places: np.ndarray, rows: np.ndarray) -> None:
+    def copy(self) -> Registers:
+        """The same with a memory of its own."""
+        made = copy(self)
+        made.memory = self.memory.copy()
+        return made
+
+    def index(self, kind: str) -> _Index:
+        """Where the registers of a kind are, as a field of the layout names it; found once."""
+        if kind not in self.indices:
+            places, lanes = np.atleast_1d(getattr(self.layout, kind)), np.arange(self.layout.lanes)
+            static = places < self.layout.dynamic
+            tangents = places[static, None] + self.layout.lanes + lanes[1:]
+            self.indices[kind] = _Index(places[:, None] + lanes, slice(None) if static.all() else static, tangents)
+        return self.indices[kind]
+
+    def write(self, kind: str, rows: np.ndarray) -> None:
         """Value and tangents at order zero; of what is static the tangents alone, too, as kernels expect."""
-        lanes = np.arange(self.layout.lanes)
-        self.memory[:, places[:, None] + lanes] = rows
-        static = places < self.layout.dynamic
-        if static.any():
-            self.memory[:, places[static, None] + self.layout.lanes + lanes[1:]] = rows[..., static, 1:]
+        index = self.index(kind)
+        self.memory[:, index.rows] = rows
+        if len(index.tangents):
+            self.memory[:, index.tangents] = rows[..., index.static, 1:]
 
     def series(self, places: np.ndarray, orders: int) -> np.ndarray:
         """The first orders of registers, of shape (points, registers, orders, lanes)."""
@@ -46,11 +70,11 @@ class Registers:
         """Order zero of everything static, and of the states."""
         layout = self.layout
         self.memory[:, layout.constants] = constants
-        self.write(layout.parameters, parameters)
+        self.write("parameters", parameters)
         known = layout.initial >= 0
         # Known initial states come from static instructions, and a static state may feed others: hence two rounds.
         for _ in range(2):
-            self.write(layout.states, states)
+            self.write("states", states)
             self.run(layout.code[: layout.split[0]], 1)
             if known.any():
                 states = states.copy()

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable, Iterable
+from functools import cache
 from pathlib import Path
 
 import llvmlite.binding as llvm
@@ -86,13 +87,19 @@ def interpret(memory: np.ndarray, code: np.ndarray, terms: np.ndarray, *sizes: i
 
     `tables` hold the integers and their reciprocals; `modulus` is ignored but for residues.
     """
-    field = np.array(modulus, dtype=np.uint64, ndmin=1)
-    arrays = code, terms, tables[0], tables[1], field
-    instructions, sums, integers, reciprocals, prime = (array.ctypes.data for array in arrays)
-    function = _FUNCTION_TYPE(interpreter(from_dtype(memory.dtype)).address)
+    prime = np.array(modulus, dtype=np.uint64, ndmin=1)
+    arrays = code, terms, tables[0], tables[1], prime, memory
+    instructions, sums, integers, reciprocals, field, first = (array.__array_interface__["data"][0] for array in arrays)
+    function = _callable(memory.dtype.char)
     for point in range(len(memory)):
-        place = memory.ctypes.data + point * memory.strides[0]
-        function(place, instructions, sums, 0, len(code), 0, *sizes, integers, reciprocals, reciprocals, prime)
+        place = first + point * memory.strides[0]
+        function(place, instructions, sums, 0, len(code), 0, *sizes, integers, reciprocals, reciprocals, field)
+
+
+@cache
+def _callable(kind: str) -> Callable[..., None]:
+    """The interpreter for a type of NumPy's, as Python calls it."""
+    return _FUNCTION_TYPE(interpreter(from_dtype(np.dtype(kind))).address)
 
 
 def _arguments(number: types.Type) -> tuple[types.Type, ...]:

@@ -14,6 +14,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from odejet.jets.crossings import Side, may_pass, pass_over
+from odejet.jets.drive import first_piece, next_stop, steer
 from odejet.jets.features import Checks, attentive_step, continues, is_plain, keep, take_back, verified_step
 from odejet.jets.jumps import HAPPEN, STOP, happen
 from odejet.jets.kernel import MAX_ORDER, TABLES, Layout, expand, prepare
@@ -27,6 +29,9 @@ REACHED, STIFF, SLOW, COLLAPSED, NONFINITE, EXHAUSTED, SWITCHED, PAUSED = range(
 """How an integration ended: at the last time; at a step limited by stability and not by the solution; after many steps
 with many more to go, where implicit ones may be worth a trial; at a step too small to be resolved; at a right-hand side
 that is not finite; at the limit of steps; where a switching function loses its sign; before a jump."""
+
+SWITCHED_STEPS = 4
+"""Steps that a switch counts for: a mode that Python has to choose takes as long as dozens."""
 
 PATIENCE = 30
 """Small steps in a row before an implicit method is asked for."""
@@ -53,36 +58,6 @@ class Drive(NamedTuple):
 
 
 NO_DRIVE = Drive(np.zeros(0), np.zeros((0, 0, 4)), np.zeros((0, 0)))
-
-
-@kernel
-def first_piece(knots, t, direction):
-    """The piece on which a solution leaves t."""
-    piece = 0
-    while piece + 2 < len(knots) and (knots[piece + 1] < t or (knots[piece + 1] == t and direction > 0)):
-        piece += 1
-    return piece
-
-
-@kernel
-def next_stop(knots, piece, direction, end):
-    """Where the piece ends on the way to the end, or the end itself."""
-    if direction > 0 and piece + 2 < len(knots):
-        return min(end, knots[piece + 1])
-    if direction < 0 and piece > 0:
-        return max(end, knots[piece])
-    return end
-
-
-@kernel
-def steer(c, layout, drive, piece, t, unit):
-    """The Taylor series at t of all inputs, on a piece and in units of time."""
-    for i in range(len(layout.inputs)):
-        a, d, place = drive.coefficients[i, piece], t - drive.knots[piece], layout.inputs[i]
-        poke(c, place, a[0] + d * (a[1] + d * (a[2] + d * a[3])))
-        poke(c, place + layout.lanes, (a[1] + d * (2 * a[2] + d * 3 * a[3])) * unit)
-        poke(c, place + 2 * layout.lanes, (a[2] + d * 3 * a[3]) * unit * unit)
-        poke(c, place + 3 * layout.lanes, a[3] * unit * unit * unit)
 
 
 @kernel
@@ -284,7 +259,21 @@ def nearest_time(times, first, t):
 
 @plain_entry
 def integrate(
-    layout, point, constants, parameters, states, drive, start, times, limits, work, tables, arrays, jumps, switches
+    layout,
+    point,
+    constants,
+    parameters,
+    states,
+    drive,
+    start,
+    times,
+    limits,
+    work,
+    tables,
+    arrays,
+    jumps,
+    switches,
+    crossing,
 ):
     """States and outputs at `times`, which lead away from `start` in one direction.
 
@@ -294,7 +283,8 @@ def integrate(
     comes from `Arrays`.  What is asked for at the time of a jump or a switch is what holds after it.  Returns (status,
     times done, time reached, steps, their order and last length).
 
-    Models without events have None for `jumps` and `switches`: what these need is compiled for others only.
+    Models without events have None for `jumps`, `switches` and `crossing`: what these need is compiled for others only.
+    Past the switching function of a crossing the solution goes on in its other mode.
     """
     tolerance, max_steps, many, patience = limits
     lanes, modulus, reciprocals = layout.lanes, 0, tables[1]
@@ -317,6 +307,9 @@ def integrate(
     knots, driven = drive.knots, len(layout.inputs) > 0
     piece = first_piece(knots, t, direction)
     places, watching = pointer(layout.switches), len(layout.switches)
+    begun, plain = none, (pointers[0], pointers[1], pointers[1])
+    if crossing is not None:
+        this, that = Side(layout, point, constants, memory, point_memory, switches), crossing.other
     if jumps is not None:
         if jumps.done[0] < len(jumps.times) and jumps.times[jumps.done[0]] == start and jumps.pauses == HAPPEN:
             happen(c, layout, at.point, point, drive, piece, piece, jumps, switches, states, arrays, t, pointers)
@@ -346,7 +339,7 @@ def integrate(
             # The best order depends on the solution; it is looked for again after 8, 16, 32 ... steps.
             probing = steps == probe
             if probing:
-                order, probe = highest, max(8, 2 * steps)
+                order, probe = highest, begun + max(8, 2 * (steps - begun))
             expand(c, layout, t, first_order, order, layout.split[1], pointers, modulus)
             if not finite(c, layout, order):
                 # Perhaps only the powers of the unit are too large.
@@ -435,6 +428,26 @@ def integrate(
             for i in range(watching):
                 switches.zeros[i] = 0
         if crossed:
+            if crossing is not None:
+                if may_pass(crossing, switches.fired[0], t):
+                    unload(c, layout, states)
+                    if driven:
+                        steer(c, layout, drive, piece, t, 1.0)
+                        steer(pointer(that.memory), that.layout, drive, piece, t, 1.0)
+                    if pass_over(c, this, that, crossing, parameters, states, arrays, t, direction, plain):
+                        this, that = that, this
+                        layout, point, constants, memory, point_memory, switches = this
+                        arrays = Arrays(memory, point_memory, advances, scales, rates, kept, trajectory, outputs)
+                        c, places, watching = pointer(memory), pointer(layout.switches), len(layout.switches)
+                        at = Checks(c, pointer(layout.states), point_of(point, point_memory, drive, tables), at.rates)
+                        watched, watches = pointer(layout.watched), len(layout.watched)
+                        for i in range(len(scales)):
+                            scales[i] = 0.0
+                        begun, probe, max_steps, order = steps, steps, max_steps - SWITCHED_STEPS, highest
+                        span, calm, slow, limit = abs(end - t), none, none, np.inf
+                        density = (len(times) - done) / max(span, 1e-300)
+                        unit, fresh, open_end, guarded = 1.0, True, False, 0.0
+                        continue
             status = SWITCHED
             break
         if jumps is not None and jumping and jumps.pauses == STOP:

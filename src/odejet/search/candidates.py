@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -60,6 +60,7 @@ class Candidate:
     shot: Shot
     start: str = "algebra"
     cost: float = float("inf")
+    part: str = ""  # of the measurements that led to it, if not all did
 
 
 @dataclass
@@ -149,7 +150,7 @@ def within(
     outside: list[Candidate] = []
     for candidate in candidates:
         fits = bool(np.all((candidate.z >= low) & (candidate.z <= high)))
-        moved = Candidate(frame.inside(candidate.z), candidate.shot, candidate.start)
+        moved = replace(candidate, z=frame.inside(candidate.z))
         (inside if fits else outside).append(moved)
     census.add("candidates", "outside the bounds", len(outside))
     return inside, outside
@@ -165,7 +166,8 @@ def ranked(
 ) -> list[Candidate]:
     """One of each kind by rising misfit, with medians of the best among them.
 
-    The best is followed by one like it from another time, if there is one: to see that both lead to the same end.
+    The best is followed by one like it from another time, or by those from parts of the measurements, if there are any:
+    to see that all lead to the same end.
     """
     scored = _scored(candidates, misfit, levels, census, deadline)
     medians = []
@@ -176,29 +178,32 @@ def ranked(
     census.add("candidates", "median", len(medians))
     everything = sorted([*scored, *_scored(medians, misfit, levels, census, deadline)], key=lambda c: c.cost)
     kept: list[Candidate] = []
-    twin: list[Candidate] = []
+    twins: list[Candidate] = []
     for candidate in everything:
         if not any(distance(candidate.z, other.z) <= ALIKE for other in kept):
             kept.append(candidate)
-        elif not twin and distance(candidate.z, kept[0].z) <= ALIKE and _independent(candidate, kept[0]):
-            twin.append(candidate)
+        elif distance(candidate.z, kept[0].z) <= ALIKE and _tells(candidate, kept[0], twins):
+            twins.append(candidate)
         else:
             census.add("candidates", "like a better one")
     census.add("candidates", "ranked", len(kept))
-    census.add("candidates", "from elsewhere like the best", len(twin))
-    return [*kept[:1], *twin, *kept[1:]]
+    census.add("candidates", "from elsewhere like the best", len(twins))
+    return [*kept[:1], *twins, *kept[1:]]
 
 
-def _independent(one: Candidate, other: Candidate) -> bool:
-    """Whether two candidates come from different times; only then is it news that they agree."""
-    return bool(one.shot.times and other.shot.times) and one.shot.times != other.shot.times
+def _tells(candidate: Candidate, best: Candidate, twins: Sequence[Candidate]) -> bool:
+    """Whether it is news that a candidate is like the best: it comes from another time, or other measurements."""
+    if candidate.part:
+        return all(candidate.part != other.part for other in (best, *twins))
+    return not twins and bool(candidate.shot.times and best.shot.times) and candidate.shot.times != best.shot.times
 
 
 def originals(ranked: Sequence[Candidate]) -> list[Candidate]:
     """Without images: roots that a symmetry of the model takes to a better one lead to the same end."""
     kept: list[Candidate] = []
     for candidate in ranked:
-        alike = [c for c in kept if c.shot == candidate.shot and math.isclose(c.cost, candidate.cost, rel_tol=IMAGE)]
+        same = [c for c in kept if (c.shot, c.part) == (candidate.shot, candidate.part)]
+        alike = [c for c in same if math.isclose(c.cost, candidate.cost, rel_tol=IMAGE)]
         if not any(distance(c.z, candidate.z) > ALIKE for c in alike):
             kept.append(candidate)
     return kept
@@ -211,7 +216,7 @@ def _scored(
     lost = ~np.isfinite(costs)
     census.add("candidates", "no trajectory to the last observation", int(lost.sum()))
     order = [i for i in np.argsort(costs, kind="stable") if not lost[i]]
-    return [Candidate(candidates[i].z, candidates[i].shot, candidates[i].start, float(costs[i])) for i in order]
+    return [replace(candidates[i], cost=float(costs[i])) for i in order]
 
 
 def distance(one: np.ndarray, other: np.ndarray) -> float:

@@ -15,6 +15,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -31,11 +33,14 @@ from odejet.smooth import Smoothed
 LARGE = 40
 """Unknowns of an experiment from which on its equations are matched."""
 
-PARTS = (slice(None), slice(0, None, 2), slice(1, None, 2))
-"""Measurements that are matched for a start each."""
+PARTS = {"": slice(None), "even": slice(0, None, 2), "odd": slice(1, None, 2)}
+"""Measurements that are matched for a start each: all, and two parts that share none."""
 
 GRID = 400
 """Times at which rates are integrated, beside those of the measurements."""
+
+SHRINK = 0.1
+"""What is left of an unknown that a step would take through zero."""
 
 ROUNDS, FIRST_DAMPING, SETTLED = 200, 1e-2, 1e-6
 """Of damped least squares: how many, the damping to begin with, relative to the curvature, and the relative decrease
@@ -64,8 +69,8 @@ def candidates(
     budget: Budget,
 ) -> list[Candidate]:
     """Starts from all measurements, and from each half of them: two that share none are independent."""
-    found = [matched(problem, smoothed, levels, frame, budget, part) for part in PARTS]
-    return [Candidate(z, Shot((), ""), "matching") for z in found if z is not None]
+    found = {name: matched(problem, smoothed, levels, frame, budget, part) for name, part in PARTS.items()}
+    return [Candidate(z, Shot((), ""), "matching", part=name) for name, z in found.items() if z is not None]
 
 
 def matched(
@@ -82,29 +87,81 @@ def matched(
     noise = dict(zip(problem.misfit.outputs, levels.tolist(), strict=True))
     numbers = range(len(problem.conditions))
     sides = [side for number in numbers for side in _equations(problem, number, smoothed, noise, part)]
-    theta = frame.to(frame.inside(problem.sizes))
-    low, high = frame.box
     with np.errstate(all="ignore"):
-        squares, gradient, curvature = _normal(sides, frame, theta)
-        damping = FIRST_DAMPING
-        for _ in range(ROUNDS):
-            if budget.over or not np.isfinite(squares):
-                break
-            scale = np.diag(curvature) + 1e-12 * np.trace(curvature) / len(theta) + 1e-300
-            step = np.linalg.solve(curvature + damping * np.diag(scale), -gradient)
-            trial = np.clip(theta + np.clip(step, -1.0, 1.0), low, high)
-            found = _normal(sides, frame, trial)
-            if not found[0] < squares:
-                damping *= 4
-                if damping > 1e12:
-                    break
-                continue
-            settled = squares - found[0] <= SETTLED * squares
-            theta, (squares, gradient, curvature) = trial, found
-            damping = max(damping / 5, 1e-14)
-            if settled:
-                break
+        theta, squares = _solved(sides, frame, frame.to(frame.inside(problem.sizes)), budget)
     return frame.back(theta) if np.isfinite(squares) else None
+
+
+def _solved(
+    equations: list[_Equation], frame: Coordinates, theta: np.ndarray, budget: Budget
+) -> tuple[np.ndarray, float]:
+    """The least squares of all equations from a start, and half their sum.
+
+    Unknowns in which rates are linear follow from the others: they are put where those ask for before every step, so
+    that a start need only be right in what is nonlinear (Ruhe and Wedin 1980).
+    """
+    low, high = frame.box
+    linear = _linear(equations)
+    theta = _adjusted(equations, frame, theta, linear)
+    squares, gradient, curvature = _normal(equations, frame, theta)
+    damping = FIRST_DAMPING
+    for _ in range(ROUNDS):
+        if budget.over or not np.isfinite(squares) or damping > 1e12:
+            break
+        scale = np.diag(curvature) + 1e-12 * np.trace(curvature) / len(theta) + 1e-300
+        step = np.linalg.solve(curvature + damping * np.diag(scale), -gradient)
+        trial = np.clip(theta + np.clip(step, -1.0, 1.0), low, high)
+        trial = _adjusted(equations, frame, _signed(frame, theta, trial), linear)
+        found = _normal(equations, frame, trial)
+        if not found[0] < squares:
+            damping *= 4
+            continue
+        settled = squares - found[0] <= SETTLED * squares
+        theta, (squares, gradient, curvature) = trial, found
+        damping = max(damping / 5, 1e-14)
+        if settled:
+            break
+    return theta, squares
+
+
+def _signed(frame: Coordinates, theta: np.ndarray, trial: np.ndarray) -> np.ndarray:
+    """A trial at which unknowns have the signs that they had: beyond zero there may be a pole."""
+    before, after = frame.back(theta), frame.back(trial)
+    return np.where(before * after < 0, frame.to(frame.inside(SHRINK * before)), trial)
+
+
+def _linear(equations: list[_Equation]) -> np.ndarray:
+    """Entries of z in which all equations are linear together, as they are in initial values."""
+    beside: dict[int, set[int]] = {}  # of every parameter, those on which slopes by it depend
+    for equation in equations:
+        for name, slope in equation.slopes.items():
+            met = {equation.places[other] for other in names(slope) if other in equation.places}
+            beside.setdefault(equation.places[name], set()).update(met)
+    chosen: set[int] = set()
+    for place, met in beside.items():
+        if not met & {place, *chosen} and not any(place in beside[other] for other in chosen):
+            chosen.add(place)
+    return np.array(sorted(chosen | {one.initial for one in equations if isinstance(one.initial, int)}), dtype=int)
+
+
+def _adjusted(equations: list[_Equation], frame: Coordinates, theta: np.ndarray, linear: np.ndarray) -> np.ndarray:
+    """theta with its linear unknowns where the others ask for, as far as the box has such a place."""
+    if not len(linear):
+        return theta
+    z = frame.back(theta)
+    place = np.full(len(z), -1)
+    place[linear] = np.arange(len(linear))
+    gradient, curvature = np.zeros(len(linear)), np.zeros((len(linear), len(linear)))
+    for equation in equations:
+        own = place[equation.entries]
+        jacobian = equation.jacobian(z)[:, own >= 0]
+        gradient[own[own >= 0]] += equation.residuals(z) @ jacobian
+        curvature[np.ix_(own[own >= 0], own[own >= 0])] += jacobian.T @ jacobian
+    if not np.all(np.isfinite(curvature)):
+        return theta
+    scale = np.diag(curvature) + 1e-300
+    z[linear] -= np.linalg.solve(curvature + np.diag(1e-12 * scale), gradient)
+    return frame.to(frame.inside(z))
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,16 +178,27 @@ class _Equation:
     places: Mapping[str, int]  # of parameters in z
     initial: int | float  # its entry of z, or its value
 
-    def rows(self, z: np.ndarray) -> tuple[np.ndarray, np.ndarray, list[int]]:
-        """Residuals in units of the noise, and their derivatives by these entries of z."""
-        values = {**self.values, **{name: z[place] for name, place in self.places.items()}}
+    @cached_property
+    def entries(self) -> list[int]:
+        """The entries of z that stand in it."""
+        own = [self.places[name] for name in self.slopes]
+        return [*own, self.initial] if isinstance(self.initial, int) else own
+
+    def at_values(self, z: np.ndarray) -> dict[str, Any]:
+        return {**self.values, **{name: z[place] for name, place in self.places.items()}}
+
+    def residuals(self, z: np.ndarray) -> np.ndarray:
+        """In units of the noise."""
         start = z[self.initial] if isinstance(self.initial, int) else self.initial
-        residuals = start + self._integrated(self.rate, values) - self.measured
+        return (start + self._integrated(self.rate, self.at_values(z)) - self.measured) / self.level
+
+    def jacobian(self, z: np.ndarray) -> np.ndarray:
+        """The derivatives of the residuals by its entries of z."""
+        values = self.at_values(z)
         columns = [self._integrated(slope, values) for slope in self.slopes.values()]
-        entries = [self.places[name] for name in self.slopes]
         if isinstance(self.initial, int):
-            columns, entries = [*columns, np.ones(len(residuals))], [*entries, self.initial]
-        return residuals / self.level, np.reshape(columns, (len(entries), -1)).T / self.level, entries
+            columns.append(np.ones(len(self.at)))
+        return np.reshape(columns, (len(self.entries), -1)).T / self.level
 
     def _integrated(self, expression: Expression, values: Mapping[str, object]) -> np.ndarray:
         """By trapezoids, up to every measurement."""
@@ -184,7 +252,7 @@ def _normal(equations: list[_Equation], frame: Coordinates, theta: np.ndarray) -
     slopes = frame.slopes(z)
     squares, gradient, curvature = 0.0, np.zeros(len(z)), np.zeros((len(z), len(z)))
     for equation in equations:
-        residuals, jacobian, entries = equation.rows(z)
+        residuals, jacobian, entries = equation.residuals(z), equation.jacobian(z), equation.entries
         jacobian = jacobian * slopes[entries]
         squares += 0.5 * float(residuals @ residuals)
         gradient[entries] += residuals @ jacobian

@@ -27,8 +27,10 @@ from odejet.jets.lanes import WIDTH, padded
 from odejet.jets.radau import stages_for
 from odejet.jets.roots import no_switches
 from odejet.model.tape import Tape, build
-from odejet.simulate.events import Passage, Place
+from odejet.simulate.events import Passage
+from odejet.simulate.frame import Frame
 from odejet.simulate.program import Busy, Endless, Irreversible, Program, Trouble, Undecided
+from odejet.simulate.standing import Place
 
 if TYPE_CHECKING:
     from odejet.model import Model
@@ -41,7 +43,6 @@ STIFF_STEPS = 5000
 """Steps of collocation, of a millisecond or more each: a solution that needs more is not smooth."""
 
 _NO_SWITCHES = no_switches()  # made once: most models have none
-_SWITCHED = 4  # steps that a switch counts for: its mode is chosen in Python, which takes as long as dozens
 _GROWTH = 1e3  # a step that collapses after such growth of the states is taken for a pole
 _FIRST_STEPS = 5  # a step that collapses right away is taken for a stiff initial layer
 _MANY = 600  # Taylor steps still to go that collocation is worth a trial
@@ -109,6 +110,7 @@ class Flow:
         self._tape = build(model) if self.program is None else None
         self.pieces = _pieces(model, inputs or {})
         self.driven = any(expression is None for expression in model.inputs.values())
+        self._frames: dict[tuple[bool, bool], Frame] = {}
 
     @property
     def tape(self) -> Tape:
@@ -133,6 +135,20 @@ class Flow:
             *(tuple(self.model.states) if free_states else self.model.free_states),
             *self.model.parameters,
         )
+
+    @property
+    def set_by_events(self) -> tuple[str, ...]:
+        """Parameters that events set."""
+        return () if self.program is None else self.program.held
+
+    def frame(self, sensitivities: bool, free_states: bool) -> Frame:
+        """The rows of all its problems, made once."""
+        key = sensitivities, free_states
+        if key not in self._frames:
+            self._frames[key] = Frame.of(
+                self.model, self.set_by_events, self.unknowns(free_states) if sensitivities else ()
+            )
+        return self._frames[key]
 
     def run(
         self,
@@ -164,10 +180,10 @@ class Flow:
             raise DataError(
                 f"the inputs are sampled from t = {first:g} to {last:g}, but the simulation goes beyond; sample longer"
             )
-        unknowns = self.unknowns(free_states) if sensitivities else ()
+        frame = self.frame(sensitivities, free_states)
 
         def solved(times: np.ndarray) -> Trajectory:
-            problem = _Problem(self, parameters, states, unknowns, free_states, tangents, held or {})
+            problem = _Problem(self, frame, parameters, states, free_states, tangents, held or {})
             problem.deadline, problem.max_switches = deadline, max_switches
             return problem.solve(start, times, tolerance, max_steps, stiff_steps)
 
@@ -235,39 +251,36 @@ class _Problem:
     def __init__(
         self,
         flow: Flow,
+        frame: Frame,
         parameters,
         states,
-        unknowns: tuple[str, ...],
         free_states: bool,
         tangents: np.ndarray | None,
         held: Mapping[str, np.ndarray],
     ) -> None:
-        model, self.deadline, self.max_switches = flow.model, math.inf, math.inf
-        self.flow, self.free_states, self.own = flow, free_states or tangents is not None, len(model.states)
-        self.used = 1 + len(unknowns)
-        self.lanes = padded(self.used)
-        lane = {name: 1 + i for i, name in enumerate(unknowns)}
-        self.parameters = _rows(parameters, model.parameters, lane, self.lanes)
-        self.states = _rows(states, tuple(model.states), lane, self.lanes)
+        self.deadline, self.max_switches = math.inf, math.inf
+        self.flow, self.free_states, self.own = flow, free_states or tangents is not None, len(frame.states)
+        self.used, self.lanes = frame.used, frame.states.shape[1]
+        self.parameters, self.states = frame.parameters.copy(), frame.states.copy()
+        self.parameters[:, 0], self.states[:, 0] = parameters, states
         if tangents is not None:
             self.states[:, 1 : self.used] = tangents
         self.passage: Passage | None = None
-        if flow.program is not None:
-            self.hold(flow.program, held)
+        if flow.program is not None and flow.program.held:
+            self.hold(flow.program, frame, held)
 
-    def hold(self, program: Program, known: Mapping[str, np.ndarray]) -> None:
+    def hold(self, program: Program, frame: Frame, known: Mapping[str, np.ndarray]) -> None:
         """Parameters that events set are states at rest; rows of some are known."""
-        model, free = self.flow.model, list(self.flow.model.parameters)
         held = np.zeros((len(program.held), self.lanes))
-        for row, name in zip(held, program.held, strict=True):
+        for row, name, place in zip(held, program.held, frame.held, strict=True):
             if name in known:
                 row[: self.used] = known[name]
-            elif name in free:
-                row[:] = self.parameters[free.index(name)]
+            elif place >= 0:
+                row[:] = self.parameters[place]
             else:
-                row[0] = float(model.fixed[name])
+                row[0] = float(self.flow.model.fixed[name])
         self.states = np.concatenate([self.states, held])
-        self.parameters = self.parameters[[i for i, name in enumerate(free) if name not in program.held]]
+        self.parameters = self.parameters[frame.free]
 
     @property
     def is_late(self) -> bool:
@@ -295,7 +308,6 @@ class _Problem:
         if not leg.parts:
             leg.add(np.zeros((0, *rows.shape)), np.zeros((0, len(self.flow.model.outputs), self.lanes)), leg.time)
         states, outputs = leg.parts[0] if len(leg.parts) == 1 else map(np.concatenate, zip(*leg.parts, strict=True))
-        set_ = () if self.flow.program is None else self.flow.program.held
         found = Trajectory(
             np.arange(leg.done),
             states[:, : self.own, : self.used],
@@ -304,7 +316,7 @@ class _Problem:
             leg.time,
             leg.steps,
             leg.method,
-            {name: leg.states[self.own + i, : self.used] for i, name in enumerate(set_)},
+            {name: leg.states[self.own + i, : self.used] for i, name in enumerate(self.flow.set_by_events)},
         )
         # A sum tells in one pass that all is finite, unless it overflows.
         with np.errstate(all="ignore"):
@@ -313,14 +325,13 @@ class _Problem:
 
     def set_out(self, leg: _Leg, times: np.ndarray) -> np.ndarray:
         """The first mode and the events ahead, if there are any; the times that can be reached."""
-        program, model = self.flow.program, self.flow.model
+        program = self.flow.program
         if program is None:
             return times
-        numbers = dict(zip(program.equations.parameters, self.parameters[:, 0], strict=True))
-        numbers |= {name: float(value) for name, value in program.equations.fixed.items()}
+        numbers = {**program.numbers, **dict(zip(program.equations.parameters, self.parameters[:, 0], strict=True))}
         self.passage = Passage(program, self.parameters, numbers, self.flow.pieces, leg.time, float(times[-1]))
         self.passage.switches_left = self.max_switches
-        self.passage.begin(leg, {} if self.free_states else model.initial)
+        self.passage.begin(leg, not self.free_states)
         leg.explicit_steps += len(self.passage.jumps.times)
         return times if self.passage.barrier is None else times[times >= self.passage.barrier]
 
@@ -335,7 +346,7 @@ class _Problem:
             status, order, step = self.explicit(leg, times[leg.done :], tolerance, many, patience)
             if self.passage is not None and status in (steps.SWITCHED, steps.PAUSED):
                 self.passage.go_on(leg, status == steps.SWITCHED)
-                leg.explicit_steps -= _SWITCHED
+                leg.explicit_steps -= steps.SWITCHED_STEPS
                 continue
             outcome = self.outcome(status, leg)
             # Steps of collocation that did not pay are better than none.
@@ -349,7 +360,7 @@ class _Problem:
                 return Outcome.COMPLETED
             if self.is_late:
                 return Outcome.OUT_OF_TIME
-            if status != steps.SLOW:
+            if status != steps.SLOW and leg.time != times[-1]:
                 return outcome
             # Taylor series go on from here, and wait longer before they ask again.
             patience = 2 * patience if leg.implicit_steps > 0 else _NEVER
@@ -364,6 +375,7 @@ class _Problem:
         free = self.free_states or bool(leg.parts) or passage is not None
         series, point = (lay_out(tape, self.lanes, orders, free) for orders in (MAX_ORDER + 1, 2))
         arrays = steps.Arrays.allot(series, point, len(times))
+        crossing = None if passage is None else passage.crossing(series, point)
         status, done, time, count, order, step = steps.integrate(
             series,
             point,
@@ -379,10 +391,12 @@ class _Problem:
             arrays,
             None if passage is None else passage.jumps,
             None if passage is None else passage.switches,
+            crossing,
         )
-        if passage is not None:
+        if passage is not None and crossing is not None:
             leg.sizes = np.maximum(np.abs(leg.states[:, 0]), arrays.scales)
             passage.leave(leg.time, time)
+            passage.crossed(crossing, time)
         leg.add(arrays.trajectory[:done], arrays.outputs[:done], time)
         leg.steps, leg.explicit_steps = leg.steps + count, leg.explicit_steps - count
         return status, order, step
@@ -393,7 +407,7 @@ class _Problem:
         Values alone are counted, so that the choice does not depend on whether sensitivities are asked for.
         """
         tape = self.tape
-        nodes, n = stages_for(self.stiff_tolerance(tolerance)) + 1, int(np.sum(tape.states >= tape.statics))
+        nodes, n = stages_for(self.stiff_tolerance(tolerance)) + 1, int(np.count_nonzero(tape.states >= tape.statics))
         constant, linear, quadratic, _ = tape.work
         series = constant + linear * order + quadratic * order * order
         wide, systems, filled = padded(nodes) // WIDTH, padded(nodes // 2) // WIDTH, min(n, _FILLED)
@@ -419,6 +433,8 @@ class _Problem:
         """Steps of collocation, from knot to knot of the inputs and from event to event: do they arrive?"""
         done = 0
         while done < len(times):
+            if times[-1] == leg.time:  # a switch at the last time: a series tells what holds after it
+                return False
             origin, first = leg.time, leg.done
             jump = None if self.passage is None else self.passage.next_jump
             ahead = times[done:] if jump is None else _before(times[done:], jump, origin)
@@ -473,12 +489,3 @@ def _finite_part(trajectory: Trajectory, times: np.ndarray) -> Trajectory:
         outcome=Outcome.UNDEFINED_OUTPUT,
         time=float(times[first]),
     )
-
-
-def _rows(values, names: tuple[str, ...], lane: Mapping[str, int], lanes: int) -> np.ndarray:
-    rows = np.zeros((len(names), lanes))
-    rows[:, 0] = values
-    for i, name in enumerate(names):
-        if name in lane:
-            rows[i, lane[name]] = 1.0
-    return rows

@@ -18,6 +18,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterator
+from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -70,6 +71,65 @@ DEPENDENT = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
+class Laws:
+    """Sums of states that never change, one per row of weights."""
+
+    weights: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.weights)
+
+    @cached_property
+    def replaced(self) -> np.ndarray:
+        """Equations that follow from the others, as the laws say."""
+        from scipy.linalg import qr  # loaded when it is first asked for: most models start anywhere
+
+        return np.asarray(qr(self.weights, pivoting=True, mode="r")[1][: len(self)])
+
+    @cached_property
+    def free(self) -> np.ndarray:
+        """A basis of the directions in which totals do not change."""
+        return np.linalg.svd(self.weights)[2][len(self) :].T if len(self) else np.eye(self.weights.shape[1])
+
+
+Zero = tuple[np.ndarray, np.ndarray, np.ndarray]
+"""Where rates vanish, with their derivatives there by states and by parameters."""
+
+
+class Slopes:
+    """The rates of a tape with their derivatives by states and by parameters, at one state after the other."""
+
+    def __init__(self, tape: Tape, parameters: int) -> None:
+        self.states, self.parameters = len(tape.states), parameters
+        lanes = padded(1 + self.states + parameters)
+        self.layout = layout = lay_out(tape, lanes, 3, True)
+        self.registers = Registers(layout, 1, float, TABLES)
+        self.registers.prepare(
+            tape.constant_values,
+            seeded(np.zeros(parameters), 1, parameters, lanes, 1 + self.states, float),
+            seeded(np.zeros(self.states), 1, self.states, lanes, 1, float),
+        )
+        self.moving = np.flatnonzero(layout.states >= layout.dynamic)
+        self.places = layout.states[self.moving, None] + lanes + np.arange(lanes)
+
+    def under(self, p: np.ndarray) -> Slopes:
+        """The same with a memory of its own, and the parameters in it."""
+        made = copy(self)
+        made.registers = self.registers.copy()
+        made.registers.memory[0, self.layout.parameters] = p
+        return made
+
+    def at(self, x: np.ndarray) -> Zero:
+        memory, n = self.registers.memory, self.states
+        memory[0, self.layout.states] = x
+        self.registers.run(self.layout.code[: self.layout.split[0]], 1)
+        self.registers.expand(np.zeros(1), 2)
+        found = np.zeros((n, self.layout.lanes))
+        found[self.moving] = memory[0, self.places]
+        return found[:, 0], found[:, 1 : 1 + n], found[:, 1 + n : 1 + n + self.parameters]
+
+
+@dataclass(frozen=True, eq=False)
 class Rested:
     """A steady state in rows of value and derivatives, or why there is none."""
 
@@ -88,9 +148,10 @@ class Rest:
         self.flow = Flow(model)
         self.approached = approached or not model.free_states
         self._last: dict[bool, tuple[bytes, Rested]] = {}  # the last that was known, with and without derivatives
+        self._slopes: dict[int, Slopes] = {}  # by tape
         laws, are_numbers = self.conserved()
-        self._laws: dict[int | None, tuple[np.ndarray, bool]] = {None: (laws, are_numbers)}  # by tape
-        lost = [name for i, name in enumerate(model.states) if np.any(np.abs(laws[:, i]) > DEPENDENT)]
+        self._laws: dict[int | None, tuple[Laws, bool]] = {None: (laws, are_numbers)}  # by tape
+        lost = [name for i, name in enumerate(model.states) if np.any(np.abs(laws.weights[:, i]) > DEPENDENT)]
         missing = [name for name in lost if name in model.free_states]
         if missing and not approached:
             raise ModelError(
@@ -138,7 +199,13 @@ class Rest:
                 found = np.concatenate([one.states[:, :, 1] for one in each])
         return found[..., 0], found[..., 1 + n :]
 
-    def conserved(self, tape: Tape | None = None) -> tuple[np.ndarray, bool]:
+    def slopes(self, tape: Tape) -> Slopes:
+        """Rates with derivatives, set up once for every tape."""
+        if id(tape) not in self._slopes:
+            self._slopes[id(tape)] = Slopes(tape, len(self.flow.model.parameters))
+        return self._slopes[id(tape)]
+
+    def conserved(self, tape: Tape | None = None) -> tuple[Laws, bool]:
         """Sums of states that never change, or not in one mode, one per row, at random parameters; and whether the
         parameters matter."""
         rng = np.random.default_rng(0)
@@ -146,9 +213,9 @@ class Rest:
         points, ones = np.exp(rng.normal(size=(2 * n + 4, n))), np.ones((2 * n + 4, 1))
         each = np.exp(rng.normal(size=(len(points), m)))
         for_all, for_one = (_dependent(self.rates(points, p, tape)[0]) for p in (each, ones * each[:1]))
-        return (for_all, True) if len(for_all) == len(for_one) else (for_one, False)
+        return (Laws(for_all), True) if len(for_all) == len(for_one) else (Laws(for_one), False)
 
-    def laws_at(self, p: np.ndarray, tape: Tape | None = None) -> tuple[np.ndarray, np.ndarray]:
+    def laws_at(self, p: np.ndarray, tape: Tape | None = None) -> tuple[Laws, np.ndarray]:
         """The sums that never change with these parameters, and their derivatives by parameters.
 
         With rates F at many points w F = 0, hence dw F = -w dF; what dw adds along other laws does not matter.
@@ -157,14 +224,14 @@ class Rest:
         if key not in self._laws:
             self._laws[key] = self.conserved(tape)
         laws, are_numbers = self._laws[key]
+        n = laws.weights.shape[1]
         if are_numbers or not len(laws):
-            return laws, np.zeros((*laws.shape, len(p)))
-        n = laws.shape[1]
+            return laws, np.zeros((len(laws), n, len(p)))
         points = np.exp(np.random.default_rng(1).normal(size=(2 * n + 4, n)))
         rates, slopes = self.rates(points, np.tile(p, (len(points), 1)), tape)
-        laws = _dependent(rates, len(laws))
-        moved = -np.einsum("ki,xip->kxp", laws, slopes)
-        return laws, np.einsum("kxp,xi->kip", moved, np.linalg.pinv(rates).T, optimize=True)
+        weights = _dependent(rates, len(laws))
+        moved = -np.einsum("ki,xip->kxp", weights, slopes)
+        return Laws(weights), np.einsum("kxp,xi->kip", moved, np.linalg.pinv(rates).T, optimize=True)
 
     # --- solutions ---
 
@@ -187,20 +254,20 @@ class Rest:
         if self.approached and self.flow.program is not None:
             return self.followed(p, lanes, start)
         laws, slopes = self.laws_at(p)
-        point = _Point(self, p, laws, laws @ start[:, 0])
+        point = _Point(self, p, laws, laws.weights @ start[:, 0])
         zero, outcome = point.found(start[:, 0], self.approached)
         return Rested(start if zero is None else point.derived(zero, start, lanes, slopes), outcome)
 
     def followed(self, p: np.ndarray, lanes: np.ndarray, start: np.ndarray) -> Rested:
         """The steady state of a model with switches that the solution from the start reaches, through all events."""
         unstable, sizes = False, np.abs(start[:, 0])
-        for time, x in _Point(self, p, np.zeros((0, len(start))), np.zeros(0)).integrated(start[:, 0]):
+        for time, x in _Point(self, p, Laws(np.zeros((0, len(start)))), np.zeros(0)).integrated(start[:, 0]):
             sizes = np.maximum(sizes, np.abs(x))
             mode = self.ready(x, p)
             laws, slopes = self.laws_at(p, mode.tape)
             rows = start
             for exactly in (False, True):
-                point = _Point(self, p, laws, laws @ x, mode.tape)
+                point = _Point(self, p, laws, laws.weights @ x, mode.tape)
                 zero = point.newton(x, NEARBY)
                 stable = zero is not None and point.is_stable(zero[1])
                 unstable = unstable or (zero is not None and not stable)
@@ -270,65 +337,33 @@ def _dependent(rates: np.ndarray, count: int | None = None) -> np.ndarray:
     return np.linalg.qr(weights.T)[0].T if count else weights
 
 
-Zero = tuple[np.ndarray, np.ndarray, np.ndarray]
-"""Where rates vanish, with their derivatives there by states and by parameters."""
-
-
 @dataclass(frozen=True, eq=False)
 class _Point:
     """The search for a steady state with given parameters and given totals of what is conserved."""
 
     rest: Rest
     p: np.ndarray
-    laws: np.ndarray
+    laws: Laws
     totals: np.ndarray
     mode: Tape | None = None  # in which it is searched; else in the one of each point
 
     @cached_property
-    def _memories(self) -> dict[int, Registers]:
+    def _slopes(self) -> dict[int, Slopes]:
         return {}
-
-    def registers(self, tape: Tape) -> Registers:
-        """The memory of a tape at one point, with all that does not depend on the states in place."""
-        if id(tape) not in self._memories:
-            lanes = padded(1 + len(tape.states) + len(self.p))
-            registers = Registers(lay_out(tape, lanes, 3, True), 1, float, TABLES)
-            parameters = seeded(self.p, 1, len(self.p), lanes, 1 + len(tape.states), float)
-            registers.prepare(tape.constant_values, parameters, np.zeros((1, len(tape.states), lanes)))
-            self._memories[id(tape)] = registers
-        return self._memories[id(tape)]
 
     def rates(self, x: np.ndarray) -> Zero:
         """The rates at a state, and their derivatives by states and by parameters."""
-        registers, n = self.registers(self.mode or self.rest.tape(x, self.p)), len(x)
-        layout = registers.layout
-        registers.write(layout.states, seeded(x, 1, n, layout.lanes, 1, float))
-        with np.errstate(all="ignore"):
-            registers.run(layout.code[: layout.split[0]], 1)
-            registers.expand(np.zeros(1), 2)
-        moving = layout.states >= layout.dynamic
-        found = np.zeros((n, layout.lanes))
-        found[moving] = registers.series(layout.states[moving], 2)[0, :, 1]
-        return found[:, 0], found[:, 1 : 1 + n], found[:, 1 + n : 1 + n + len(self.p)]
-
-    @cached_property
-    def replaced(self) -> np.ndarray:
-        """Equations that follow from the others, as the laws say."""
-        if not len(self.laws):
-            return np.zeros(0, dtype=int)
-        from scipy.linalg import qr  # loaded when it is first asked for: most models start anywhere
-
-        return np.asarray(qr(self.laws, pivoting=True, mode="r")[1][: len(self.laws)])
-
-    @cached_property
-    def free(self) -> np.ndarray:
-        """A basis of the directions in which totals do not change."""
-        return np.linalg.svd(self.laws)[2][len(self.laws) :].T if len(self.laws) else np.eye(self.laws.shape[1])
+        tape = self.mode or self.rest.tape(x, self.p)
+        if id(tape) not in self._slopes:
+            self._slopes[id(tape)] = self.rest.slopes(tape).under(self.p)
+        return self._slopes[id(tape)].at(x)
 
     def solve(self, jacobian: np.ndarray, right: np.ndarray, totals: np.ndarray) -> np.ndarray:
         """dx with J dx = right, where the laws have these right-hand sides instead."""
         matrix, right = jacobian.copy(), right.copy()
-        matrix[self.replaced], right[self.replaced] = self.laws, totals
+        if len(self.laws):
+            replaced = self.laws.replaced
+            matrix[replaced], right[replaced] = self.laws.weights, totals
         sizes = np.abs(matrix).max(axis=1, keepdims=True)
         sizes[sizes == 0] = 1.0
         try:
@@ -342,7 +377,7 @@ class _Point:
         rows = np.zeros_like(start)
         rows[:, 0] = x
         if start.shape[1] > 1:
-            right, totals = np.zeros((len(x), start.shape[1] - 1)), self.laws @ start[:, 1:]
+            right, totals = np.zeros((len(x), start.shape[1] - 1)), self.laws.weights @ start[:, 1:]
             right[:, lanes - 1] = -by_parameters
             totals[:, lanes - 1] += np.einsum("kip,i->kp", slopes, start[:, 0] - x)
             rows[:, 1:] = self.solve(jacobian, right, totals)
@@ -365,7 +400,7 @@ class _Point:
             rates, jacobian, _ = self.rates(x)
             if not (np.isfinite(rates).all() and np.isfinite(jacobian).all()):
                 return None
-            step = self.solve(jacobian, -rates, self.totals - self.laws @ x)
+            step = self.solve(jacobian, -rates, self.totals - self.laws.weights @ x)
             if not np.isfinite(step).all():
                 return None
             x = x + step
@@ -432,7 +467,7 @@ class _Point:
 
     def is_stable(self, jacobian: np.ndarray) -> bool:
         """Whether nearby solutions with the same totals come back."""
-        moving = self.free.T @ jacobian @ self.free
+        moving = self.laws.free.T @ jacobian @ self.laws.free
         if not moving.size:
             return True
         values = np.linalg.eigvals(moving)

@@ -8,21 +8,16 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
-from odejet.model.expressions import TIME, Expression, Sum, Symbol, evaluate, names
+from odejet.jets.crossings import ROUNDING, SHAKEN
+from odejet.model.expressions import Expression, evaluate, names
 from odejet.model.modes import Branches
 from odejet.simulate.program import Undecided
 
 SLIDE = 2
 """In place of a sign: the function is held at zero."""
-
-SHAKEN = 1e-13
-"""A relative change of all states: what it changes is rounding."""
-
-ROUNDING = 8.0
-"""Times what such a change does."""
 
 _WHOLE = 1e-9  # a number as near to a whole one is that
 
@@ -32,14 +27,6 @@ class Open(Exception):
 
     def __init__(self, g: Expression) -> None:
         self.g = g
-
-
-def clock_sign(g: Expression, moving: Collection[str]) -> int:
-    """Whether a function is the time plus or minus what stays as it is: the sign of its slope, else zero."""
-    terms = g.terms if isinstance(g, Sum) else ((1, g),)
-    slopes = [sign for sign, term in terms if term == Symbol(TIME)]
-    rest = [name for _, term in terms if term != Symbol(TIME) for name in names(term)]
-    return slopes[0] if len(slopes) == 1 and not any(name == TIME or name in moving for name in rest) else 0
 
 
 def in_turn(options: Iterable[tuple[int, ...]]) -> list[tuple[int, ...]]:

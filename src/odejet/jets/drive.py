@@ -1,0 +1,38 @@
+"""Drive: sampled inputs on their way into the registers of a solution.
+
+Between knots an input is a polynomial, and no step crosses a knot.
+"""
+
+from __future__ import annotations
+
+from odejet.jets.lanes import kernel, poke
+
+
+@kernel
+def first_piece(knots, t, direction):
+    """The piece on which a solution leaves t."""
+    piece = 0
+    while piece + 2 < len(knots) and (knots[piece + 1] < t or (knots[piece + 1] == t and direction > 0)):
+        piece += 1
+    return piece
+
+
+@kernel
+def next_stop(knots, piece, direction, end):
+    """Where the piece ends on the way to the end, or the end itself."""
+    if direction > 0 and piece + 2 < len(knots):
+        return min(end, knots[piece + 1])
+    if direction < 0 and piece > 0:
+        return max(end, knots[piece])
+    return end
+
+
+@kernel
+def steer(c, layout, drive, piece, t, unit):
+    """The Taylor series at t of all inputs, on a piece and in units of time."""
+    for i in range(len(layout.inputs)):
+        a, d, place = drive.coefficients[i, piece], t - drive.knots[piece], layout.inputs[i]
+        poke(c, place, a[0] + d * (a[1] + d * (a[2] + d * a[3])))
+        poke(c, place + layout.lanes, (a[1] + d * (2 * a[2] + d * 3 * a[3])) * unit)
+        poke(c, place + 2 * layout.lanes, (a[2] + d * 3 * a[3]) * unit * unit)
+        poke(c, place + 3 * layout.lanes, a[3] * unit * unit * unit)
