@@ -29,7 +29,7 @@ from odejet.search.proposals import MANY_ROOTS, Proposer, Rung, combined, librar
 from odejet.search.refine import MAX_EVALUATIONS, Ending, Refined, evaluated, refine
 from odejet.smooth import fit_series
 
-STARTS = {"auto": 384, "full": 4096}
+STARTS = {"auto": 1024, "full": 8192}
 """Starts in the box."""
 AGREE = 8
 """Starts in the box that must agree: a broad basin of a poor fit is found by several before a narrow good one."""

@@ -21,10 +21,11 @@ from odejet.jets.compilation import now
 from odejet.problem import coordinates
 from odejet.problem.coordinates import Bounds, Coordinates
 from odejet.problem.misfit import ROUGH, Misfit
-from odejet.search.hops import Hops, cost_of
+from odejet.search.hops import Hops
 from odejet.search.projection import Projected, projected
 from odejet.search.race import Race
 from odejet.search.refine import MAX_EVALUATIONS, Ending, Refined, refine
+from odejet.search.screen import Screen
 from odejet.search.workers import Workers
 
 STARTS = 4096
@@ -43,8 +44,9 @@ oscillation has no wrong number of periods."""
 SEEN = 3
 """Measurements per series that make the first part a piece of a curve."""
 
-GROUP = 8
-"""Starts of which the best one races."""
+GROUPS = (4, 12, 48)
+"""Starts of which the best one races: few and many in turn, since the best of many all lie in the broadest valley of
+some problems and in the right one of others."""
 
 AT_ONCE = 10
 """Evaluations to fit the whole at once, where scales are free: most starts that can do it need fewer."""
@@ -104,8 +106,7 @@ def multistart(
     guide = _Guide(replace(misfit, jobs=1), frame, levels, deadline)
     batches = _batches(frame, sizes, _ties(misfit), starts, np.random.default_rng(seed))
     hops = Hops(
-        guide.track.misfit,
-        frame,
+        guide.screen,
         levels,
         deadline,
         np.random.default_rng([*np.atleast_1d(seed).tolist(), len(sizes)]),
@@ -130,6 +131,7 @@ class _Guide:
         self.parts = [misfit.window(horizon, POINTS, misfit.scales, ROUGH) for horizon, _ in PARTS]
         self.early, self.whole = (projected(part, frame) or part for part in self.parts[1:])
         self.track = Race.on(misfit, frame, levels, deadline)
+        self.screen = Screen.of(self.track.misfit, frame)
 
     def scores(self, starts: np.ndarray) -> list[float]:
         return [self.score(z, self.early) for z in starts]
@@ -147,11 +149,8 @@ class _Guide:
 
     def entrant(self, group: np.ndarray) -> tuple[np.ndarray, Refined] | None:
         """The best start of a group, and where its first lap ends."""
-        scores = [cost_of(self.track.misfit, self.frame, z, self.deadline) for z in group]
-        if not np.isfinite(min(scores)):
-            return None
-        start = group[int(np.argmin(scores))]
-        return start, replace(self.track, deadline=self.deadline).run(start, 0)
+        start = self.screen.best(list(group), self.deadline)
+        return None if start is None else (start, replace(self.track, deadline=self.deadline).run(start, 0))
 
     def follow(self, z: np.ndarray) -> _Followed | None:
         """A start led to the whole of the coarse data: part by part, unless scales are free and it gets there at once.
@@ -227,7 +226,9 @@ class _Search:
 
     def race(self, batch: np.ndarray) -> Iterator[None]:
         """The best start of each group, in a race with all others; a pause after each."""
-        groups = np.array_split(batch, math.ceil(len(batch) / GROUP))
+        ends = itertools.accumulate(itertools.cycle(GROUPS))
+        cuts = list(itertools.takewhile(lambda end: end < len(batch), ends))
+        groups = np.split(batch, cuts)
         for entrant in self.workers.ahead("entrant", groups):
             if entrant is not None:
                 for end in self.runners.enter(*entrant):
@@ -236,19 +237,22 @@ class _Search:
             yield
 
     def steps(self, batches: Iterator[np.ndarray]) -> Iterator[None]:
-        """The first batch in the way that suits the data, then a start in each way in turn, with a hop after it."""
+        """The first batch in the way that suits the data, then a start in each way in turn, with hops between them."""
         first, *others = self.ways
         for batch in itertools.islice(batches, 1):
             yield from first(batch)
         ways = [itertools.chain.from_iterable(map(way, batches)) for way in (*others, first)]
-        hops = self.hop()
+        hops, since = self.hop(), 0
         while ways:
             for way in tuple(ways):
                 if next(way, ways) is ways:  # there are no more starts
                     ways.remove(way)
                 yield
-                next(hops, None)
-                yield
+                since += 1
+                if since >= self.between_hops:
+                    since = 0
+                    next(hops, None)
+                    yield
 
     def hop(self) -> Iterator[None]:
         """Hops from the best so far; only one that leads to a better optimum tells anything."""
@@ -272,8 +276,12 @@ class _Search:
     @property
     def ways(self) -> tuple[Callable[[np.ndarray], Iterator[None]], ...]:
         """How batches are searched, in turn: first by parts if these show pieces of the usual curve."""
-        seen = self.guide.parts[0].points / max(len(self.guide.misfit.measurements.blocks), 1)
-        return (self.by_parts, self.race) if seen >= SEEN else (self.race, self.by_parts)
+        return (self.by_parts, self.race) if self.shows_curves else (self.race, self.by_parts)
+
+    @property
+    def shows_curves(self) -> bool:
+        """Whether the first part of the data has pieces of the usual curve."""
+        return self.guide.parts[0].points >= SEEN * max(len(self.guide.misfit.measurements.blocks), 1)
 
     def over(self, goal: float, agree: int) -> bool:
         if now() > self.guide.deadline:
@@ -283,12 +291,19 @@ class _Search:
         best = self.found[0]
         if best.cost <= goal or best.ending is Ending.EXACT:
             return True
-        own, others = (
-            sum(abs(other.cost - best.cost) <= SAME and other.ending.settled for other in optima)
-            for optima in (self.found, self.before)
-        )
+        own, others = (_agreeing(optima, best.cost) for optima in (self.found, self.before))
         better = any(other.cost < best.cost - SAME for other in self.before)
         return own >= min(CONFIRMING, agree) and own + others >= agree and not better and self.plausible(best)
+
+    @property
+    def between_hops(self) -> int:
+        """Starts from one hop to the next: more as more of them agree on an optimum that explains curves of data.
+
+        There only starts can still tell anything, by leading there too.  Sparse data are explained by poor optima.
+        """
+        if not self.found or not self.shows_curves or not self.plausible(self.found[0]):
+            return 1
+        return max(_agreeing((*self.found, *self.before), self.best_cost), 1)
 
     def polish(self, end: Refined) -> None:
         """Refine the end of a race without roughness, if it is among the best so far."""
@@ -304,6 +319,11 @@ class _Search:
     @property
     def best_cost(self) -> float:
         return min((one.cost for one in (*self.found[:1], *self.before)), default=math.inf)
+
+
+def _agreeing(optima: Sequence[Refined], cost: float) -> int:
+    """How many of these are optima of this cost."""
+    return sum(abs(one.cost - cost) <= SAME and one.ending.settled for one in optima)
 
 
 def _ties(misfit: Misfit) -> np.ndarray:
