@@ -3,9 +3,9 @@
 Batches of starts are searched in several ways in turn, since nobody knows beforehand which leads to the optimum.
 By parts, the best of many starts are led to the whole of the data: first the beginning of every experiment, then more
 and more of it.  A short piece of an oscillation has no wrong number of periods, so this goes round the local minima
-that trap a start on the whole.  What still looks good then is refined on all of the data.  In a race (see `race`)
-starts are refined on all of the data at once, and go on as far as they are good; where series are sparse this comes
-first.  Hops (see `hops`) lead on from the best that these have found.
+that trap a start on the whole.  What still looks good then enters a race (see `race`), in which starts are refined on
+all of the data as far as they are good.  Other starts enter it at once; where series are sparse these come first.  Hops
+(see `hops`) lead on from the best that these have found.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -58,8 +58,8 @@ CLOSE, GOOD, PROMISING = 0.05, 0.01, 1.5
 """By its rms on the coarse data, in units of the outputs' spread, a followed start is refined at once, refined whatever
 else there is, or refined if it is within this factor of the best so far."""
 
-FIRST_EVALUATIONS, BEHIND = 100, 3.0
-"""A refinement that is behind the best by so much after so many evaluations is given up."""
+BEHIND = 3.0
+"""The end of a race that is behind the best by more is not refined any better."""
 
 SAME = 1e-3
 """Optima whose negative log-likelihoods differ by less are one: refinements end within 1e-7 of an optimum."""
@@ -177,14 +177,29 @@ class _Guide:
         return None if math.isinf(rms) else _Followed(start, z, rms)
 
     def begin(self, followed: _Followed) -> Refined:
-        """The first part of the way on all of the data."""
-        return self.refined(followed.z, FIRST_EVALUATIONS)
+        """The first lap on all of the data."""
+        return replace(self.track, deadline=self.deadline).run(followed.z, 0)
 
     def refined(self, z: np.ndarray, evaluations: int) -> Refined:
         left = self.deadline - now()
         return refine(
             self.misfit, z, levels=self.levels, time_limit=left, max_evaluations=evaluations, frame=self.frame
         )
+
+
+@dataclass
+class _Way:
+    """A way to search batches of starts, and where it has led."""
+
+    search: Callable[[np.ndarray], Iterator[None]]
+    steps: Iterator[None] = field(default_factory=lambda: iter(()))
+    starts: int = 0
+    turns: int = 0  # since all ways take turns
+    ends: list[Refined] = field(default_factory=list)
+
+    def success(self, cost: float) -> float:
+        """The part of its starts that may be expected to lead to an optimum of this cost."""
+        return (_agreeing(self.ends, cost) + 1) / (self.starts + 2)
 
 
 class _Search:
@@ -201,7 +216,8 @@ class _Search:
         self.guide, self.workers, self.hops = guide, workers, hops
         self.before, self.plausible = before, plausible
         self.runners = Race.on(guide.misfit, guide.frame, guide.levels, guide.deadline)
-        self.found: list[Refined] = []
+        self.ends: list[Refined] = []  # as they were found
+        self.found: list[Refined] = []  # the best first
         self.least = math.inf  # rms of the best coarse fit, in units of the outputs' spread
 
     def by_parts(self, batch: np.ndarray) -> Iterator[None]:
@@ -214,14 +230,14 @@ class _Search:
         for end in self.workers.ahead("follow", best):
             if end is not None and end.rms <= CLOSE:
                 if self.promises(end):
-                    self.finish(end, self.guide.begin(end))
+                    yield from self.followed(end, self.guide.begin(end))
                 yield
             elif end is not None:
                 rest.append(end)
         rest.sort(key=lambda end: end.rms)
         for end, refined in zip(rest, self.workers.ahead("begin", rest, self.promises), strict=True):
             if refined is not None:
-                self.finish(end, refined)
+                yield from self.followed(end, refined)
             yield
 
     def race(self, batch: np.ndarray) -> Iterator[None]:
@@ -231,28 +247,49 @@ class _Search:
         groups = np.split(batch, cuts)
         for entrant in self.workers.ahead("entrant", groups):
             if entrant is not None:
-                for end in self.runners.enter(*entrant):
-                    self.polish(end)
-                    yield
+                yield from self.enter(*entrant)
+            yield
+
+    def enter(self, start: np.ndarray, first: Refined) -> Iterator[None]:
+        """One more start in the race, after its first lap; a pause after each that ends now."""
+        for end in self.runners.enter(start, first):
+            self.polish(end)
             yield
 
     def steps(self, batches: Iterator[np.ndarray]) -> Iterator[None]:
         """The first batch in the way that suits the data, then a start in each way in turn, with hops between them."""
-        first, *others = self.ways
+        first, *others = (_Way(search) for search in self.ways)
         for batch in itertools.islice(batches, 1):
-            yield from first(batch)
-        ways = [itertools.chain.from_iterable(map(way, batches)) for way in (*others, first)]
-        hops, since = self.hop(), 0
-        while ways:
-            for way in tuple(ways):
-                if next(way, ways) is ways:  # there are no more starts
-                    ways.remove(way)
+            first.steps = first.search(batch)
+            while self.goes(first):
                 yield
-                since += 1
-                if since >= self.between_hops:
-                    since = 0
-                    next(hops, None)
-                    yield
+        ways, hops, since = [*others, first], self.hop(), 0
+        for way in ways:
+            way.steps, way.turns = itertools.chain.from_iterable(map(way.search, batches)), 0
+        while ways:
+            way = self.next_of(ways)
+            if not self.goes(way):  # there are no more starts
+                ways.remove(way)
+            yield
+            since += 1
+            if since >= self.between_hops:
+                since = 0
+                next(hops, None)
+                yield
+
+    def goes(self, way: _Way) -> bool:
+        """Search on in one way up to its next pause; whether there was anything left to search."""
+        before = len(self.ends)
+        gone = next(way.steps, way) is not way
+        way.ends += self.ends[before:]
+        way.turns, way.starts = way.turns + gone, way.starts + gone
+        return gone
+
+    def next_of(self, ways: Sequence[_Way]) -> _Way:
+        """Which way has the next turn: all as many, or those more that lead to an optimum which explains the data."""
+        if not self.is_explained:
+            return min(ways, key=lambda way: way.turns)
+        return min(ways, key=lambda way: (way.turns + 1) / way.success(self.best_cost))
 
     def hop(self) -> Iterator[None]:
         """Hops from the best so far; only one that leads to a better optimum tells anything."""
@@ -266,12 +303,10 @@ class _Search:
         """Whether a followed start is among the best so far."""
         return now() < self.guide.deadline and followed.rms <= max(PROMISING * self.least, GOOD)
 
-    def finish(self, followed: _Followed, end: Refined) -> None:
-        """Refine a followed start to the end, unless it is far behind the best."""
+    def followed(self, followed: _Followed, first: Refined) -> Iterator[None]:
+        """A followed start in the race with all others."""
         self.least = min(self.least, followed.rms)
-        if end.ending is Ending.EVALUATION_LIMIT and end.cost <= self.best_cost + BEHIND:
-            end = self.guide.refined(end.z, MAX_EVALUATIONS - FIRST_EVALUATIONS)
-        self.add(replace(end, start=followed.start))
+        yield from self.enter(followed.start, first)
 
     @property
     def ways(self) -> tuple[Callable[[np.ndarray], Iterator[None]], ...]:
@@ -296,14 +331,15 @@ class _Search:
         return own >= min(CONFIRMING, agree) and own + others >= agree and not better and self.plausible(best)
 
     @property
-    def between_hops(self) -> int:
-        """Starts from one hop to the next: more as more of them agree on an optimum that explains curves of data.
+    def is_explained(self) -> bool:
+        """Whether the best optimum explains curves of data; sparse data are explained by poor optima."""
+        return bool(self.found) and self.shows_curves and self.plausible(self.found[0])
 
-        There only starts can still tell anything, by leading there too.  Sparse data are explained by poor optima.
-        """
-        if not self.found or not self.shows_curves or not self.plausible(self.found[0]):
-            return 1
-        return max(_agreeing((*self.found, *self.before), self.best_cost), 1)
+    @property
+    def between_hops(self) -> int:
+        """Starts from one hop to the next: more as more of them agree on an optimum that explains the data, since only
+        starts can still tell anything then, by leading there too."""
+        return max(_agreeing((*self.found, *self.before), self.best_cost), 1) if self.is_explained else 1
 
     def polish(self, end: Refined) -> None:
         """Refine the end of a race without roughness, if it is among the best so far."""
@@ -314,6 +350,7 @@ class _Search:
 
     def add(self, end: Refined) -> None:
         if math.isfinite(end.cost):
+            self.ends.append(end)
             self.found = sorted([*self.found, end], key=lambda refined: refined.cost)
 
     @property
