@@ -20,8 +20,8 @@ import argparse
 import json
 import math
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -34,6 +34,7 @@ from benchmarks.collection import FOLDER, RESULTS, SHORT, names, per_arrival, re
 from odejet.problem.misfit import Evaluation, Misfit
 from odejet.search import multistart as module
 from odejet.search import race
+from odejet.search.projection import Projected
 from odejet.search.refine import MAX_EVALUATIONS
 from odejet.smooth.threads import one_thread
 
@@ -51,7 +52,7 @@ def searching(way: str) -> Iterator[None]:
     without = mock.patch.object(module._Search, "hop", lambda _: iter(()))
     with mock.patch.object(module._Search, "ways", ways), without:
         if way == "plain":
-            with mock.patch.object(race, "LAPS", (MAX_EVALUATIONS,)), mock.patch.object(module, "GROUP", 1):
+            with mock.patch.object(race, "LAPS", (MAX_EVALUATIONS,)), mock.patch.object(module, "GROUPS", (1,)):
                 yield
         else:
             yield
@@ -59,14 +60,19 @@ def searching(way: str) -> Iterator[None]:
 
 @contextmanager
 def counting() -> Iterator[list[int]]:
-    """How many times a misfit is evaluated, in any part and with any effort."""
-    plain, seen = Misfit.evaluate, [0]
+    """How many times a misfit is evaluated, in any part, with any effort, with or without what is eliminated."""
+    seen = [0]
 
-    def evaluate(self: Misfit, z: np.ndarray, jacobian: bool = True, deadline: float = math.inf) -> Evaluation:
-        seen[0] += 1
-        return plain(self, z, jacobian, deadline)
+    def counted(plain: Callable[..., Evaluation]) -> Callable[..., Evaluation]:
+        def evaluate(self: Misfit, z: np.ndarray, jacobian: bool = True, deadline: float = math.inf) -> Evaluation:
+            seen[0] += 1
+            return plain(self, z, jacobian, deadline)
 
-    with mock.patch.object(Misfit, "evaluate", evaluate):
+        return evaluate
+
+    with ExitStack() as stack:
+        for kind in (Misfit, Projected):
+            stack.enter_context(mock.patch.object(kind, "evaluate", counted(kind.evaluate)))
         yield seen
 
 

@@ -246,3 +246,22 @@ def test_measurements_that_a_law_cannot_have(noise, value, sentence):
     values[7] = value
     with pytest.raises(DataError, match=sentence):
         Problem(PREDATORS, oj.Data(TIMES, {"y1": values}), noise=noise)
+
+
+@pytest.mark.parametrize("start", [(1e-5, 1e3), (1e3, 1e-5)])
+@pytest.mark.parametrize("seed", range(3))
+def test_summands_of_noise_that_hardly_differ_are_tuned_to_their_optimum(seed, start):
+    times = np.linspace(0, 5, 12)
+    values = 1 + 0.05 * np.exp(-0.7 * times) + 0.3 * np.random.default_rng(seed).normal(size=12)
+    model = oj.Model({"x": "-k*(x - 1)"}, {"y": "x"}, initial={"x": 1.05})
+    problem = Problem(model, oj.Data(times, {"y": values}), noise="normal(a + b*y)")
+    assert problem.unknowns == ("k", "a", "b")
+    z, box = np.array([0.7, *start]), (np.array([0.7, 1e-5, 1e-5]), np.array([0.7, 1e3, 1e3]))
+    found = problem.misfit.tuned(z, problem.misfit.evaluate(z), box=box)[0]
+
+    def score(logarithms):
+        return problem.misfit.score(np.array([0.7, *np.exp(logarithms)]))
+
+    bounds = [(np.log(1e-5), np.log(1e3))] * 2
+    best = optimize.minimize(score, np.log(found[1:]), bounds=bounds, method="L-BFGS-B").fun
+    assert problem.misfit.score(found) <= best + 0.01

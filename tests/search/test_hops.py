@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
@@ -11,8 +11,9 @@ import pytest
 import odejet as oj
 from odejet.problem import Problem
 from odejet.problem.misfit import ROUGH
-from odejet.search.hops import SAME, Hops, cost_of
+from odejet.search.hops import SAME, Hops
 from odejet.search.refine import Ending, refine
+from odejet.search.screen import Screen
 
 TIMES = np.linspace(0, 30, 60)
 WAVE = Problem(
@@ -26,7 +27,7 @@ WAVE = Problem(
 def hops(seed=0, deadline=math.inf) -> Hops:
     frame = WAVE.frame()
     misfit = WAVE.misfit.window(1.0, effort=ROUGH)
-    return Hops(misfit, frame, None, deadline, np.random.default_rng(seed), frame.box)
+    return Hops(Screen.of(misfit, frame), None, deadline, np.random.default_rng(seed), frame.box)
 
 
 def poor():
@@ -58,8 +59,9 @@ def test_the_same_seed_does_the_same():
 def test_coming_back_tells_nothing():
     own, begin = hops(), refine(WAVE.misfit, np.array([1.1, 1.0, 1.0, 1.0]), frame=WAVE.frame())
     for _ in range(10):
+        known = [begin.cost, *(one.cost for one in own.ends)]
         end = own.hop([begin])
-        assert end is None or abs(end.cost - begin.cost) > SAME
+        assert end is None or min(abs(end.cost - cost) for cost in known) > SAME
 
 
 def test_without_a_place_to_begin_or_time_there_is_no_hop():
@@ -71,8 +73,31 @@ def test_they_begin_at_the_best_that_differ():
     own, begin = hops(), poor()
     copies = [replace(begin, cost=begin.cost + SAME / 10 * i) for i in range(5)]
     other = replace(begin, cost=begin.cost + 1)
-    chosen = {own.chosen([*copies, other]).cost for _ in range(50)}
-    assert chosen == {begin.cost, other.cost}
+    assert [one.cost for one in own.apart([other, *copies])] == [begin.cost, other.cost]
+
+
+def test_what_changes_is_drawn_anew_or_comes_from_another_and_is_never_what_follows_from_the_rest():
+    begin, seen = poor(), []
+    other = replace(begin, z=begin.z * 1.5, cost=begin.cost + 1)
+    own = replace(hops(), screen=Watching(WAVE.misfit, WAVE.frame(), hops().screen.part, seen))
+    for _ in range(6):
+        own.drawn(begin, [other])
+    w = WAVE.unknowns.index("w")
+    assert any(z[w] == pytest.approx(other.z[w]) for z in seen) and any(z[w] != pytest.approx(other.z[w]) for z in seen)
+    for name in ("a", "b", "s"):
+        place = WAVE.unknowns.index(name)
+        np.testing.assert_allclose([z[place] for z in seen], begin.z[place])
+
+
+@dataclass(frozen=True, eq=False)
+class Watching(Screen):
+    """Remembers the points that it is asked about."""
+
+    seen: list[np.ndarray]
+
+    def best(self, points, deadline=math.inf):
+        self.seen.extend(points)
+        return points[0]
 
 
 def test_a_point_costs_what_it_does_with_its_best_scales_and_noise():
@@ -80,5 +105,7 @@ def test_a_point_costs_what_it_does_with_its_best_scales_and_noise():
     z = begin.z.copy()
     z[[WAVE.unknowns.index(name) for name in ("a", "b", "s")]] = 77.0
     assert begin.ending is not Ending.EVALUATION_LIMIT
-    assert cost_of(WAVE.misfit, WAVE.frame(), z) == pytest.approx(begin.cost, abs=1e-6)
-    assert cost_of(WAVE.misfit, WAVE.frame(), z, deadline=-math.inf) == math.inf
+    screen = Screen.of(WAVE.misfit, WAVE.frame())
+    assert screen.cost(z) == pytest.approx(begin.cost, abs=1e-6)
+    assert screen.cost(z, deadline=-math.inf) == math.inf
+    assert screen.best([z, begin.z * 1.1], deadline=-math.inf) is None

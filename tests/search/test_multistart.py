@@ -1,6 +1,7 @@
 """Multistart from a box alone: it arrives where fits from the truth do, and does the same again."""
 
 from functools import partial
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -8,6 +9,7 @@ import pytest
 from benchmarks import refine as bench
 from benchmarks import systems
 from odejet.decide.statistics import is_plausible
+from odejet.search import multistart as module
 from odejet.search.multistart import multistart
 from odejet.search.refine import Ending, refine
 
@@ -72,3 +74,40 @@ def test_agreement_on_what_is_not_plausible_ends_nothing():
     few = multistart(misfit, BOX, starts=192, agree=2)
     many = multistart(misfit, BOX, starts=192, agree=2, plausible=lambda end: bool(asked.append(end.cost)))
     assert len(many) > len(few) and asked and min(asked) == many[0].cost
+
+
+# --- which way has its turn ---
+
+
+def ended(cost):
+    return SimpleNamespace(cost=cost, ending=Ending.CONVERGED)
+
+
+def turns_of(explained, successes, count=60):
+    """How many turns each of two ways has, of whose starts such parts lead to the best."""
+    ways = [module._Way(None), module._Way(None)]
+    search = SimpleNamespace(is_explained=explained, best_cost=0.0)
+    for _ in range(count):
+        way = module._Search.next_of(search, ways)
+        own = ways.index(way)
+        way.turns, way.starts = way.turns + 1, way.starts + 1
+        way.ends.append(ended(0.0 if way.starts * successes[own] % 1 < successes[own] else 5.0))
+    return [way.turns for way in ways]
+
+
+def test_ways_take_turns_as_long_as_the_data_are_not_explained():
+    assert turns_of(False, (0.0, 0.9)) == [30, 30]
+
+
+def test_a_way_that_leads_to_what_explains_the_data_has_more_turns_but_not_all():
+    rarely, often = turns_of(True, (0.0, 0.5))
+    assert rarely >= 3 and often >= 4 * rarely
+    one, other = turns_of(True, (0.5, 0.5))
+    assert abs(one - other) <= 4
+
+
+@pytest.mark.parametrize(("explained", "starts"), [(False, 1), (True, 4)])
+def test_hops_are_rarer_where_starts_agree_on_what_explains_the_data(explained, starts):
+    found = [ended(0.0)] * 4 + [ended(2.0)]
+    search = SimpleNamespace(is_explained=explained, found=found, before=(), best_cost=0.0)
+    assert module._Search.between_hops.fget(search) == starts

@@ -27,13 +27,15 @@ def runners() -> Race:
 
 @pytest.fixture
 def laps(monkeypatch) -> list[tuple[int, np.ndarray]]:
-    """Laps as they are run, on a course where a start's first value is its cost and no lap is the end."""
+    """Laps as they are run, on a course where all starts come down by as much in each and no lap is the end: the first
+    value of a start is its cost after the first."""
     run: list[tuple[int, np.ndarray]] = []
 
     def lap(misfit, z, *, max_evaluations, frame, **_):
         run.append((max_evaluations, z))
         found = refine(misfit, z, frame=frame, max_evaluations=1)
-        return race.replace(found, cost=float(np.round(z[0], 9)), ending=Ending.EVALUATION_LIMIT)
+        down = 1000.0 * LAPS.index(max_evaluations)
+        return race.replace(found, cost=float(np.round(z[0], 9)) - down, ending=Ending.EVALUATION_LIMIT)
 
     monkeypatch.setattr(race, "refine", lap)
     return run
@@ -49,11 +51,22 @@ def test_a_start_goes_on_only_among_the_best_of_those_that_came_as_far(laps):
     own, costs = runners(), np.random.default_rng(1).permutation(np.arange(1.0, 31.0))
     ends = [end for cost in costs for end in own.enter(np.array([cost, 1.0]))]
     for lap, after in zip(own.laps, own.laps[1:], strict=False):
-        best = sorted(runner.at.cost for runner in lap)[: math.ceil(len(lap) / KEPT)]
-        assert set(best) <= {runner.at.cost for runner in after}
+        best = sorted(runner.at.z[0] for runner in lap)[: math.ceil(len(lap) / KEPT)]
+        assert set(best) <= {runner.at.z[0] for runner in after}
         assert math.ceil(len(lap) / KEPT) <= len(after) < len(lap)
-    assert len(own.laps[0]) == 30 and min(end.cost for end in ends) == 1.0
+    assert len(own.laps[0]) == 30 and min(end.z[0] for end in ends) == 1.0
     assert len(laps) == sum(map(len, own.laps))
+
+
+@pytest.mark.parametrize(("pace", "goes_on"), [(0.1, False), (10.0, True)])
+def test_a_start_that_creeps_far_above_the_best_goes_on_no_more(laps, pace, goes_on):
+    own = runners()
+    list(own.enter(np.array([1.0, 1.0])))
+    best = own.laps[-1][0].at
+    behind = race.replace(best, cost=best.cost + 10)
+    assert list(own.ended(np.array([2.0, 1.0]), behind, 1, behind.cost + pace)) == []
+    own.laps[1].remove(own.laps[1][0])  # so that it is among the best that came as far
+    assert (own.next() is not None) == goes_on
 
 
 def test_a_start_that_cannot_be_simulated_is_no_rival(laps):

@@ -25,14 +25,16 @@ from odejet.search import candidates, matching
 from odejet.search.alternatives import EXPERIMENTS, Alternatives, alternatives
 from odejet.search.candidates import Candidate
 from odejet.search.multistart import SAME, multistart
-from odejet.search.proposals import MANY_ROOTS, Proposer, Rung, combined, libraries
+from odejet.search.proposals import FEW, MANY_ROOTS, Proposer, Rung, combined, libraries
 from odejet.search.refine import MAX_EVALUATIONS, Ending, Refined, evaluated, refine
 from odejet.smooth import fit_series
 
-STARTS = {"auto": 384, "full": 4096}
+STARTS = {"auto": 1024, "full": 8192}
 """Starts in the box."""
 AGREE = 8
 """Starts in the box that must agree: a broad basin of a poor fit is found by several before a narrow good one."""
+FEW_WORK = 4e9
+"""Operations of the algebra before the box is searched, which waits for it; the paper's systems need 3.1e9 at most."""
 FIRST_EVALUATIONS, BEHIND = 150, 10.0
 """A refinement that is behind the best by so much after so many evaluations is given up."""
 TYPICAL = 5
@@ -88,6 +90,7 @@ def roots(state: State, rung: Rung) -> list[Candidate]:
     """Candidates from the roots of square systems."""
     task = state.task
     with task.stage("algebra") as budget:
+        budget = budget.at_most(work=FEW_WORK) if rung is FEW else budget
         asked = state.libraries, state.smoothed, task.options.estimators, task.options.seed
         proposer = Proposer(task.problem, *asked, task.record.census, budget)
         found = [proposer.propose(number, rung) for number in range(len(task.problem.experiments))]

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -22,9 +23,14 @@ _ROUNDED = 1e-9
 """Of the largest measurement: a mean of counts below zero by less is rounding."""
 
 
-_TUNING, _LONGEST, _TUNED = 30, 1.0, 1e-3
-"""Rounds in which scales are fitted to residuals as they are, the longest step of one and the step at which they end,
-in logarithmic units."""
+_TUNING, _LONGEST = 30, 1.0
+"""Rounds in which scales are fitted to residuals as they are, and the longest step of one, in logarithmic units."""
+
+_GAINED = 1e-3
+"""A decrease of the negative log-likelihood that is worth no further round: what tells nothing may go anywhere."""
+
+_DAMPED, _EASED = 0.1, 10.0
+"""The least damping after a step that did not go down, and by how much it changes."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -169,33 +175,59 @@ def tuned(
 ) -> np.ndarray:
     """z with the positive unknowns that only scales depend on at their most likely values for these predictions,
     within a box of z; one that is held on its bound lets the others go on."""
-    z = z.copy()
     if not len(entries):
-        return z
-    place = {int(entry): i for i, entry in enumerate(entries)}
+        return z.copy()
     low, high = (side[entries] for side in box) if box is not None else (0.0, np.inf)
+    alike, here, damping = _alike(parts), z.copy(), 0.0
+    cost, gradient, curvature = _by_scales(alike, here, entries)
     for _ in range(_TUNING):
-        gradient, curvature = np.zeros(len(entries)), np.zeros((len(entries), len(entries)))
-        for part in parts:
-            s, _, by_entries = part.density.scales(part.mu, z)
-            terms = part.density.terms(part.values, part.mu, s)
-            rows = np.zeros((len(entries), len(s)))
-            for entry, row in zip(part.density.entries.tolist(), by_entries, strict=True):
-                if entry in place:
-                    rows[place[entry]] = row * z[entry]
-            gradient += rows @ terms.by_s
-            curvature += (rows * terms.weight_s) @ rows.T
-        held = ((z[entries] <= low) & (gradient > 0)) | ((z[entries] >= high) & (gradient < 0))
-        curvature[held], gradient[held] = 0.0, 0.0
-        step = -np.linalg.lstsq(curvature + 1e-9 * np.eye(len(entries)), gradient, rcond=None)[0]
-        if not np.all(np.isfinite(step)):
+        at = here[entries]
+        held = ((at <= low) & (gradient > 0)) | ((at >= high) & (gradient < 0))
+        slope, matrix = np.where(held, 0.0, gradient), np.where(held[:, None] | held, 0.0, curvature)
+        matrix = matrix + np.diag(damping * matrix.diagonal() + 1e-9)
+        step = -np.linalg.lstsq(matrix, slope, rcond=None)[0]
+        if not np.all(np.isfinite(step)) or -float(slope @ step) < _GAINED:
             break
-        step[held] = 0.0
-        before = z[entries]
-        z[entries] = np.clip(before * np.exp(np.clip(step, -_LONGEST, _LONGEST)), low, high)
-        if np.abs(z[entries] - before).max() < _TUNED * np.abs(before).max() and np.abs(step).max() < _TUNED:
-            break
-    return z
+        there = here.copy()
+        there[entries] = np.clip(at * np.exp(np.clip(step, -_LONGEST, _LONGEST)), low, high)
+        found = _by_scales(alike, there, entries)
+        if found[0] < cost:
+            here, (cost, gradient, curvature), damping = there, found, damping / _EASED
+        else:
+            damping = max(_EASED * damping, _DAMPED)
+    return here
+
+
+def _by_scales(
+    alike: Sequence[tuple[Density, np.ndarray, np.ndarray]], z: np.ndarray, entries: np.ndarray
+) -> tuple[float, np.ndarray, np.ndarray]:
+    """The negative log-likelihood, its gradient by the logarithms of these entries and its expected curvature."""
+    place = {int(entry): i for i, entry in enumerate(entries)}
+    cost, gradient, curvature = 0.0, np.zeros(len(entries)), np.zeros((len(entries), len(entries)))
+    for density, values, mu in alike:
+        s, _, by_entries = density.scales(mu, z)
+        terms = density.terms(values, mu, s)
+        rows = np.zeros((len(entries), len(s)))
+        for entry, row in zip(density.entries.tolist(), by_entries, strict=True):
+            if entry in place:
+                rows[place[entry]] = row * z[entry]
+        cost += float(terms.costs.sum())
+        gradient += rows @ terms.by_s
+        curvature += (rows * terms.weight_s) @ rows.T
+    return cost, gradient, curvature
+
+
+def _alike(parts: Sequence[Scored]) -> list[tuple[Density, np.ndarray, np.ndarray]]:
+    """Laws with all their measurements and predictions: an output mostly has the same one in many experiments."""
+    found: dict[Any, list[Scored]] = {}
+    for part in parts:
+        one = part.density
+        key = one.law, one.scale, one.output, tuple(one.places.items()), tuple(one.numbers.items())
+        found.setdefault(key, []).append(part)
+    return [
+        (own[0].density, np.concatenate([one.values for one in own]), np.concatenate([one.mu for one in own]))
+        for own in found.values()
+    ]
 
 
 def _scored(

@@ -1,8 +1,9 @@
 """Hops: from the best that was found so far to what lies beyond it.
 
-A poor optimum of a model with many unknowns mostly has some of them right.  So a few of its values are drawn anew in
-the box, the best of several such draws is refined, and where that ends lower, the next hop begins there: an iterated
-local search (Lourenço et al. 2003).  What a hop comes back to is no witness of an optimum, since it began there.
+A poor optimum of a model with many unknowns mostly has some of them right, and another one others.  So a few of its
+values are drawn anew in the box or taken from another, the best of several such points is refined, and where that ends
+lower, the next hop begins there: an iterated local search (Lourenço et al. 2003) with recombination, as scatter search
+has it (Egea et al. 2009).  What a hop comes back to is no witness of an optimum, since it began there.
 """
 
 from __future__ import annotations
@@ -14,19 +15,20 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from odejet.jets.compilation import now
-from odejet.problem.coordinates import Coordinates
-from odejet.problem.misfit import Misfit
-from odejet.search.projection import Projected, projected
 from odejet.search.refine import Ending, Refined, refine
+from odejet.search.screen import Screen
 
-DRAWS = 4
+DRAWS = 8
 """Points of which the best is refined."""
 
 PARTS = (0.1, 0.2, 0.4)
-"""Of the unknowns, those that are drawn anew; each part in turn."""
+"""Of the unknowns, those that change; each part in turn."""
 
 RANKS = 1.5
 """About how many of the best are hopped from."""
+
+OTHERS = 12
+"""Of the best, those that others may have values from."""
 
 FIRST, FURTHER, BEHIND = 60, 150, 10.0
 """Evaluations of a hop, and those that follow if it has not ended by then and is no farther behind where it began."""
@@ -39,8 +41,7 @@ SAME = 1e-3
 class Hops:
     """Where hops have led so far."""
 
-    misfit: Misfit
-    frame: Coordinates
+    screen: Screen
     levels: np.ndarray | None
     deadline: float
     rng: np.random.Generator
@@ -50,59 +51,52 @@ class Hops:
 
     def hop(self, elites: Sequence[Refined]) -> Refined | None:
         """Where a hop from one of these, or from the end of another hop, leads, if that is anywhere else."""
-        begin = self.chosen([*elites, *self.ends])
-        start = None if begin is None else self.drawn(begin)
-        if begin is None or start is None:
+        apart = self.apart([*elites, *self.ends])
+        if not apart:
+            return None
+        begin = apart[min(int(self.rng.exponential(RANKS)), len(apart) - 1)]
+        start = self.drawn(begin, [one for one in apart[:OTHERS] if one is not begin])
+        if start is None:
             return None
         end = self.refined(start, FIRST)
         if end.ending is Ending.EVALUATION_LIMIT and end.cost <= begin.cost + BEHIND:
             end = self.refined(end.z, FURTHER)
-        if math.isinf(end.cost) or abs(end.cost - begin.cost) <= SAME:
+        if math.isinf(end.cost) or any(abs(end.cost - one.cost) <= SAME for one in apart):
             return None
-        self.ends = sorted([*self.ends, end], key=lambda one: one.cost)[: len(PARTS) * DRAWS]
+        self.ends = sorted([*self.ends, end], key=lambda one: one.cost)[:OTHERS]
         return end
 
-    def chosen(self, elites: Sequence[Refined]) -> Refined | None:
-        """One of the best that differ."""
+    def apart(self, elites: Sequence[Refined]) -> list[Refined]:
+        """Those that differ, the best first."""
         apart: list[Refined] = []
         for one in sorted(elites, key=lambda one: one.cost):
             if not apart or one.cost > apart[-1].cost + SAME:
                 apart.append(one)
-        rank = int(self.rng.exponential(RANKS))
-        return apart[min(rank, len(apart) - 1)] if apart else None
+        return apart
 
-    def drawn(self, begin: Refined) -> np.ndarray | None:
-        """The best of several points that share most values with this one."""
+    def drawn(self, begin: Refined, others: Sequence[Refined]) -> np.ndarray | None:
+        """The best of several points that share most values with this one, the rest anew or from one other."""
         part, self.count = PARTS[self.count % len(PARTS)], self.count + 1
-        theta, (low, high) = np.clip(self.frame.to(self.frame.inside(begin.z)), *self.frame.box), self.box
-        points, size = [], len(theta)
-        for _ in range(DRAWS):
-            anew = self.rng.random(size) < part
-            anew[self.rng.integers(size)] = True
-            points.append(self.frame.back(np.where(anew, low + self.rng.random(size) * (high - low), theta)))
-        costs = [cost_of(self.misfit, self.frame, z, self.deadline) for z in points]
-        best = int(np.argmin(costs))
-        return points[best] if math.isfinite(costs[best]) else None
+        frame, free, (low, high) = self.screen.frame, self.screen.free, self.box
+        theta = self._theta(begin)
+        points = []
+        for number in range(DRAWS):
+            changed = np.zeros(len(theta), dtype=bool)
+            changed[free] = self.rng.random(len(free)) < part
+            changed[self.rng.choice(free)] = True
+            source = low + self.rng.random(len(theta)) * (high - low)
+            if number % 2 and others:
+                source = self._theta(others[int(self.rng.integers(len(others)))])
+            points.append(frame.back(np.where(changed, source, theta)))
+        return self.screen.best(points, self.deadline)
+
+    def _theta(self, one: Refined) -> np.ndarray:
+        """Where it is, in the coordinates of the search."""
+        frame = self.screen.frame
+        return np.clip(frame.to(frame.inside(one.z)), *frame.box)
 
     def refined(self, z: np.ndarray, evaluations: int) -> Refined:
-        left = self.deadline - now()
+        left, frame = self.deadline - now(), self.screen.frame
         return refine(
-            self.misfit, z, levels=self.levels, time_limit=left, max_evaluations=evaluations, frame=self.frame
+            self.screen.misfit, z, levels=self.levels, time_limit=left, max_evaluations=evaluations, frame=frame
         )
-
-
-def cost_of(misfit: Misfit, frame: Coordinates, z: np.ndarray, deadline: float = math.inf) -> float:
-    """The cost of a point with the best scales, offsets and noise that it can have; infinite without a simulation."""
-    if now() > deadline:
-        return math.inf
-    part = projected(misfit, frame)
-    own = part if part is not None else misfit
-    z = z[part.kept] if isinstance(part, Projected) else z
-    with np.errstate(over="ignore", invalid="ignore"):
-        found = own.evaluate(z, jacobian=False, deadline=deadline)
-        if part is None:
-            found = misfit.tuned(z, found, box=(frame.low, frame.high))[1]
-        if found.residuals is None:
-            return math.inf
-        cost = misfit.cost(found.residuals, rest=found.rest)
-    return cost if math.isfinite(cost) else math.inf

@@ -3,9 +3,9 @@
 Batches of starts are searched in several ways in turn, since nobody knows beforehand which leads to the optimum.
 By parts, the best of many starts are led to the whole of the data: first the beginning of every experiment, then more
 and more of it.  A short piece of an oscillation has no wrong number of periods, so this goes round the local minima
-that trap a start on the whole.  What still looks good then is refined on all of the data.  In a race (see `race`)
-starts are refined on all of the data at once, and go on as far as they are good; where series are sparse this comes
-first.  Hops (see `hops`) lead on from the best that these have found.
+that trap a start on the whole.  What still looks good then enters a race (see `race`), in which starts are refined on
+all of the data as far as they are good.  Other starts enter it at once; where series are sparse these come first.  Hops
+(see `hops`) lead on from the best that these have found.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -21,10 +21,11 @@ from odejet.jets.compilation import now
 from odejet.problem import coordinates
 from odejet.problem.coordinates import Bounds, Coordinates
 from odejet.problem.misfit import ROUGH, Misfit
-from odejet.search.hops import Hops, cost_of
+from odejet.search.hops import Hops
 from odejet.search.projection import Projected, projected
 from odejet.search.race import Race
 from odejet.search.refine import MAX_EVALUATIONS, Ending, Refined, refine
+from odejet.search.screen import Screen
 from odejet.search.workers import Workers
 
 STARTS = 4096
@@ -43,8 +44,9 @@ oscillation has no wrong number of periods."""
 SEEN = 3
 """Measurements per series that make the first part a piece of a curve."""
 
-GROUP = 8
-"""Starts of which the best one races."""
+GROUPS = (4, 12, 48)
+"""Starts of which the best one races: few and many in turn, since the best of many all lie in the broadest valley of
+some problems and in the right one of others."""
 
 AT_ONCE = 10
 """Evaluations to fit the whole at once, where scales are free: most starts that can do it need fewer."""
@@ -56,8 +58,8 @@ CLOSE, GOOD, PROMISING = 0.05, 0.01, 1.5
 """By its rms on the coarse data, in units of the outputs' spread, a followed start is refined at once, refined whatever
 else there is, or refined if it is within this factor of the best so far."""
 
-FIRST_EVALUATIONS, BEHIND = 100, 3.0
-"""A refinement that is behind the best by so much after so many evaluations is given up."""
+BEHIND = 3.0
+"""The end of a race that is behind the best by more is not refined any better."""
 
 SAME = 1e-3
 """Optima whose negative log-likelihoods differ by less are one: refinements end within 1e-7 of an optimum."""
@@ -104,8 +106,7 @@ def multistart(
     guide = _Guide(replace(misfit, jobs=1), frame, levels, deadline)
     batches = _batches(frame, sizes, _ties(misfit), starts, np.random.default_rng(seed))
     hops = Hops(
-        guide.track.misfit,
-        frame,
+        guide.screen,
         levels,
         deadline,
         np.random.default_rng([*np.atleast_1d(seed).tolist(), len(sizes)]),
@@ -130,6 +131,7 @@ class _Guide:
         self.parts = [misfit.window(horizon, POINTS, misfit.scales, ROUGH) for horizon, _ in PARTS]
         self.early, self.whole = (projected(part, frame) or part for part in self.parts[1:])
         self.track = Race.on(misfit, frame, levels, deadline)
+        self.screen = Screen.of(self.track.misfit, frame)
 
     def scores(self, starts: np.ndarray) -> list[float]:
         return [self.score(z, self.early) for z in starts]
@@ -147,11 +149,8 @@ class _Guide:
 
     def entrant(self, group: np.ndarray) -> tuple[np.ndarray, Refined] | None:
         """The best start of a group, and where its first lap ends."""
-        scores = [cost_of(self.track.misfit, self.frame, z, self.deadline) for z in group]
-        if not np.isfinite(min(scores)):
-            return None
-        start = group[int(np.argmin(scores))]
-        return start, replace(self.track, deadline=self.deadline).run(start, 0)
+        start = self.screen.best(list(group), self.deadline)
+        return None if start is None else (start, replace(self.track, deadline=self.deadline).run(start, 0))
 
     def follow(self, z: np.ndarray) -> _Followed | None:
         """A start led to the whole of the coarse data: part by part, unless scales are free and it gets there at once.
@@ -178,14 +177,29 @@ class _Guide:
         return None if math.isinf(rms) else _Followed(start, z, rms)
 
     def begin(self, followed: _Followed) -> Refined:
-        """The first part of the way on all of the data."""
-        return self.refined(followed.z, FIRST_EVALUATIONS)
+        """The first lap on all of the data."""
+        return replace(self.track, deadline=self.deadline).run(followed.z, 0)
 
     def refined(self, z: np.ndarray, evaluations: int) -> Refined:
         left = self.deadline - now()
         return refine(
             self.misfit, z, levels=self.levels, time_limit=left, max_evaluations=evaluations, frame=self.frame
         )
+
+
+@dataclass
+class _Way:
+    """A way to search batches of starts, and where it has led."""
+
+    search: Callable[[np.ndarray], Iterator[None]]
+    steps: Iterator[None] = field(default_factory=lambda: iter(()))
+    starts: int = 0
+    turns: int = 0  # since all ways take turns
+    ends: list[Refined] = field(default_factory=list)
+
+    def success(self, cost: float) -> float:
+        """The part of its starts that may be expected to lead to an optimum of this cost."""
+        return (_agreeing(self.ends, cost) + 1) / (self.starts + 2)
 
 
 class _Search:
@@ -202,7 +216,8 @@ class _Search:
         self.guide, self.workers, self.hops = guide, workers, hops
         self.before, self.plausible = before, plausible
         self.runners = Race.on(guide.misfit, guide.frame, guide.levels, guide.deadline)
-        self.found: list[Refined] = []
+        self.ends: list[Refined] = []  # as they were found
+        self.found: list[Refined] = []  # the best first
         self.least = math.inf  # rms of the best coarse fit, in units of the outputs' spread
 
     def by_parts(self, batch: np.ndarray) -> Iterator[None]:
@@ -215,40 +230,66 @@ class _Search:
         for end in self.workers.ahead("follow", best):
             if end is not None and end.rms <= CLOSE:
                 if self.promises(end):
-                    self.finish(end, self.guide.begin(end))
+                    yield from self.followed(end, self.guide.begin(end))
                 yield
             elif end is not None:
                 rest.append(end)
         rest.sort(key=lambda end: end.rms)
         for end, refined in zip(rest, self.workers.ahead("begin", rest, self.promises), strict=True):
             if refined is not None:
-                self.finish(end, refined)
+                yield from self.followed(end, refined)
             yield
 
     def race(self, batch: np.ndarray) -> Iterator[None]:
         """The best start of each group, in a race with all others; a pause after each."""
-        groups = np.array_split(batch, math.ceil(len(batch) / GROUP))
+        ends = itertools.accumulate(itertools.cycle(GROUPS))
+        cuts = list(itertools.takewhile(lambda end: end < len(batch), ends))
+        groups = np.split(batch, cuts)
         for entrant in self.workers.ahead("entrant", groups):
             if entrant is not None:
-                for end in self.runners.enter(*entrant):
-                    self.polish(end)
-                    yield
+                yield from self.enter(*entrant)
+            yield
+
+    def enter(self, start: np.ndarray, first: Refined) -> Iterator[None]:
+        """One more start in the race, after its first lap; a pause after each that ends now."""
+        for end in self.runners.enter(start, first):
+            self.polish(end)
             yield
 
     def steps(self, batches: Iterator[np.ndarray]) -> Iterator[None]:
-        """The first batch in the way that suits the data, then a start in each way in turn, with a hop after it."""
-        first, *others = self.ways
+        """The first batch in the way that suits the data, then a start in each way in turn, with hops between them."""
+        first, *others = (_Way(search) for search in self.ways)
         for batch in itertools.islice(batches, 1):
-            yield from first(batch)
-        ways = [itertools.chain.from_iterable(map(way, batches)) for way in (*others, first)]
-        hops = self.hop()
-        while ways:
-            for way in tuple(ways):
-                if next(way, ways) is ways:  # there are no more starts
-                    ways.remove(way)
+            first.steps = first.search(batch)
+            while self.goes(first):
                 yield
+        ways, hops, since = [*others, first], self.hop(), 0
+        for way in ways:
+            way.steps, way.turns = itertools.chain.from_iterable(map(way.search, batches)), 0
+        while ways:
+            way = self.next_of(ways)
+            if not self.goes(way):  # there are no more starts
+                ways.remove(way)
+            yield
+            since += 1
+            if since >= self.between_hops:
+                since = 0
                 next(hops, None)
                 yield
+
+    def goes(self, way: _Way) -> bool:
+        """Search on in one way up to its next pause; whether there was anything left to search."""
+        before = len(self.ends)
+        gone = next(way.steps, way) is not way
+        way.ends += self.ends[before:]
+        way.turns, way.starts = way.turns + gone, way.starts + gone
+        return gone
+
+    def next_of(self, ways: Sequence[_Way]) -> _Way:
+        """Which way has the next turn: all as many, or those more that lead to an optimum which explains the data."""
+        if not self.is_explained:
+            return min(ways, key=lambda way: way.turns)
+        return min(ways, key=lambda way: (way.turns + 1) / way.success(self.best_cost))
 
     def hop(self) -> Iterator[None]:
         """Hops from the best so far; only one that leads to a better optimum tells anything."""
@@ -262,18 +303,20 @@ class _Search:
         """Whether a followed start is among the best so far."""
         return now() < self.guide.deadline and followed.rms <= max(PROMISING * self.least, GOOD)
 
-    def finish(self, followed: _Followed, end: Refined) -> None:
-        """Refine a followed start to the end, unless it is far behind the best."""
+    def followed(self, followed: _Followed, first: Refined) -> Iterator[None]:
+        """A followed start in the race with all others."""
         self.least = min(self.least, followed.rms)
-        if end.ending is Ending.EVALUATION_LIMIT and end.cost <= self.best_cost + BEHIND:
-            end = self.guide.refined(end.z, MAX_EVALUATIONS - FIRST_EVALUATIONS)
-        self.add(replace(end, start=followed.start))
+        yield from self.enter(followed.start, first)
 
     @property
     def ways(self) -> tuple[Callable[[np.ndarray], Iterator[None]], ...]:
         """How batches are searched, in turn: first by parts if these show pieces of the usual curve."""
-        seen = self.guide.parts[0].points / max(len(self.guide.misfit.measurements.blocks), 1)
-        return (self.by_parts, self.race) if seen >= SEEN else (self.race, self.by_parts)
+        return (self.by_parts, self.race) if self.shows_curves else (self.race, self.by_parts)
+
+    @property
+    def shows_curves(self) -> bool:
+        """Whether the first part of the data has pieces of the usual curve."""
+        return self.guide.parts[0].points >= SEEN * max(len(self.guide.misfit.measurements.blocks), 1)
 
     def over(self, goal: float, agree: int) -> bool:
         if now() > self.guide.deadline:
@@ -283,12 +326,20 @@ class _Search:
         best = self.found[0]
         if best.cost <= goal or best.ending is Ending.EXACT:
             return True
-        own, others = (
-            sum(abs(other.cost - best.cost) <= SAME and other.ending.settled for other in optima)
-            for optima in (self.found, self.before)
-        )
+        own, others = (_agreeing(optima, best.cost) for optima in (self.found, self.before))
         better = any(other.cost < best.cost - SAME for other in self.before)
         return own >= min(CONFIRMING, agree) and own + others >= agree and not better and self.plausible(best)
+
+    @property
+    def is_explained(self) -> bool:
+        """Whether the best optimum explains curves of data; sparse data are explained by poor optima."""
+        return bool(self.found) and self.shows_curves and self.plausible(self.found[0])
+
+    @property
+    def between_hops(self) -> int:
+        """Starts from one hop to the next: more as more of them agree on an optimum that explains the data, since only
+        starts can still tell anything then, by leading there too."""
+        return max(_agreeing((*self.found, *self.before), self.best_cost), 1) if self.is_explained else 1
 
     def polish(self, end: Refined) -> None:
         """Refine the end of a race without roughness, if it is among the best so far."""
@@ -299,11 +350,17 @@ class _Search:
 
     def add(self, end: Refined) -> None:
         if math.isfinite(end.cost):
+            self.ends.append(end)
             self.found = sorted([*self.found, end], key=lambda refined: refined.cost)
 
     @property
     def best_cost(self) -> float:
         return min((one.cost for one in (*self.found[:1], *self.before)), default=math.inf)
+
+
+def _agreeing(optima: Sequence[Refined], cost: float) -> int:
+    """How many of these are optima of this cost."""
+    return sum(abs(one.cost - cost) <= SAME and one.ending.settled for one in optima)
 
 
 def _ties(misfit: Misfit) -> np.ndarray:

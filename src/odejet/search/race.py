@@ -19,12 +19,14 @@ from odejet.problem.coordinates import Coordinates
 from odejet.problem.misfit import ROUGH, Misfit
 from odejet.search.refine import Ending, Refined, refine
 
-LAPS = (60, 150, 300)
-"""Evaluations in each lap: after half as many as in the first, the one of three starts of Raia's model that came
-nearest to the optimum was the last."""
+LAPS = (30, 60, 120, 300)
+"""Evaluations in each lap: as much work in each, if half go on."""
 
 KEPT = 2
 """One of so many begins the next lap."""
+
+PACE = 3.0
+"""Times the pace of its last lap, at which a start must come to the best in the next one to begin it."""
 
 
 @dataclass
@@ -32,6 +34,7 @@ class Runner:
     """A start at the end of a lap."""
 
     at: Refined
+    gained: float = math.inf  # in this lap, where it was not the first
     gone: bool = False  # whether it has begun the next lap
 
     @property
@@ -60,7 +63,7 @@ class Race:
         while (found := self.next()) is not None and now() < self.deadline:
             lap, runner = found
             runner.gone = True
-            yield from self.ended(runner.at.start, self.run(runner.at.z, lap + 1), lap + 1)
+            yield from self.ended(runner.at.start, self.run(runner.at.z, lap + 1), lap + 1, runner.at.cost)
 
     def run(self, z: np.ndarray, lap: int) -> Refined:
         """One lap from where a start has come."""
@@ -73,12 +76,12 @@ class Race:
             frame=self.frame,
         )
 
-    def ended(self, start: np.ndarray, end: Refined, lap: int) -> Iterator[Refined]:
+    def ended(self, start: np.ndarray, end: Refined, lap: int, before: float = math.inf) -> Iterator[Refined]:
         """The end of a lap, if the start does not go on from there."""
         if math.isinf(end.cost):
             return
         end = replace(end, start=start)
-        self.laps[lap].append(Runner(end))
+        self.laps[lap].append(Runner(end, before - end.cost))
         if end.ending is not Ending.EVALUATION_LIMIT or lap + 1 == len(LAPS):
             yield end
 
@@ -88,10 +91,13 @@ class Race:
         return [runner.at for lap in self.laps for runner in lap if not runner.gone]
 
     def next(self) -> tuple[int, Runner] | None:
-        """Who goes on: of those that have come farthest the best, if it is among the best that came as far."""
+        """Who goes on: of those that have come farthest the best, if it is among the best that came as far and has not
+        come to creep where it cannot reach the best of all."""
+        best = min((runner.at.cost for lap in self.laps for runner in lap), default=math.inf)
         for lap in reversed(range(len(LAPS) - 1)):
             ranked = sorted(self.laps[lap], key=lambda runner: runner.at.cost)
             for runner in ranked[: math.ceil(len(ranked) / KEPT)]:
-                if runner.waits:
+                reach = PACE * runner.gained * LAPS[lap + 1] / LAPS[lap]
+                if runner.waits and runner.at.cost - reach <= best:
                     return lap, runner
         return None
