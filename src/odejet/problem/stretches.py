@@ -43,6 +43,11 @@ def stretches(condition: Experimental) -> list[Mapping[str, Series]]:
     return [part for part in parts if all(one.distinct >= MIN_TIMES for one in part.values())]
 
 
+def known_times(event: Event, start: float, end: float) -> list[float]:
+    """When an event at times that are numbers happens, from a start on and before an end."""
+    return [time for time in _times(event, end) if start <= time < end]
+
+
 def _parts(condition: Experimental) -> tuple[list[dict[str, Series]], int]:
     """The measurements of every stretch, and how many are reached from the start; none if nobody knows them."""
     own, experiment = condition.model, condition.experiment
@@ -54,7 +59,7 @@ def _parts(condition: Experimental) -> tuple[list[dict[str, Series]], int]:
     if any(event.when is not None for event in own.events):
         edges, reached = [*edges, *_seen(series)], 1
     ends = [-math.inf, *sorted(set(edges)), math.inf]
-    return [{name: _between(one, *pair) for name, one in series.items()} for pair in itertools.pairwise(ends)], reached
+    return [{name: between(one, *pair) for name, one in series.items()} for pair in itertools.pairwise(ends)], reached
 
 
 def _known(own: Model, start: float, end: float) -> tuple[list[float], int] | None:
@@ -119,7 +124,7 @@ def _seen(series: Mapping[str, Series]) -> list[float]:
     return found
 
 
-def _between(one: Series, first: float, last: float) -> Series:
+def between(one: Series, first: float, last: float) -> Series:
     """The measurements from one time to before another; what was measured when something happened is after it."""
     inside = (one.times >= first) & (one.times < last)
     return Series(one.times[inside], one.values[inside], None if one.sds is None else one.sds[inside])
