@@ -4,10 +4,13 @@
 
     patient     two compartments with a lag time, a dose every twelve hours; the concentration is measured
     neuron      Izhikevich's neuron, which is reset where it spikes; the voltage is measured
+    ball        a bouncing ball with restitution and drag; its height is measured
+    thermostat  a heater that is switched at two temperatures, both unknown; the temperature is measured
+    integrator  a leaky neuron whose threshold rises with every spike; the voltage is measured
     motor       a motor with a voltage that is held from sample to sample; current and speed are measured
     receptor    signalling that rests before its ligand is given at once; all states are measured
 
-Data are exact solutions (matrix exponentials, or SciPy from spike to spike) with noise.  Each is fitted without bounds
+Data are exact solutions (matrix exponentials, or SciPy from event to event) with noise.  Each is fitted without bounds
 and with wide ones.  Limits of time count the processor's seconds.
 """
 
@@ -17,6 +20,7 @@ import argparse
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +36,7 @@ from odejet.jets import compilation
 RESULTS = Path(__file__).parent / "results" / "driven" / "fits.jsonl"
 DOSE, EVERY, COUNT = 100.0, 12.0, 6
 THRESHOLD = 30.0  # millivolt, where the neuron spikes
+BOTTOM = -70.0  # millivolt, where the integrator is reset
 LIGAND = 2.0
 
 
@@ -101,23 +106,102 @@ def neuron(rng: np.random.Generator) -> Task:
 def voltage(k: Mapping[str, float], state: np.ndarray, times: np.ndarray) -> np.ndarray:
     """The voltage at times, by SciPy from spike to spike."""
 
-    def rates(t: float, x: np.ndarray) -> list[float]:
+    def rates(x: np.ndarray) -> list[float]:
         return [0.04 * x[0] ** 2 + 5 * x[0] + 140 - x[1] + k["I"], k["a"] * (k["b"] * x[0] - x[1])]
 
-    def spike(t: float, x: np.ndarray) -> float:
-        return x[0] - THRESHOLD
+    spike = (lambda x: x[0] - THRESHOLD), (lambda x: [k["c"], x[1] + k["d"]])
+    return reset(rates, [spike], state, times)[:, 0]
 
-    spike.terminal, spike.direction = True, 1.0  # type: ignore[attr-defined]
-    t, found = float(times[0]), np.empty(len(times))
+
+def reset(
+    rates: Callable[[np.ndarray], list[float]],
+    events: list[tuple[Callable[[np.ndarray], float], Callable[[np.ndarray], list[float]]]],
+    state: np.ndarray,
+    times: np.ndarray,
+) -> np.ndarray:
+    """States (times, states), by SciPy from event to event.
+
+    An event is what rises through zero then, and what it makes of the states.
+    """
+    t, found = float(times[0]), np.empty((len(times), len(state)))
+    conditions = [partial(_condition, function) for function, _ in events]
+    for condition in conditions:
+        condition.terminal, condition.direction = True, 1.0  # type: ignore[attr-defined]
+    exact: dict[str, Any] = {"rtol": 1e-11, "atol": 1e-11, "method": "DOP853", "dense_output": True}
     while True:
         ahead = times >= t
-        leg = solve_ivp(
-            rates, (t, times[-1] + 1), state, events=spike, rtol=1e-11, atol=1e-11, method="DOP853", dense_output=True
-        )
-        found[ahead] = leg.sol(times[ahead])[0]
-        if leg.status != 1:
+        leg = solve_ivp(lambda _, x: rates(x), (t, times[-1] + 1), state, events=conditions, **exact)
+        found[ahead] = leg.sol(times[ahead]).T
+        if leg.status != 1 or leg.t[-1] > times[-1]:
             return found
-        t, state = leg.t[-1], np.array([k["c"], leg.y[1, -1] + k["d"]])
+        which = next(i for i, when in enumerate(leg.t_events) if len(when))
+        t, state = leg.t[-1], np.array(events[which][1](leg.y[:, -1]))
+
+
+def _condition(function: Callable[[np.ndarray], float], t: float, x: np.ndarray) -> float:
+    return function(x)
+
+
+BALL = oj.Model(
+    {"h": "v", "v": "-g - drag*v"},
+    {"height": "h"},
+    events=[oj.Event(when="h < 0", set={"h": 0, "v": "-e*v"})],
+)
+
+
+def ball(rng: np.random.Generator) -> Task:
+    k = {"g": rng.uniform(6, 13), "e": rng.uniform(0.7, 0.92), "drag": rng.uniform(0.05, 0.3)}
+    bounce = (lambda x: -x[0]), (lambda x: [1e-14, -k["e"] * x[1]])
+    times = np.linspace(0, 3, 151)
+    begin = np.array([rng.uniform(1, 2), rng.uniform(-1, 1)])
+    exact = reset(lambda x: [x[1], -k["g"] - k["drag"] * x[1]], [bounce], begin, times)[:, 0]
+    data = oj.Data(times, {"height": exact + 0.01 * rng.standard_normal(len(times))})
+    return Task(BALL, data, k, {"g": (0, 100), "e": (0, 1), "drag": (0, 10), "h": (0, 10), "v": (-10, 10)})
+
+
+THERMOSTAT = oj.Model(
+    {"T": "-k*(T - Ta) + P*on", "on": "0"},
+    {"temperature": "T"},
+    initial={"on": 1},
+    events=[oj.Event(when="T > high", set={"on": 0}), oj.Event(when="T < low", set={"on": 1})],
+)
+
+
+def thermostat(rng: np.random.Generator) -> Task:
+    low = {"k": 0.05, "Ta": 5.0, "P": 2.0, "high": 20.0, "low": 17.0}
+    high = {"k": 0.15, "Ta": 12.0, "P": 4.0, "high": 22.0, "low": 19.0}
+    k = {name: float(rng.uniform(low[name], high[name])) for name in low}
+    off = (lambda x: x[0] - k["high"]), (lambda x: [x[0], 0.0])
+    on = (lambda x: k["low"] - x[0]), (lambda x: [x[0], 1.0])
+    times = np.linspace(0, 40, 321)
+    begin = np.array([rng.uniform(12, 16), 1.0])
+    exact = reset(lambda x: [-k["k"] * (x[0] - k["Ta"]) + k["P"] * x[1], 0.0], [off, on], begin, times)[:, 0]
+    data = oj.Data(times, {"temperature": exact + 0.05 * rng.standard_normal(len(times))})
+    bounds = {"k": (1e-3, 10), "Ta": (-50, 50), "P": (0, 100), "high": (0, 50), "low": (0, 50), "T": (0, 50)}
+    return Task(THERMOSTAT, data, k, bounds)
+
+
+INTEGRATOR = oj.Model(
+    {"v": "(drive - v)/tau", "th": "(rest - th)/decay"},
+    {"V": "v"},
+    events=[oj.Event(when="v > th", set={"v": BOTTOM, "th": "th + rise"})],
+)
+
+
+def integrator(rng: np.random.Generator) -> Task:
+    """Its threshold rises with every spike and comes back; between spikes the voltage does not show it."""
+    low = {"drive": -45.0, "tau": 8.0, "rest": -54.0, "decay": 20.0, "rise": 2.0}
+    high = {"drive": -35.0, "tau": 15.0, "rest": -51.0, "decay": 50.0, "rise": 5.0}
+    k = {name: float(rng.uniform(low[name], high[name])) for name in low}
+    spike = (lambda x: x[0] - x[1]), (lambda x: [BOTTOM, x[1] + k["rise"]])
+    times = 0.5 * np.arange(300)
+    begin = np.array([rng.uniform(-70, -65), k["rest"]])
+    exact = reset(lambda x: [(k["drive"] - x[0]) / k["tau"], (k["rest"] - x[1]) / k["decay"]], [spike], begin, times)[
+        :, 0
+    ]
+    data = oj.Data(times, {"V": exact + 0.1 * rng.standard_normal(len(times))})
+    bounds = dict.fromkeys(("drive", "rest", "v", "th"), (-100.0, 0.0))
+    return Task(INTEGRATOR, data, k, bounds | {"tau": (1, 100), "decay": (1, 1000), "rise": (0, 100)})
 
 
 MOTOR = oj.Model(
@@ -176,6 +260,9 @@ def receptor(rng: np.random.Generator) -> Task:
 SYSTEMS: dict[str, Callable[[np.random.Generator], Task]] = {
     "patient": patient,
     "neuron": neuron,
+    "ball": ball,
+    "thermostat": thermostat,
+    "integrator": integrator,
     "motor": motor,
     "receptor": receptor,
 }

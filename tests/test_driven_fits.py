@@ -11,10 +11,13 @@ from benchmarks.driven import (
     NEURON,
     RECEPTOR,
     TWO_COMPARTMENTS,
+    ball,
     concentration,
     held,
+    integrator,
     neuron,
     stepped,
+    thermostat,
 )
 from odejet.problem.stretches import stretch, stretches
 from odejet.search.pieces import pieces, start
@@ -76,6 +79,25 @@ def test_spiking_neurons_of_which_no_stretch_tells_all(seed, is_bounded):
     task = neuron(np.random.default_rng([seed, *b"neuron"]))
     fit = oj.fit(task.model, task.data, bounds=task.bounds if is_bounded else None)
     assert fit.certified and fit.noise["V"] == pytest.approx(0.1, rel=0.2)
+    for name, value in task.truth.items():
+        assert abs(fit.parameters[name] - value) < 5 * fit.stderr[name]
+
+
+@pytest.mark.parametrize("is_bounded", [False, pytest.param(True, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("system", [ball, thermostat], ids=lambda system: system.__name__)
+def test_systems_whose_events_show_as_kinks(system, is_bounded):
+    task = system(np.random.default_rng(4))
+    fit = oj.fit(task.model, task.data, bounds=task.bounds if is_bounded else None)
+    assert fit.certified
+    for name, value in task.truth.items():
+        assert abs(fit.parameters[name] - value) < 5 * fit.stderr[name]
+
+
+def test_a_threshold_that_nothing_but_spikes_shows():
+    """Stretches say nothing of it; its values are drawn, and the times of spikes tell the rest."""
+    task = integrator(np.random.default_rng(4))
+    fit = oj.fit(task.model, task.data)
+    assert fit.noise["V"] == pytest.approx(0.1, rel=0.2)
     for name, value in task.truth.items():
         assert abs(fit.parameters[name] - value) < 5 * fit.stderr[name]
 

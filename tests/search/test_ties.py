@@ -45,7 +45,7 @@ def test_a_solution_goes_through_all_stretches():
     assert len(parts.owners) > 4
     z = of_truth(problem, parts, {"tau": 1.03, "slow": 0.9})
     begin = start(problem, parts, z)
-    found = tied(problem, parts, z, begin, np.array([0.05]), Budget())
+    found = tied(problem, parts, z, begin, np.array([0.05]), problem.frame(), Budget())
     before, after = (
         np.sqrt(np.mean(problem.misfit.evaluate(x, jacobian=False).residuals ** 2)) for x in (begin, found)
     )
@@ -65,7 +65,9 @@ def test_experiments_with_values_of_their_own():
     parts = pieces(problem)
     assert set(parts.owners) == {0, 1}
     z = of_truth(problem, parts)
-    found = problem.layout.table(tied(problem, parts, z, start(problem, parts, z), np.array([0.05]), Budget()))
+    found = problem.layout.table(
+        tied(problem, parts, z, start(problem, parts, z), np.array([0.05]), problem.frame(), Budget())
+    )
     assert found["drive in one"] == pytest.approx(-40, abs=0.5) and found["drive in two"] == pytest.approx(-42, abs=0.5)
     assert found["top"] == pytest.approx(-50, abs=0.1) and found["kick"] == pytest.approx(0.02, abs=0.002)
     assert found["w(0) in two"] == pytest.approx(0.03, abs=0.003)

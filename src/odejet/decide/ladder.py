@@ -22,7 +22,7 @@ from odejet.decide.state import BOX, State
 from odejet.decide.task import Record, Task
 from odejet.problem import Problem
 from odejet.problem.stretches import stretch
-from odejet.search.pieces import Pieces, pieces, start
+from odejet.search.pieces import MOST, Pieces, pieces, start
 from odejet.search.proposals import ALL, FEW
 from odejet.search.refine import Refined, refine
 from odejet.search.ties import tied
@@ -34,6 +34,10 @@ PER_DERIVATIVE = 3
 
 PER_START = 0.25
 """The part of the time of a rung that one fit of stretches may take."""
+
+PLAN = ((MOST, "quick"), (MOST // 2, "quick"), (2, "quick"), (MOST, "auto"))
+"""How many stretches of an experiment are fitted, and with how much effort: where the last ones hide events, fewer do
+better."""
 
 ALONE = 4
 """Stretches that are fitted alone, the longest ones."""
@@ -93,23 +97,25 @@ def by_pieces(state: State) -> stages.Steps:
     All stretches are fitted together, and the longest ones alone, from which all others follow; the best of these fits
     lead to the whole.
     """
-    task = state.task
+    task, before = state.task, set[tuple[int, str]]()
     with task.stage("stretches") as budget:
-        parts = pieces(task.problem)
-        found: list[Refined] = []
-        for effort in ("quick", "auto") if parts is not None else ():
-            assert parts is not None
-            new = [one for one in _fits_of_stretches(task, parts, effort, budget) if math.isfinite(one.cost)]
-            found += new
-            for one in sorted(new, key=lambda one: one.cost):
-                if one.cost > min(other.cost for other in found) + BEHIND or budget.over or state.is_enough:
+        for most, effort in PLAN:
+            parts = pieces(task.problem, most)
+            if parts is None or (len(parts.owners), effort) in before:
+                continue
+            before.add((len(parts.owners), effort))
+            fits = [one for one in _fits_of_stretches(task, parts, effort, budget) if math.isfinite(one.cost)]
+            for number, one in enumerate(sorted(fits, key=lambda one: one.cost)):
+                if one.cost > min(other.cost for other in fits) + BEHIND or budget.over or state.is_enough:
                     break
+                if number and not state.explains_data:
+                    break  # others that are as good led nowhere
                 if parts.problem.misfit.outputs == task.misfit.outputs:
                     # What fits of all stretches leave is known better than what smoothing leaves of one.
                     state = replace(state, levels=np.where(task.misfit.estimated, one.levels, state.levels))
                 z = _whole(state, parts, one.z, budget)
                 yield (state := stages.refined(state, z, Provenance("stretches", start="algebra"), budget))
-            if state.is_enough:
+            if state.is_enough or budget.over:
                 break
     return state
 
@@ -137,8 +143,9 @@ def _whole(state: State, parts: Pieces, z: np.ndarray, budget: Budget) -> np.nda
     An event that moves past a measurement makes a jump in the misfit, which no descent crosses, and what comes before
     it tells its time better than the sampling does.
     """
-    task, inside = state.task, state.frame.inside
-    found = inside(tied(task.problem, parts, z, inside(start(task.problem, parts, z)), state.levels, budget))
+    task, begin = state.task, start(state.task.problem, parts, z)
+    found = tied(task.problem, parts, z, begin, state.levels, state.frame, budget, task.options.seed)
+    found = state.frame.inside(found)
     for fraction in parts.ahead(task.problem):
         if not budget.over:
             part = task.misfit.window(fraction)

@@ -105,18 +105,25 @@ def pieces(problem: Problem, most: int = MOST) -> Pieces | None:
         return None
     parts: list[Experiment] = []
     owners: list[int] = []
+    model = _without_events(problem.model)
+    used = {*model.parameters, *model.fixed}
     for number, condition in enumerate(problem.conditions):
         own = condition.experiment
         for k, series in enumerate(stretches(condition)[:most]):
             first = own.start if not k else min(float(one.times[0]) for one in series.values())
             initial = {} if k else {**problem.model.initial, **own.initial}
-            known: dict[str, Any] = {"initial": initial, "events": (), "doses": ()}
+            known: dict[str, Any] = {
+                "initial": {name: value for name, value in initial.items() if name in model.states},
+                "values": {name: value for name, value in own.values.items() if name in used},
+                "inputs": {name: value for name, value in own.inputs.items() if name in model.inputs},
+                "events": (),
+                "doses": (),
+            }
             name = f"{own.name}, stretch {k + 1}"
             parts.append(replace(own, name=name, outputs=series, start=first, **known))
             owners.append(number)
     if len(parts) < 2:
         return None
-    model = _without_events(problem.model)
     try:
         posed = Problem(
             model,
@@ -141,16 +148,23 @@ def _measured(condition: Condition) -> dict[str, float]:
 
 
 def _without_events(model: Model) -> Model:
-    tables = (model.states, model.outputs)
-    used = {name for table in tables for value in table.values() for name in names(value)}
+    """What outputs depend on between events; whatever acts through events alone is left out."""
+    seen, waiting = set[str](), [name for value in model.outputs.values() for name in names(value)]
+    while waiting:
+        name = waiting.pop()
+        if name not in seen:
+            seen.add(name)
+            waiting += names(model.states[name]) if name in model.states else ()
     return model.replace(
+        states={name: value for name, value in model.states.items() if name in seen},
+        inputs={name: value for name, value in model.to_dict()["inputs"].items() if name in seen},
         events=(),
         initial={},
         experiments={},
-        parameters=[name for name in (*model.parameters, *model.fixed) if name in used],
-        fixed={name: value for name, value in model.fixed.items() if name in used},
-        bounds={name: pair for name, pair in model.bounds.items() if name in used and name not in model.states},
-        local=[name for name in model.local if name in used],
+        parameters=[name for name in (*model.parameters, *model.fixed) if name in seen],
+        fixed={name: value for name, value in model.fixed.items() if name in seen},
+        bounds={name: pair for name, pair in model.bounds.items() if name in seen and name not in model.states},
+        local=[name for name in model.local if name in seen],
         priors={},
     )
 
@@ -180,7 +194,7 @@ def _place(problem: Problem, name: str) -> int | None:
 
 
 def start(whole: Problem, parts: Pieces, z: np.ndarray) -> np.ndarray:
-    """Values of all unknowns of a problem from those of its stretches."""
+    """Values of the unknowns of a problem from those of its stretches; NaN where these do not tell them."""
     told: list[dict[str, float]] = []
     for number, condition in enumerate(whole.conditions):
         mine = [i for i, owner in enumerate(parts.owners) if owner == number]
@@ -192,8 +206,7 @@ def start(whole: Problem, parts: Pieces, z: np.ndarray) -> np.ndarray:
         pairs = [jump_between(parts.problem, one, other, z) for one, other in itertools.pairwise(mine)]
         jumps = [pair for pair in pairs if pair is not None]
         told.append({**values, **_told_by_events(condition.model.events, jumps, values, missing)})
-    entries = whole.layout.scatter(told)
-    return np.where(np.isnan(entries), whole.sizes, entries)
+    return whole.layout.scatter(told)
 
 
 Jump = tuple[Mapping[str, float], Mapping[str, float]]

@@ -26,17 +26,21 @@ from odejet.model import Event, Model
 from odejet.model.expressions import Comparison, Expression, Sum, Symbol, evaluate, fresh, number
 from odejet.model.expressions import names as names_in
 from odejet.problem import Problem
-from odejet.problem.conditions import felt
+from odejet.problem.coordinates import Coordinates
 from odejet.problem.stretches import between, known_times
+from odejet.search.multistart import batches
 from odejet.search.pieces import Pieces, ends, jump_between, likeliest, states_at
 from odejet.search.proposals import solved
-from odejet.search.refine import refine
+from odejet.search.refine import Refined, refine
 
 ERRORS = (0.1, 1e-2, 1e-3, 1e-4)
 """Errors of ties, one after the other, relative to how far a state moves."""
 
 EVALUATIONS = 100
 """For each of them."""
+
+DRAWN, FOLLOWED, FOLLOWED_EVALUATIONS = 192, 6, 40
+"""Starts that are drawn for what acts through events alone, how many of them are followed, and how far."""
 
 GRID = 8
 """Times at which a condition is looked at between two stretches."""
@@ -47,40 +51,84 @@ EDGE = 1e-2
 
 
 def tied(
-    whole: Problem, parts: Pieces, z: np.ndarray, start: np.ndarray, levels: np.ndarray, budget: Budget
+    whole: Problem,
+    parts: Pieces,
+    z: np.ndarray,
+    start: np.ndarray,
+    levels: np.ndarray,
+    frame: Coordinates,
+    budget: Budget,
+    seed: int = 0,
 ) -> np.ndarray:
     """Unknowns of a problem by which one solution goes through all its stretches.
 
-    `z` are those of the stretches and `start` those of the whole as far as these tell them; `levels` are of the noise.
+    `z` are those of the stretches and `start` those of the whole, NaN where the stretches do not tell them; `levels`
+    are of the noise.
     """
-    ranges, names = _ranges(parts, z), _Names.of(whole, parts)
+    names, known = _Names.of(whole, parts), np.where(np.isnan(start), whole.sizes, start)
+    happenings = _happenings(whole, parts, z, known)
+    nodes = _nodes(whole, parts, z, known, happenings)
+    ranges = _ranges(whole, parts, z, nodes)
     if len(ranges) < len(whole.model.states) or not parts.later:
-        return start
-    happenings = _happenings(whole, parts, z, start)
-    extra = _begin(whole, parts, z, start, happenings, names)
+        return known
+    extra = {names.times[i]: one.time for i, one in happenings.items()}
+    extra |= {names.nodes[key]: value for key, value in nodes.items() if key in names.nodes}
+    start = _with_firsts(whole, parts, start, nodes)
     for error in ERRORS:
         chain = _chain(whole, parts, names, happenings, {state: error * size for state, size in ranges.items()}, error)
         if chain is None or budget.over:
             break
-        misfit, begin = chain.problem.misfit, chain.entries(start, extra)
-        found = refine(
-            misfit,
-            begin,
-            levels=np.concatenate([levels, np.ones(len(misfit.outputs) - len(levels))]),
-            time_limit=budget.seconds,
-            max_evaluations=EVALUATIONS,
-            frame=chain.problem.frame(begin),
-        )
+        if np.isnan(start).any():
+            begin = _drawn(chain, start, extra, frame, levels, budget, seed)
+        else:
+            begin = chain.entries(start, extra)
+        found = chain.refined(begin, levels, budget, EVALUATIONS)
         if not math.isfinite(found.cost):
             break
         start, told = chain.told(found.z)
         extra |= told
-    return start
+    return np.where(np.isnan(start), known, start)
 
 
-def _ranges(parts: Pieces, z: np.ndarray) -> dict[str, float]:
+def _with_firsts(
+    whole: Problem, parts: Pieces, start: np.ndarray, nodes: Mapping[tuple[int, str], float]
+) -> np.ndarray:
+    """A start with the nodes of the first stretches, which are initial states of the whole."""
+    found = start.copy()
+    for (i, state), value in nodes.items():
+        place = whole.layout.places[parts.owners[i]].get(state)
+        if i not in parts.later and place is not None and math.isnan(found[place]):
+            found[place] = value
+    return found
+
+
+def _drawn(
+    chain: _Chain,
+    start: np.ndarray,
+    extra: Mapping[str, float],
+    frame: Coordinates,
+    levels: np.ndarray,
+    budget: Budget,
+    seed: int,
+) -> np.ndarray:
+    """A start for the chain, with the best that was drawn for what stretches do not tell."""
+    whole = chain.whole
+    drawn = np.concatenate(list(batches(frame, whole.sizes, np.arange(len(start)), DRAWN, np.random.default_rng(seed))))
+    starts = [chain.entries(np.where(np.isnan(start), one, start), extra) for one in drawn]
+    scores = [chain.problem.misfit.score(one, chain.levels(levels), budget.deadline) for one in starts]
+    ends = [
+        chain.refined(starts[i], levels, budget, FOLLOWED_EVALUATIONS)
+        for i in np.argsort(scores, kind="stable")[:FOLLOWED]
+        if math.isfinite(scores[i])
+    ]
+    return min(ends, key=lambda end: end.cost).z if ends else starts[0]
+
+
+def _ranges(whole: Problem, parts: Pieces, z: np.ndarray, nodes: Mapping[tuple[int, str], float]) -> dict[str, float]:
     """How far each state moves, by its values where stretches begin and end."""
     found: dict[str, list[float]] = {}
+    for (_, state), value in nodes.items():
+        found.setdefault(state, []).append(value)
     for i in range(len(parts.owners)):
         for states in ends(parts.problem, i, z) or ():
             for name, value in states.items():
@@ -110,12 +158,9 @@ def _happenings(whole: Problem, parts: Pieces, z: np.ndarray, start: np.ndarray)
         owner = parts.owners[i]
         span = parts.problem.experiments[i].end, parts.problem.experiments[i + 1].start
         own = whole.conditions[owner].model
-        if any(
-            known_times(event, *span) or span[1] in known_times(event, span[1], math.inf)
-            for event in own.events
-            if event.when is None
-        ):
-            continue
+        after = float(np.nextafter(span[1], math.inf))
+        if any(known_times(event, span[0], after) for event in own.events if event.when is None):
+            continue  # it happens by the clock
         jump, known = jump_between(parts.problem, i, i + 1, z), _values(whole, owner, start)
         event = None if jump is None else likeliest(own.events, jump, known)
         if event is None or not isinstance(event.when, Comparison):
@@ -127,20 +172,21 @@ def _happenings(whole: Problem, parts: Pieces, z: np.ndarray, start: np.ndarray)
 def _happening(
     event: Event, problem: Problem, i: int, z: np.ndarray, known: Mapping[str, float], span: tuple[float, float]
 ) -> _Happening:
-    """An event when its condition is nearest to coming true."""
+    """An event when its condition is nearest to coming true; half-way, if stretches do not tell when that is."""
     assert isinstance(event.when, Comparison)
     lacking = Sum(((1, event.when.left), (-1, event.when.right)))
-    seen: list[tuple[float, float, Mapping[str, float]]] = []
     span = span[0] + EDGE * (span[1] - span[0]), span[1] - EDGE * (span[1] - span[0])
-    for time in (problem.experiments[i].start, *np.linspace(*span, GRID).tolist()):
-        states = states_at(problem, i, z, [time])
-        value = math.nan if states is None else _value(lacking, {**known, **states[0], "t": time})
-        if states is not None and math.isfinite(value):
-            seen.append((value, time, states[0]))
-    after = [one for one in seen if one[1] >= span[0]]
-    _, time, then = min(after, key=lambda one: abs(one[0]), default=(0.0, 0.5 * sum(span), {}))
-    size = float(np.ptp([one[0] for one in seen])) if len(seen) > 1 else 0.0
-    return _Happening(event, lacking, size or 1.0, span, time, then)
+    times = (problem.experiments[i].start, *np.linspace(*span, GRID).tolist())
+    courses = ((time, states_at(problem, i, z, [time])) for time in times)
+    seen = [(time, states[0]) for time, states in courses if states is not None]
+    untold = {name: 0.0 for name in names_in(lacking) if name not in known and name not in problem.model.states}
+    values = [_value(lacking, {**untold, **known, **states, "t": time}) for time, states in seen]
+    size = float(np.ptp([value for value in values if math.isfinite(value)] or [0.0])) or 1.0
+    after = [(abs(value), *one) for value, one in zip(values, seen, strict=True) if one[0] >= span[0]]
+    if untold:
+        after = [(abs(time - 0.5 * sum(span)), time, states) for _, time, states in after]
+    _, time, then = min(after, key=lambda one: one[0], default=(0.0, 0.5 * sum(span), {}))
+    return _Happening(event, lacking, size, span, time, then)
 
 
 def _values(whole: Problem, owner: int, z: np.ndarray) -> dict[str, float]:
@@ -157,30 +203,22 @@ def _value(expression: Expression, values: Mapping[str, float]) -> float:
         return math.nan
 
 
-def _begin(
-    whole: Problem,
-    parts: Pieces,
-    z: np.ndarray,
-    start: np.ndarray,
-    happenings: Mapping[int, _Happening],
-    names: _Names,
-) -> dict[str, float]:
-    """Nodes and times of events by the fit of stretches.
+def _nodes(
+    whole: Problem, parts: Pieces, z: np.ndarray, start: np.ndarray, happenings: Mapping[int, _Happening]
+) -> dict[tuple[int, str], float]:
+    """States where stretches begin, by the fit of stretches.
 
-    A state that no output depends on is what makes the conditions true when they come true.
+    A state that acts through events alone is what makes a condition true when it comes true.
     """
-    found = {names.times[i]: one.time for i, one in happenings.items()}
-    for i in parts.later:
-        states = dict(parts.problem.values_in(i, z)[1])
-        own = parts.problem.conditions[i].model
-        seen = {name for output in parts.problem.experiments[i].outputs for name in felt(own, output)}
+    found: dict[tuple[int, str], float] = {}
+    for i, owner in enumerate(parts.owners):
+        found |= {(i, state): value for state, value in parts.problem.values_in(i, z)[1].items()}
         one = happenings.get(i, happenings.get(i - 1))
-        for state in (name for name in states if name not in seen and one is not None):
-            assert one is not None
-            known = {**_values(whole, parts.owners[i], start), **one.states, "t": one.time}
-            value = solved(one.lacking, state, 0.0, known)
-            states[state] = states[state] if value is None else value
-        found |= {names.nodes[i, state]: value for state, value in states.items()}
+        for state in whole.model.states:
+            if state not in parts.problem.model.states and one is not None:
+                known = {**_values(whole, owner, start), **one.states, "t": one.time}
+                value = solved(one.lacking, state, 0.0, known)
+                found |= {} if value is None else {(i, state): value}
     return found
 
 
@@ -225,6 +263,20 @@ class _Chain:
     owners: tuple[int, ...]
     names: _Names
     spans: Mapping[str, tuple[float, float]]  # of the times of events
+
+    def levels(self, levels: np.ndarray) -> np.ndarray:
+        """Levels of the noise of all outputs: those of ties are known."""
+        return np.concatenate([levels, np.ones(len(self.problem.misfit.outputs) - len(levels))])
+
+    def refined(self, begin: np.ndarray, levels: np.ndarray, budget: Budget, evaluations: int) -> Refined:
+        return refine(
+            self.problem.misfit,
+            begin,
+            levels=self.levels(levels),
+            time_limit=budget.seconds,
+            max_evaluations=evaluations,
+            frame=self.problem.frame(begin),
+        )
 
     def entries(self, z: np.ndarray, extra: Mapping[str, float]) -> np.ndarray:
         """The unknowns of the chain from those of the whole and from what the chain has beside them."""
