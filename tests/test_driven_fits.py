@@ -2,38 +2,34 @@
 
 import numpy as np
 import pytest
-from scipy.linalg import expm
 
 import odejet as oj
+from benchmarks.driven import (
+    DOSES,
+    LIGAND,
+    MOTOR,
+    NEURON,
+    RECEPTOR,
+    TWO_COMPARTMENTS,
+    ball,
+    concentration,
+    held,
+    integrator,
+    neuron,
+    stepped,
+    thermostat,
+)
 from odejet.problem.stretches import stretch, stretches
 from odejet.search.pieces import pieces, start
 
-TWO_COMPARTMENTS = oj.Model(
-    {
-        "gut": "-ka*gut",
-        "central": "ka*gut - (CL/V1)*central - (Q/V1)*central + (Q/V2)*peripheral",
-        "peripheral": "(Q/V1)*central - (Q/V2)*peripheral",
-    },
-    {"conc": "central/V1"},
-    initial={"gut": 0, "central": 0, "peripheral": 0},
-)
 PATIENT = {"ka": 0.9, "CL": 4.0, "V1": 20.0, "Q": 3.0, "V2": 30.0, "tlag": 0.6}
-DOSES = {"time": "tlag", "state": "gut", "amount": 100, "every": 12, "count": 6}
-
-
-def absorbed(t, ka, CL, V1, Q, V2, tlag):
-    """The concentration after repeated doses, by the matrix exponential of the linear system."""
-    rates = np.array([[-ka, 0, 0], [ka, -(CL + Q) / V1, Q / V2], [0, Q / V1, -Q / V2]])
-    given = [tlag + 12 * i for i in range(6)]
-    return sum(expm(rates * (t - at))[1, 0] * 100 / V1 for at in given if t > at)
 
 
 @pytest.fixture(scope="module")
 def concentrations():
     times = np.r_[0.3, 0.7, 0.9, 1.2, 1.6, 2, 2.5, 3, 4, 6, 8, 10, 11.9, 12.9, 13.5, 14.5, 16, 20, 24, 25, 26, 28]
     times = np.r_[times, 36, 37, 38, 40, 48, 49, 50, 52, 60, 60.8, 61.2, 61.8, 63, 66, 70, 74, 80, 90]
-    values = np.array([absorbed(t, **PATIENT) for t in times])
-    return times, values + 0.05 * np.random.default_rng(0).standard_normal(len(times))
+    return times, concentration(times, **PATIENT) + 0.05 * np.random.default_rng(0).standard_normal(len(times))
 
 
 @pytest.mark.parametrize("known", [{}, {"bounds": (1e-2, 1e2)}], ids=["nothing known", "bounds"])
@@ -49,11 +45,6 @@ def test_two_compartments_with_a_lag_and_doses_every_twelve_hours(concentrations
     assert best["CL"] == pytest.approx(4.0, rel=0.05) and best["tlag"] == pytest.approx(0.6, abs=0.05)
 
 
-NEURON = oj.Model(
-    {"v": "0.04*v**2 + 5*v + 140 - u + I", "u": "a*(b*v - u)"},
-    {"V": "v"},
-    events=[oj.Event(when="v > 30", set={"v": "c", "u": "u + d"})],
-)
 CELL = {"I": 10.0, "a": 0.02, "b": 0.2, "c": -65.0, "d": 8.0}
 
 
@@ -82,6 +73,35 @@ def test_a_spiking_neuron_from_its_voltage(voltage):
     assert fit.parameters["c"] == pytest.approx(-65.0, abs=0.3) and fit.parameters["d"] == pytest.approx(8.0, abs=0.3)
 
 
+@pytest.mark.parametrize("seed", [501, pytest.param(602, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("is_bounded", [False, pytest.param(True, marks=pytest.mark.slow)])
+def test_spiking_neurons_of_which_no_stretch_tells_all(seed, is_bounded):
+    task = neuron(np.random.default_rng([seed, *b"neuron"]))
+    fit = oj.fit(task.model, task.data, bounds=task.bounds if is_bounded else None)
+    assert fit.certified and fit.noise["V"] == pytest.approx(0.1, rel=0.2)
+    for name, value in task.truth.items():
+        assert abs(fit.parameters[name] - value) < 5 * fit.stderr[name]
+
+
+@pytest.mark.parametrize("is_bounded", [False, pytest.param(True, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("system", [ball, thermostat], ids=lambda system: system.__name__)
+def test_systems_whose_events_show_as_kinks(system, is_bounded):
+    task = system(np.random.default_rng(4))
+    fit = oj.fit(task.model, task.data, bounds=task.bounds if is_bounded else None)
+    assert fit.certified
+    for name, value in task.truth.items():
+        assert abs(fit.parameters[name] - value) < 5 * fit.stderr[name]
+
+
+def test_a_threshold_that_nothing_but_spikes_shows():
+    """Stretches say nothing of it; its values are drawn, and the times of spikes tell the rest."""
+    task = integrator(np.random.default_rng(4))
+    fit = oj.fit(task.model, task.data)
+    assert fit.noise["V"] == pytest.approx(0.1, rel=0.2)
+    for name, value in task.truth.items():
+        assert abs(fit.parameters[name] - value) < 5 * fit.stderr[name]
+
+
 def test_spikes_are_seen_and_tell_what_they_set(voltage):
     problem = oj.Problem(NEURON, oj.Data(voltage[0], {"V": voltage[1]}))
     first = stretch(problem.conditions[0])["V"]
@@ -99,27 +119,15 @@ def test_spikes_are_seen_and_tell_what_they_set(voltage):
     assert found["u(0)"] == pytest.approx(-14, abs=1e-9)
 
 
-MOTOR = oj.Model(
-    {"i": "(V - R*i - K*w)/L", "w": "(K*i - b*w)/J"},
-    {"current": "i", "speed": "w"},
-    inputs={"V": "sampled, hold"},
-    initial={"i": 0, "w": 0},
-)
 MACHINE = {"R": 2.0, "K": 0.1, "L": 0.5, "b": 0.05, "J": 0.02}
 
 
 @pytest.mark.parametrize("known", [{}, {"bounds": (1e-4, 1e2)}], ids=["nothing known", "bounds"])
 def test_a_motor_driven_by_the_voltage_of_a_computer(known):
-    """Between samples the voltage is constant, so that the exact solution is a product of matrix exponentials."""
     rng, step, count = np.random.default_rng(3), 0.05, 160
-    voltage = np.repeat(rng.choice([0, 6.0, 12.0], count // 4), 4)
-    rates = np.array([[-2.0 / 0.5, -0.1 / 0.5, 1 / 0.5], [0.1 / 0.02, -0.05 / 0.02, 0], [0, 0, 0]])
-    state, states, ahead = np.zeros(2), [], expm(rates * step)
-    for volts in voltage:
-        states.append(state)
-        state = (ahead @ np.r_[state, volts])[:2]
-    current, speed = np.array(states).T + 0.02 * rng.standard_normal((2, count))
-    data = oj.Data(step * np.arange(count), {"current": current, "speed": speed}, inputs={"V": voltage})
+    volts = np.repeat(rng.choice([0, 6.0, 12.0], count // 4), 4)
+    current, speed = held(volts, step, **MACHINE) + 0.02 * rng.standard_normal((2, count))
+    data = oj.Data(step * np.arange(count), {"current": current, "speed": speed}, inputs={"V": volts})
     fit = oj.fit(MOTOR, data, **known)
     assert fit.certified
     for name, value in MACHINE.items():
@@ -127,26 +135,16 @@ def test_a_motor_driven_by_the_voltage_of_a_computer(known):
         assert abs(fit.parameters[name] - value) < 4 * fit.stderr[name]
 
 
-RECEPTOR = oj.Model(
-    {"R": "kr - dr*R - kon*L*R + koff*C", "C": "kon*L*R - koff*C - ki*C", "P": "kp*C - dp*P + b"},
-    {"free": "R", "bound": "C", "signal": "P"},
-)
 CELLS = {"kr": 1.0, "dr": 0.2, "kon": 0.8, "koff": 0.3, "ki": 0.5, "kp": 2.0, "dp": 0.4, "b": 0.3}
 
 
 @pytest.mark.parametrize("known", [{}, {"bounds": (1e-3, 1e2)}], ids=["nothing known", "bounds"])
 def test_signalling_that_rested_before_a_step_of_its_ligand(known):
-    """Without ligand R = kr/dr and P = b/dp; from there on the system is linear."""
-    k = CELLS
-    matrix = np.zeros((4, 4))
-    matrix[0] = [-k["dr"] - 2 * k["kon"], k["koff"], 0, k["kr"]]
-    matrix[1] = [2 * k["kon"], -k["koff"] - k["ki"], 0, 0]
-    matrix[2] = [0, k["kp"], -k["dp"], k["b"]]
     times = np.r_[np.linspace(0, 3, 13), np.linspace(3.5, 20, 16)]
-    exact = np.array([(expm(matrix * t) @ [5.0, 0.0, 0.75, 1.0])[:3] for t in times])
+    exact = stepped(times, CELLS)
     noisy = exact + 0.01 * np.random.default_rng(2).standard_normal(exact.shape)
     outputs = dict(zip(RECEPTOR.outputs, noisy.T, strict=True))
-    data = oj.Data(times, outputs, initial="steady", before={"L": 0}, values={"L": 2})
+    data = oj.Data(times, outputs, initial="steady", before={"L": 0}, values={"L": LIGAND})
     fit = oj.fit(RECEPTOR, data, **known)
     assert fit.certified
     for name, value in CELLS.items():

@@ -55,3 +55,21 @@ def test_jumps_that_the_data_show():
     shown = condition([oj.Event(when="x > 3", set={"x": 0})], values)
     assert span(stretch(shown)) == (0, 11)
     assert [span(part) for part in stretches(shown)] == [(0, 11), (12, 29)]
+
+
+def test_kinks_that_the_data_show_where_nothing_jumps():
+    times = np.linspace(0, 3, 61)
+    height = np.abs(np.sin(times * np.pi)) + 0.002 * np.random.default_rng(0).standard_normal(61)
+    model = oj.Model({"h": "v", "v": "-k*h"}, {"y": "h"}, events=[oj.Event(when="h < 0", set={"v": "-v"})])
+    found = [span(part) for part in stretches(Problem(model, oj.Data(times, {"y": height})).conditions[0])]
+    assert len(found) == 3
+    for (_, end), (begin, _), kink in zip(found, found[1:], (1, 2), strict=False):
+        assert end < kink < begin <= end + 0.21
+
+
+def test_a_curve_that_only_bends_has_no_kinks():
+    times = np.linspace(0, 6, 121)
+    model = oj.Model({"h": "v", "v": "-k*h"}, {"y": "h"}, events=[oj.Event(when="h < -9", set={"v": "-v"})])
+    for noise in (0.0, 1e-4, 0.05):
+        values = np.sin(2 * times) + noise * np.random.default_rng(1).standard_normal(121)
+        assert len(stretches(Problem(model, oj.Data(times, {"y": values})).conditions[0])) == 1

@@ -49,6 +49,16 @@ def test_what_is_recognised(outputs, expected):
     assert eliminated(outputs) == expected
 
 
+def test_what_is_an_offset_here_and_a_state_there_is_neither():
+    model = oj.Model(LOGISTIC, {"y": "x + b"}, parameters=["r", "b"])
+    data = oj.Data.of(
+        oj.Data(TIMES, {"y": 1 + TIMES}, name=name, initial=initial).experiments[0]
+        for name, initial in (("e1", {}), ("e2", {"x": "b"}))
+    )
+    problem = Problem(model, data)
+    assert projected(problem.misfit, problem.frame()) is None
+
+
 def test_priors_and_other_noise_keep_them():
     outputs = {"y": "a*x + b"}
     assert eliminated(outputs, bounds={"a": (1e-3, 1e3)}) == ["a", "b"]

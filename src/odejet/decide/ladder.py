@@ -12,18 +12,20 @@ from functools import partial
 
 import numpy as np
 
+from odejet.budget import Budget
 from odejet.data.series import MIN_TIMES
 from odejet.decide import stages
 from odejet.decide.answer import Answer, answer
 from odejet.decide.optima import Provenance
-from odejet.decide.stages import AGREE
+from odejet.decide.stages import AGREE, BEHIND
 from odejet.decide.state import BOX, State
 from odejet.decide.task import Record, Task
 from odejet.problem import Problem
 from odejet.problem.stretches import stretch
-from odejet.search.pieces import MOST, pieces, start
+from odejet.search.pieces import MOST, Pieces, pieces, start
 from odejet.search.proposals import ALL, FEW
-from odejet.search.refine import refine
+from odejet.search.refine import Refined, refine
+from odejet.search.ties import tied
 
 MORE_ROUNDS = 3
 """Further searches of the box, with other starts, once enough of them agree on an optimum that has no certificate."""
@@ -33,8 +35,12 @@ PER_DERIVATIVE = 3
 PER_START = 0.25
 """The part of the time of a rung that one fit of stretches may take."""
 
-PER_UNKNOWN = 3
-"""Measurements for each unknown in the first part of an experiment that is fitted as a whole."""
+PLAN = ((MOST, "quick"), (MOST // 2, "quick"), (2, "quick"), (MOST, "auto"))
+"""How many stretches of an experiment are fitted, and with how much effort: where the last ones hide events, fewer do
+better."""
+
+ALONE = 4
+"""Stretches that are fitted alone, the longest ones."""
 
 Step = Callable[[State], stages.Steps]
 FEW_TIMES: Step = partial(stages.shoot, rung=FEW)
@@ -86,33 +92,65 @@ def climbed(state: State, step: Step) -> stages.Steps:
 
 
 def by_pieces(state: State) -> stages.Steps:
-    """Starts from the stretches between events that the data show: from all of them, and from fewer.
+    """Starts from the stretches between events that the data show, tied together.
 
-    From such a start the whole is followed from event to event: an event that moves past a measurement makes a jump in
-    the misfit, which no descent crosses, and what comes before it tells its time better than the sampling does.
+    All stretches are fitted together, and the longest ones alone, from which all others follow; the best of these fits
+    lead to the whole.
     """
-    task, count = state.task, 0
+    task, before = state.task, set[tuple[int, str]]()
     with task.stage("stretches") as budget:
-        for most in range(MOST, 1, -1):
+        for most, effort in PLAN:
             parts = pieces(task.problem, most)
-            if parts is None or budget.over or state.is_enough:
+            if parts is None or (len(parts.owners), effort) in before:
+                continue
+            before.add((len(parts.owners), effort))
+            fits = [one for one in _fits_of_stretches(task, parts, effort, budget) if math.isfinite(one.cost)]
+            for number, one in enumerate(sorted(fits, key=lambda one: one.cost)):
+                if one.cost > min(other.cost for other in fits) + BEHIND or budget.over or state.is_enough:
+                    break
+                if number and not state.explains_data:
+                    break  # others that are as good led nowhere
+                if parts.problem.misfit.outputs == task.misfit.outputs:
+                    # What fits of all stretches leave is known better than what smoothing leaves of one.
+                    state = replace(state, levels=np.where(task.misfit.estimated, one.levels, state.levels))
+                z = _whole(state, parts, one.z, budget)
+                yield (state := stages.refined(state, z, Provenance("stretches", start="algebra"), budget))
+            if state.is_enough or budget.over:
                 break
-            if len(parts.owners) == count:
-                continue  # there are no more
-            count = len(parts.owners)
-            options = replace(task.options, effort="auto", time_limit=PER_START * budget.seconds)
-            share = budget.at_most(seconds=options.time_limit)
-            found = search(Task(parts.problem, options, share, Record(task.record.progress)))
-            if parts.problem.misfit.outputs == task.misfit.outputs and np.isfinite(found.best.cost):
-                # What fits of all stretches leave is known better than what smoothing leaves of one.
-                state = replace(state, levels=np.where(task.misfit.estimated, found.best.levels, state.levels))
-            z = state.frame.inside(start(task.problem, parts, found.best.z))
-            for fraction in parts.fractions(task.problem):
-                part = task.misfit.window(fraction)
-                if part.points >= PER_UNKNOWN * len(z) and not budget.over:
-                    z = refine(part, z, levels=state.levels, frame=state.frame, time_limit=budget.seconds).z
-            yield (state := stages.refined(state, z, Provenance("stretches", start="algebra"), budget))
     return state
+
+
+def _fits_of_stretches(task: Task, parts: Pieces, effort: str, budget: Budget) -> Iterator[Refined]:
+    """Fits of all stretches: from all of them at once, and from the longest ones alone."""
+    everything = list(range(len(parts.owners)))
+    longest = sorted(everything, key=lambda i: -parts.problem.experiments[i].points)[:ALONE]
+    for chosen in (everything, *([one] for one in longest)):
+        some = parts if chosen == everything else parts.only(chosen)
+        if some is None or budget.over:
+            continue
+        options = replace(task.options, effort=effort, time_limit=PER_START * budget.seconds)
+        share = budget.at_most(seconds=options.time_limit)
+        best = search(Task(some.problem, options, share, Record(task.record.progress))).best
+        if some is not parts and math.isfinite(best.cost):
+            begin = parts.spread(some, best.z)
+            best = refine(parts.problem.misfit, begin, frame=parts.problem.frame(begin), time_limit=budget.seconds)
+        yield best
+
+
+def _whole(state: State, parts: Pieces, z: np.ndarray, budget: Budget) -> np.ndarray:
+    """From a fit of stretches to a start for the whole: one solution through all of them, and what comes after.
+
+    An event that moves past a measurement makes a jump in the misfit, which no descent crosses, and what comes before
+    it tells its time better than the sampling does.
+    """
+    task, begin = state.task, start(state.task.problem, parts, z)
+    found = tied(task.problem, parts, z, begin, state.levels, state.frame, budget, task.options.seed)
+    found = state.frame.inside(found)
+    for fraction in parts.ahead(task.problem):
+        if not budget.over:
+            part = task.misfit.window(fraction)
+            found = refine(part, found, levels=state.levels, frame=state.frame, time_limit=budget.seconds).z
+    return found
 
 
 def rungs(state: State) -> list[Step]:

@@ -47,14 +47,12 @@ def affine(conditions: Sequence[Condition], unknowns: Unknowns, measurements: Me
     elsewhere = {
         entry for block in measurements.blocks if block.density for entry in block.density.places.values()
     } | _shared_by_outputs(conditions, unknowns)
-    models = {id(condition.model): condition.model for condition in conditions}
-    by_model = {key: _moving(model) for key, model in models.items()}
-    moving = [by_model[id(condition.model)] for condition in conditions]
+    moving = _moving_entries(conditions, unknowns)
     for number, output in enumerate(measurements.outputs):
         laws = [block.density for block in measurements.blocks if block.output == output and block.density is not None]
         if all(is_of_squares(one.law) and output not in names(one.scale) for one in laws):
             logarithmic = bool(measurements.logarithmic[number] or (laws and laws[0].law.logarithm))
-            own = _of_output(number, output, conditions, unknowns, moving, logarithmic, elsewhere)
+            own = _of_output(number, output, conditions, unknowns, logarithmic, elsewhere | moving)
             if own.scales or own.offsets:
                 found.append(own)
     return tuple(found)
@@ -65,7 +63,6 @@ def _of_output(
     output: str,
     conditions: Sequence[Condition],
     unknowns: Unknowns,
-    moving: Sequence[set[str]],
     logarithmic: bool,
     taken: set[int],
 ) -> Affine:
@@ -78,7 +75,7 @@ def _of_output(
             continue
         expression = condition.model.outputs[output]
         free = [n for n in dict.fromkeys(names(expression)) if n in condition.model.parameters and n in places]
-        free = [name for name in free if places[name] not in taken and name not in moving[e]]
+        free = [name for name in free if places[name] not in taken]
         scale, shifts = _form(expression, free, logarithmic)
         scales += [(e, places[scale])] if scale is not None else []
         offsets += [(e, places[name]) for name in shifts]
@@ -109,6 +106,14 @@ def _shared_by_outputs(conditions: Sequence[Condition], unknowns: Unknowns) -> s
                 if owner.setdefault(places[name], output) != output:
                     several.add(places[name])
     return several
+
+
+def _moving_entries(conditions: Sequence[Condition], unknowns: Unknowns) -> set[int]:
+    """Entries that move the solution of some experiment, though they may be mere offsets in another."""
+    models = {id(condition.model): condition.model for condition in conditions}
+    moving = {key: _moving(model) for key, model in models.items()}
+    pairs = zip(conditions, unknowns.places, strict=True)
+    return {places[name] for condition, places in pairs for name in moving[id(condition.model)] if name in places}
 
 
 def _moving(model: Model) -> set[str]:

@@ -24,6 +24,13 @@ JUMP, NEIGHBOURS = 8.0, 6
 """A change between two measurements is taken for a jump if it is so many times the typical one, of all and of so many
 before it."""
 
+SIDE, BENT = 4, 4.0
+"""Measurements on either side of a kink that tell slopes, and how many times the lower quartile of all differences in
+slope that at a kink is."""
+
+SHORTEST = 3
+"""Times of every output in a stretch; what has fewer lies between two edges of one event."""
+
 MANY = 10_000
 """Repetitions of an event that are looked at."""
 
@@ -40,7 +47,12 @@ def stretch(condition: Experimental) -> Mapping[str, Series]:
 def stretches(condition: Experimental) -> list[Mapping[str, Series]]:
     """All stretches in which every output has times enough, as far as it is known or seen when something happens."""
     parts, _ = _parts(condition)
-    return [part for part in parts if all(one.distinct >= MIN_TIMES for one in part.values())]
+    return [part for part in parts if all(one.distinct >= SHORTEST for one in part.values())]
+
+
+def known_times(event: Event, start: float, end: float) -> list[float]:
+    """When an event at times that are numbers happens, from a start on and before an end."""
+    return [time for time in _times(event, end) if start <= time < end]
 
 
 def _parts(condition: Experimental) -> tuple[list[dict[str, Series]], int]:
@@ -54,7 +66,7 @@ def _parts(condition: Experimental) -> tuple[list[dict[str, Series]], int]:
     if any(event.when is not None for event in own.events):
         edges, reached = [*edges, *_seen(series)], 1
     ends = [-math.inf, *sorted(set(edges)), math.inf]
-    return [{name: _between(one, *pair) for name, one in series.items()} for pair in itertools.pairwise(ends)], reached
+    return [{name: between(one, *pair) for name, one in series.items()} for pair in itertools.pairwise(ends)], reached
 
 
 def _known(own: Model, start: float, end: float) -> tuple[list[float], int] | None:
@@ -108,18 +120,48 @@ def _switching(expression: Expression | Condition | None) -> Iterator[float]:
 
 
 def _seen(series: Mapping[str, Series]) -> list[float]:
-    """Times after changes that are far larger than those before."""
-    found = []
-    for one in series.values():
-        changes = np.abs(np.diff(one.values))
-        usual = np.median(changes) if len(changes) else 0.0
-        for i in range(NEIGHBOURS, len(changes)):
-            if changes[i] > JUMP * max(np.median(changes[i - NEIGHBOURS : i]), usual):
-                found.append(float(one.times[i + 1]))
+    """Edges of stretches that the data show: by jumps or, where nothing jumps, by kinks."""
+    jumps = [float(one.times[i + 1]) for one in series.values() for i in _sudden(np.diff(one.values))]
+    if jumps:
+        return jumps
+    return [edge for one in series.values() for edge in _kinks(one)]
+
+
+def _kinks(one: Series) -> list[float]:
+    """Edges on either side of every place where lines through measurements before and after it differ in slope.
+
+    The difference must be far beyond what noise and the usual bend of the curve make of it.  A kink is somewhere beside
+    the two measurements between which it is largest, so that these belong to no stretch.
+    """
+    times, places = np.unique(one.times, return_index=True)
+    if len(times) < 4 * SIDE:
+        return []
+    x, y = (np.lib.stride_tricks.sliding_window_view(v, SIDE) for v in (times, one.values[places]))
+    x, y = x - x.mean(axis=1, keepdims=True), y - y.mean(axis=1, keepdims=True)
+    spread = (x**2).sum(axis=1)
+    slopes = (x * y).sum(axis=1) / spread
+    squares = ((y - slopes[:, None] * x) ** 2).sum(axis=1)
+    noise = np.sqrt(np.median(squares) / (2 * math.log(2) * (SIDE - 2) / 2))
+    turns = np.abs(slopes[SIDE:] - slopes[:-SIDE])
+    errors = noise * np.sqrt(1 / spread[SIDE:] + 1 / spread[:-SIDE])
+    least = np.maximum(JUMP * errors, BENT * np.quantile(turns, 0.25))
+    found: list[float] = []
+    for i in np.flatnonzero(turns > least).tolist():
+        if turns[i] == turns[max(i - SIDE, 0) : i + SIDE + 1].max():
+            last = i + SIDE - 1  # the last measurement before it
+            found += [float(times[last]), float(times[last + 2])]
     return found
 
 
-def _between(one: Series, first: float, last: float) -> Series:
+def _sudden(changes: np.ndarray) -> list[int]:
+    """Where changes are far larger than those before."""
+    sizes = np.abs(changes)
+    usual = np.median(sizes) if len(sizes) else 0.0
+    least = (max(np.median(sizes[i - NEIGHBOURS : i]), usual) for i in range(NEIGHBOURS, len(sizes)))
+    return [i for i, size in enumerate(least, NEIGHBOURS) if sizes[i] > JUMP * size]
+
+
+def between(one: Series, first: float, last: float) -> Series:
     """The measurements from one time to before another; what was measured when something happened is after it."""
     inside = (one.times >= first) & (one.times < last)
     return Series(one.times[inside], one.values[inside], None if one.sds is None else one.sds[inside])

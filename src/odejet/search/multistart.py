@@ -104,7 +104,7 @@ def multistart(
     sizes = np.ones(len(misfit.unknowns)) if scale is None else np.asarray(scale, dtype=float)
     frame = coordinates.choose(misfit.unknowns, sizes, bounds, positive, misfit.model.bounds)
     guide = _Guide(replace(misfit, jobs=1), frame, levels, deadline)
-    batches = _batches(frame, sizes, _ties(misfit), starts, np.random.default_rng(seed))
+    drawn = batches(frame, sizes, _ties(misfit), starts, np.random.default_rng(seed))
     hops = Hops(
         guide.screen,
         levels,
@@ -114,7 +114,7 @@ def multistart(
     )
     with Workers(guide, misfit.jobs - 1) as workers:
         search = _Search(guide, workers, hops, before, plausible)
-        steps = search.steps(batches)
+        steps = search.steps(drawn)
         if len(candidates):
             steps = itertools.chain(search.by_parts(frame.inside(np.array(candidates, dtype=float))), steps)
         for _ in steps:
@@ -370,7 +370,7 @@ def _ties(misfit: Misfit) -> np.ndarray:
     return np.array([names.index(name) for name in names] if misfit.in_blocks else range(len(names)))
 
 
-def _batches(
+def batches(
     frame: Coordinates, sizes: np.ndarray, ties: np.ndarray, starts: int, rng: np.random.Generator
 ) -> Iterator[np.ndarray]:
     """Latin hypercubes, in turn near the given sizes, on the scale of the coordinates, and even in the values.

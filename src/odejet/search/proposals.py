@@ -165,8 +165,8 @@ def solved(expression: Expression, name: str, value: float, known: Mapping[str, 
         return value
     try:
         at = [float(evaluate(expression, {**known, name: point}, math)) for point in (0.0, 1.0, 2.0)]
-    except (ArithmeticError, ValueError):
-        return None
+    except (ArithmeticError, ValueError, KeyError):
+        return None  # it depends on something else that is not known
     slope = at[1] - at[0]
     linear = slope != 0 and math.isclose(at[2] - at[1], slope, rel_tol=1e-9)
     return (value - at[0]) / slope if linear else None
