@@ -1,8 +1,10 @@
 """Identify: time and verdict per model, for the 25 benchmark systems and the zoo of published models.
 
 Answers are kept in `results/identify`, one line of JSON per model, and are measured again only with `--again`; the
-table there is written anew each time.  Seconds are those of the processor, of this process and of those it starts: they
-do not depend on what else runs.  Without `--engine msolve` no other program is used.
+table there is written anew each time.  Seconds are those of the processor, in budgets too, so that nothing depends on
+what else runs; for this, what `identify` does in a process of its own is done in this one.  Without `--engine msolve`
+no other program is used.  Of models that are not identifiable it is told whether combinations were found that generate
+all that is.
 """
 
 from __future__ import annotations
@@ -16,8 +18,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from benchmarks import systems
+from benchmarks import clock, systems
 from odejet import Model, identify
+from odejet.identify import worker
+from odejet.identify.globally import Engine
 from odejet.identify.msolve import VARIABLE
 
 RESULTS = Path(__file__).parent / "results" / "identify"
@@ -51,13 +55,15 @@ that are stated there as they are here."""
 def main(argv: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks identify", description=__doc__)
     parser.add_argument("--engine", choices=("auto", "elimination", "msolve", "builtin"), default="auto")
-    parser.add_argument("--budget", type=float, default=60.0, metavar="S", help="seconds by the clock per model")
+    parser.add_argument("--budget", type=float, default=60.0, metavar="S", help="seconds of the processor per model")
     parser.add_argument("--only", choices=("benchmark", "zoo"), help="one of the two collections")
     parser.add_argument("--again", action="store_true", help="measure what has been measured")
     parser.add_argument("names", nargs="*", help="models, by name")
     options = parser.parse_args(argv)
     if options.engine != "msolve":
         os.environ[VARIABLE] = ""
+        clock.by_processor()
+        worker.count = lambda ranks, seed, budget: worker.counted(ranks, Engine(None, budget), seed)
     # The first call of a process loads kernels; it is not the model's doing.
     identify(Model({"x": "-k*x"}, {"y": "x"}))
     for title, models in (("benchmark", _benchmark()), ("zoo", _zoo())):
@@ -117,6 +123,8 @@ def _answer(model: Model, kinds: Mapping[str, str], solutions: int | None, optio
         "solutions": verdict.solutions,
         "roots": verdict.roots,
         "method": verdict.method,
+        "combinations": verdict.combinations,
+        "generate": verdict.generate,
         "seconds": round(seconds, 3),
         "outcome": f"differs in {', '.join(wrong)}" if wrong else "undecided" if open_ else "agrees",
     }
@@ -149,11 +157,19 @@ def _write_tables() -> None:
             f"## {title}\n\n{len(rows)} models, {decided} decided and as published ({quick} of them within 60 s), "
             f"{total:.1f} s of one core in all, without msolve.\n"
         )
-        parts.append("| model | unknowns | lost | solutions | by | seconds | SI.jl | SIAN | verdicts |")
-        parts.append("|---|---|---|---|---|---|---|---|---|")
+        ambiguous = [row for row in rows.values() if row["lost"] or (row["solutions"] or 2) > 1]
+        generated = sum(row["generate"] is True for row in ambiguous)
+        parts.append(
+            f"{len(ambiguous)} of them are not identifiable; for {generated} of these the combinations that were found "
+            "are shown to generate all that can be known.\n"
+        )
+        parts.append("| model | unknowns | lost | solutions | combinations | by | seconds | SI.jl | SIAN | verdicts |")
+        parts.append("|---|---|---|---|---|---|---|---|---|---|")
         for name, row in rows.items():
             julia = f"{JULIA[name]:.2f}" if name in JULIA and title == "zoo" else ""
-            cells = (name, row["unknowns"], row["lost"], row["solutions"] or "?", row["method"])
+            told = ", ".join(f"`{text}`" for text in row["combinations"]) + ("" if row["generate"] else " ?")
+            told = told if row in ambiguous else ""
+            cells = (name, row["unknowns"], row["lost"], row["solutions"] or "?", told, row["method"])
             maple = MAPLE.get(name, "") if title == "zoo" else ""
             line = " | ".join(map(str, (*cells, f"{row['seconds']:.2f}", julia, maple, row["outcome"])))
             parts.append(f"| {line} |")

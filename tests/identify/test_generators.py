@@ -5,7 +5,7 @@ import pytest
 import odejet as oj
 from odejet import Model
 from odejet.budget import Budget
-from odejet.identify import generators
+from odejet.identify import generators, local
 from odejet.identify.globally import PRIME, Engine
 from odejet.identify.invariants import invariant
 from odejet.identify.quotient import Quotient
@@ -76,9 +76,32 @@ def test_more_than_is_identifiable_is_seen():
 
 def test_outputs_and_their_derivatives():
     model = Model({"x": "-k*x*z + u", "z": "m*x"}, {"y": "x + z", "w": "x/z"}, inputs={"u": "sin(t)"})
-    found = generators.of_outputs(model)
-    assert found[:2] == ["x + z", "-k*x*z + m*x"]
-    assert "x/z" in found
+    found = generators.of_outputs(local.problem(model), [])
+    assert found[:2] == ["x + z", "x/z"]
+    assert "m*x - k*x*z" in found
+    assert "m - k*z" in found  # the factor of the input in the second derivative
+
+
+def test_what_is_known_of_states_can_be_differentiated():
+    """P is known, and so is its rate, of which a term is known by itself."""
+    model = Model({"M": "1/(1 + P) - M", "P": "p*E - d*P + 3*M", "E": "M - E"}, {"y": "M"})
+    found = generators.of_outputs(local.problem(model), ["M", "P"])
+    assert "E*p - P*d" in found
+
+
+def test_with_known_initial_states_only_outputs_can_be_differentiated():
+    """From x(0) = 1 the output x z tells z(0), but not how z goes on."""
+    model = Model({"x": "-a*x", "z": "b*x - c"}, {"y": "x*z"}, initial={"x": 1})
+    found = generators.of_outputs(local.problem(model), ["z"])
+    assert "b*x - c" not in found
+    assert "b*x**2 - c*x - a*x*z" not in found
+    assert any("a" in text and "b" in text for text in found)
+
+
+def test_an_input_alone_drives_a_state():
+    """The rate without inputs is zero, which is no term."""
+    model = Model({"x": "k*z - m*w", "z": "u", "w": "-w"}, {"y": "x"}, inputs={"u": "sin(t)"})
+    assert "k*z - m*w" in generators.of_outputs(local.problem(model), [])
 
 
 def test_elements_of_one_value():
@@ -95,6 +118,11 @@ def test_elements_of_one_value():
     assert {"a + b", "a*b", "c - two*a", "c + two*b"} <= set(found)
     assert "a + c" not in found
     assert "a**2" not in found
+    assert "c + 2*b" in found
+    # Inverses of what is no name are written with brackets.
+    found = invariant(algebra, {"a": element(1, 2), "b*k": element(2, 1)}, {})
+    assert "a/(b*k) + (b*k)/a" in found
+    assert "1/a + 1/(b*k)" in found
 
 
 @pytest.mark.parametrize("name", ["two_compartments_leak", "meshkat_saturable_split", "hiv_latent", "sirt_treatment"])

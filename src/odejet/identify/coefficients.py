@@ -48,6 +48,9 @@ MOST_SYMBOLS = 3
 FEW_DERIVATIVES = 8
 """Of every output, with which elimination is tried first."""
 
+FIRST_SHARE = 0.15
+"""The part of the budget that the first elimination may take where there are other ways: it is repeated many times."""
+
 FEW_TERMS = 100
 """Input-output equations of so many monomials are found at once with all parameters as symbols."""
 
@@ -74,6 +77,7 @@ class Coefficients:
     lost: frozenset[int]
     budget: Budget
     seed: int = 0
+    way: type[Projection] = Projection
     plan: Plan | None = None
     several: list[int] = field(default_factory=list)
     relations: list[Relation] = field(default_factory=list)
@@ -96,9 +100,19 @@ class Coefficients:
         first = self._first()
         if not first.is_prime:
             raise Unlucky("the input-output equations may have several components")
+        if not first.coefficients():
+            raise OutOfBudget("the input-output equations are too long")
         self.plan, self.first = first.found, first
         self._extend()
-        if len(first.coefficients()) <= FEW_TERMS:
+        try:
+            self._find()
+        except OutOfBudget:
+            # Relations between some parameters are of use where the equations are not all that there are.
+            if first.is_whole:
+                raise
+
+    def _find(self) -> None:
+        if len(self.first.coefficients()) <= FEW_TERMS:
             self._values(self.parameters)
             self._all()
             return
@@ -112,11 +126,12 @@ class Coefficients:
     def _first(self) -> Projection:
         """The elimination that makes the plan; every derivative that may be needed is a variable, so few come first."""
         told = self.problem, self.prime, self.parameters
-        projection = Projection(*told, reach=FEW_DERIVATIVES, seed=self.seed, budget=self.budget)
+        budget = self.budget.share(FIRST_SHARE) if len(self.problem.model.outputs) > 1 else self.budget
+        projection = self.way(*told, reach=FEW_DERIVATIVES, seed=self.seed, budget=budget)
         try:
             projection.run()
         except Beyond:
-            projection = Projection(*told, seed=self.seed, budget=self.budget)
+            projection = self.way(*told, seed=self.seed, budget=budget)
             projection.run()
         return projection
 
@@ -176,9 +191,7 @@ class Coefficients:
     def _values(self, parameters: Sequence[int]) -> dict[Key, int]:
         """All coefficients, those of the first monomial of each equation scaled to 1."""
         self.budget.check()
-        projection = Projection(
-            self.problem, self.prime, parameters, plan=self.plan, seed=self.seed, budget=self.budget
-        )
+        projection = self.way(self.problem, self.prime, parameters, plan=self.plan, seed=self.seed, budget=self.budget)
         projection.run()
         found = {key: parts[()] for key, parts in projection.coefficients().items()}
         if not hasattr(self, "references"):
@@ -194,7 +207,7 @@ class Coefficients:
         """All coefficients as polynomials in some of the parameters that are free."""
         self.budget.check()
         relations = tuple(reversed(self.relations))
-        projection = Projection(
+        projection = self.way(
             self.problem, self.prime, self.parameters, chosen, relations, self.plan, None, self.seed, self.budget
         )
         projection.run()

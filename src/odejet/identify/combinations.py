@@ -27,6 +27,9 @@ from odejet.model.expressions import names
 MAX_FEATURES = 400
 """Quadratic polynomials are looked for among at most this many monomials."""
 
+MOST_PAIRS = 12
+"""Pairs of lost quantities that are returned."""
+
 MAX_TERMS = 6
 """Longer expressions are nothing a person would write."""
 
@@ -52,6 +55,21 @@ def find(local: Local, seed: int = 0, budget: Budget | None = None) -> tuple[str
     except OutOfBudget:
         pass
     return found
+
+
+def pairs(local: Local) -> list[str]:
+    """Products and quotients of two lost quantities that are identifiable, whether others tell them or not."""
+    model, at = local.problem.model, local.points[0]
+    everything = (*at.point.states, *at.point.parameters)
+    lost = [(i, name) for i, name in enumerate(model.unknowns) if not local.identifiable[name]]
+    inverse = {i: pow(int(everything[local.problem.columns[i]]), -1, at.prime) for i, _ in lost}
+    found: list[str] = []
+    for k, (i, one) in enumerate(lost):
+        for j, other in lost[k + 1 :]:
+            for sign, text in ((1, f"{one}*{other}"), (-1, f"{one}/{other}")):
+                if not any((int(v[i]) * inverse[i] + sign * int(v[j]) * inverse[j]) % at.prime for v in at.kernel):
+                    found.append(text)
+    return found[:MOST_PAIRS]
 
 
 class _Points:

@@ -43,8 +43,9 @@ class Eliminants:
             f, g = g, f
         a, b = symbols.coefficients(f, name), symbols.coefficients(g, name)
         leads = [b[-1], a[-1]]
-        while len(b) > 2 and len(a) >= len(b):
-            # Multiples of g lower the degree of f, at the price of powers of its leading coefficient.
+        while len(b) > 2 and len(a) > len(b):
+            # Multiples of g lower the degree of f, at the price of powers of its leading coefficient, which Bezout's
+            # matrix does not have if the degrees are the same.
             common = a[-1].gcd(b[-1])
             left, right = a[-1] // common, b[-1] // common
             shift = len(a) - len(b)

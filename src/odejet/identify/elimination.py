@@ -37,7 +37,7 @@ from odejet.identify.globally import (
 from odejet.identify.local import Local
 from odejet.identify.orders import Orders, preference
 from odejet.identify.polynomials import constant, variable
-from odejet.identify.projection import NotRational, refusal
+from odejet.identify.projection import NotRational, Projection, refusal
 from odejet.identify.prolong import prolong
 
 WRONSKIAN_SHARE = 0.5
@@ -47,7 +47,7 @@ FEW_MONOMIALS = 300
 """Monomials up to which the ranks are a matter of milliseconds."""
 
 
-def count(local: Local, orders: Orders, engine: Engine, seed: int = 0) -> Count:
+def count(local: Local, orders: Orders, engine: Engine, seed: int = 0, way: type[Projection] = Projection) -> Count:
     """The solutions of the full system, and the values of each quantity among them."""
     problem, model = local.problem, local.problem.model
     if reason := refusal(problem):
@@ -57,10 +57,13 @@ def count(local: Local, orders: Orders, engine: Engine, seed: int = 0) -> Count:
     states = len(model.states)
     fixed = {problem.columns[i] - states for i in orders.fixed}
     unknown = [column - states for column in problem.columns if column >= states and column - states not in fixed]
-    facts = Coefficients(problem, at, unknown, frozenset(orders.fixed), engine.budget, seed)
+    facts = Coefficients(problem, at, unknown, frozenset(orders.fixed), engine.budget, seed, way)
     facts.solve()
     experiments = _experiments(facts, engine.budget)
     reached = facts.first.orders
+    if not facts.first.is_whole:
+        # Other derivatives have to tell the rest, as in `globally`: those of full rank, and one order more.
+        reached = [orders.highest] * len(model.outputs)
     equations, tests = facts.system()
     if (parameters := fibres.alone(facts, engine.budget)) is not None:
         equations, tests = [facts.translated(e) for e in parameters], []

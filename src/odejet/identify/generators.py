@@ -9,28 +9,28 @@ so both are the same exactly if the degrees are: each generator is identifiable,
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 
 from flint import nmod_mat
 
 from odejet.budget import OutOfBudget
 from odejet.errors import ModelError
-from odejet.identify import local
+from odejet.identify import lie, local
 from odejet.identify.globally import PRIME, Engine, solve
 from odejet.identify.msolve import Failed
 from odejet.identify.prolong import prolong
 from odejet.identify.quotient import Infinite
 from odejet.jets.modular import Unlucky
 from odejet.model import Model
-from odejet.model.expressions import Expression, Product, Sum, Symbol, fresh, names
+from odejet.model.expressions import constant, fresh, names
 
 TRIALS = 20
 """Further functions that are tried where those of full rank leave several solutions."""
 
-
-DERIVATIVES, LONGEST = 3, 100
-"""Derivatives of outputs that are tried, and characters of each: longer ones are nothing a person would write."""
+QUICK_SHARE = 0.1
+"""The part of what is left that the degree of one set of functions may take, where another set is at hand."""
 
 
 @dataclass(frozen=True)
@@ -58,17 +58,15 @@ def find(
                 chosen.append(text)
         if field.rank(chosen) < field.full:
             return Generators(tuple(chosen[len(given) :]), False)
-        reached = field.degree(chosen)
-        for text in [text for text in candidates if text not in chosen][:TRIALS]:
-            if reached == degree:
-                break
-            if (smaller := field.degree([*chosen, text])) < reached:
-                chosen, reached = [*chosen, text], smaller
+        reached = field.quickly(chosen)
+        if reached is None or reached > degree:
+            chosen += [text for text in candidates if text not in chosen][:TRIALS]
+            reached = field.degree(chosen)
         if reached < degree:
             return None  # something that is chosen cannot be identifiable
-        for text in reversed(chosen[len(given) :]) if len(chosen) > field.full else ():
+        for text in sorted(chosen[len(given) :], key=candidates.index, reverse=True):
             rest = [other for other in chosen if other != text]
-            if field.rank(rest) == field.full and field.degree(rest) == reached:
+            if field.rank(rest) == field.full and field.quickly(rest) == reached:
                 chosen = rest
         return Generators(tuple(chosen[len(given) :]), reached == degree)
     except (OutOfBudget, Infinite, Unlucky, Failed, ModelError):
@@ -88,7 +86,7 @@ class _Field:
         self.model = Model(
             states=dict.fromkeys(model.unknowns, "0"),
             outputs={name: expressions[text] for text, name in self.outputs.items()},
-            fixed={name: value for name, value in model.fixed.items() if name in used},
+            fixed={name: value for name, value in {**model.fixed, **known_states(model)}.items() if name in used},
         )
         self.problem = local.problem(self.model)
         self.at = self.problem.at_random(PRIME, 0, 0)
@@ -102,74 +100,42 @@ class _Field:
         rows = [int(x) for text in functions for x in self.at.jets[self.places[text], 0, 1:]]
         return nmod_mat(len(functions), len(rows) // len(functions), rows, PRIME).rank()
 
-    def degree(self, functions: Sequence[str]) -> int:
+    def degree(self, functions: Sequence[str], engine: Engine | None = None) -> int:
         """How many points share the values of the functions and of what is fixed."""
         rows = [(self.places[text], 0) for text in functions]
-        system = prolong(self.problem, self.at, rows, budget=self.engine.budget)
+        engine = engine or self.engine
+        system = prolong(self.problem, self.at, rows, budget=engine.budget)
         held = [self.model.unknowns.index(name) for name in self.fixed]
-        return solve(system, held, self.engine).algebra.dimension
+        return solve(system, held, engine).algebra.dimension
+
+    def quickly(self, functions: Sequence[str]) -> int | None:
+        """The same, or None where it takes long: fewer functions are often harder to solve for."""
+        engine = Engine(self.engine.program, self.engine.budget.share(QUICK_SHARE))
+        try:
+            return self.degree(functions, engine)
+        except OutOfBudget:
+            self.engine.budget.check()
+            return None
 
 
-def of_outputs(model: Model) -> list[str]:
-    """Outputs and their derivatives at the initial time, as far as they are short: identifiable by themselves.
+def known_states(model: Model) -> dict[str, Fraction]:
+    """Initial states that are numbers."""
+    values = {name: constant(value) for name, value in model.initial.items()}
+    return {name: value for name, value in values.items() if value is not None}
 
-    Inputs are generic, so that every coefficient of a power of an input is identifiable too; the one without is taken.
+
+def of_outputs(problem: local.Problem, known: Sequence[str], limits: tuple[int, int] = lie.SHORT) -> list[str]:
+    """Outputs, what is known of states, and derivatives of both, as far as they are short: identifiable all.
+
+    From known initial states, values at the initial time are known that are not known at others, so that of outputs
+    alone are there derivatives.
     """
-    rates = {name: _without_inputs(rate, model) for name, rate in model.states.items()}
-    known = {*model.states, *model.parameters, *model.fixed}
-    found: list[str] = []
-    for output in model.outputs.values():
-        expression: Expression | None = _without_inputs(output, model)
-        for _ in range(DERIVATIVES):
-            if expression is None or len(str(expression)) > LONGEST or not set(names(expression)) <= known:
-                break
-            found.append(str(expression))
-            expression = _derivative(expression, rates)
-    unknown = set(model.unknowns)
-    return [text for text in found if len(unknown & set(names(local.problem(model, [text]).functions[text]))) > 1]
-
-
-def _without_inputs(expression: Expression, model: Model) -> Expression:
-    """The expression without terms that have an input as a factor."""
-    if not isinstance(expression, Sum):
-        return expression
-
-    def driven(term: Expression) -> bool:
-        factors = term.factors if isinstance(term, Product) else ((1, term),)
-        return any(power > 0 and isinstance(f, Symbol) and f.name in model.inputs for power, f in factors)
-
-    return Sum(tuple((sign, term) for sign, term in expression.terms if not driven(term)))
-
-
-def _derivative(expression: Expression, rates: Mapping[str, Expression]) -> Expression | None:
-    """The time derivative of a sum of products of states and parameters; None where it is something else, or zero."""
-    try:
-        terms = _moving_terms(expression, rates)
-    except _NoSumOfProducts:
-        return None
-    flat = [(sign * s, t) for sign, term in terms for s, t in (term.terms if isinstance(term, Sum) else ((1, term),))]
-    return Sum(tuple(flat)) if flat else None
-
-
-class _NoSumOfProducts(Exception):
-    pass
-
-
-def _moving_terms(expression: Expression, rates: Mapping[str, Expression]) -> list[tuple[int, Expression]]:
-    """The derivative as signed terms, by the rules for sums and products."""
-    match expression:
-        case Symbol(name) if name in rates:
-            return [(1, rates[name])]
-        case Sum(terms):
-            return [(sign * s, t) for sign, term in terms for s, t in _moving_terms(term, rates)]
-        case Product(factors):
-            found: list[tuple[int, Expression]] = []
-            for i, (power, factor) in enumerate(factors):
-                for sign, rate in _moving_terms(factor, rates):
-                    if power < 0:
-                        raise _NoSumOfProducts
-                    found.append((sign, Product((*factors[:i], (1, rate), *factors[i + 1 :]))))
-            return found
-    if set(names(expression)) & set(rates):
-        raise _NoSumOfProducts
-    return []
+    model = problem.model
+    functions = list(model.outputs.values())
+    if not model.initial:
+        asked = local.problem(model, [text for text in known if text not in model.parameters]).functions
+        functions += [f for f in asked.values() if set(names(f)) & set(model.states)]
+    plain = [*(text for text in known if text in model.unknowns), *known_states(model)]
+    found = lie.derivatives(model, functions, plain, problem.inputs == "generic", limits)
+    open_ = set(model.initial) - set(known_states(model))
+    return [text for text in found if not open_ & set(names(local.problem(model, [text]).functions[text]))]

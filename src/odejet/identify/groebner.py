@@ -26,6 +26,9 @@ MAX_CELLS = 60_000_000
 MAX_DENSE = 10_000_000
 """Rows times columns of what is left for the dense echelon form, which takes seconds at this size."""
 
+SLICE = 1e7
+"""Work between two looks at the clock."""
+
 BLOCK = 64
 """Rows that are reduced between two looks at the clock."""
 
@@ -103,21 +106,26 @@ class _Basis:
         `pivots` are rows by their leading monomial; the multiples that are needed come to them.
         """
         todo = {m for row in rows for m in row} | {m for row in pivots.values() for m in row}
+        seen = todo | pivots.keys()
         todo -= pivots.keys()
-        seen = set(todo)
         active = [(e.lead, e.terms) for e in self.elements if e.active]
+        work = 0.0
         while todo:
-            if len(pivots) % BLOCK == 0:
-                self.budget.check(BLOCK * TERM * len(active))
+            work += TERM * len(active)
             monomial = todo.pop()
             for lead, terms in active:
                 if self.divides(lead, monomial):
                     shift = monomial - lead
                     pivots[monomial] = row = {m + shift: c for m, c in terms.items()}
-                    fresh = row.keys() - seen - pivots.keys()
-                    seen |= fresh
-                    todo |= fresh
+                    # A difference of sets would look at all that was seen, for every row.
+                    fresh = [m for m in row if m not in seen]
+                    seen.update(fresh)
+                    todo.update(fresh)
+                    work += TERM * len(row)
                     break
+            if work > SLICE:
+                self.budget.check(work)
+                work = 0.0
         return self.echelon(rows, pivots)
 
     def echelon(self, rows: list[Terms], pivots: dict[int, Terms]) -> list[Terms]:

@@ -16,6 +16,7 @@ from odejet.identify import (
     excitation,
     generators,
     globally,
+    lie,
     local,
     msolve,
     orders,
@@ -105,7 +106,7 @@ def judge(
     square = orders.choose(ranks)
     survivors = combinations.find(ranks, seed, ample.share(COMBINATIONS_SHARE)) if ranks.missing else ()
     if survivors:
-        wider = local.problem(model, [*question.functions, *survivors], inputs)
+        wider = local.problem(model, [*question.functions, *survivors, *combinations.pairs(ranks)], inputs)
         try:
             ranks = local.analyse(replace(question, functions=wider.functions), seed, budget=ample)
         except OutOfBudget:
@@ -160,9 +161,18 @@ def _generators(
         return None
     model = ranks.problem.model
     known = [name for name in (*model.unknowns, *survivors) if quantities[name].kind == "global"]
-    candidates = sorted([*counted.invariants, *generators.of_outputs(model)], key=len)
+    invariants = local.problem(model, counted.invariants).functions
+    told = [short for text, function in invariants.items() if (short := lie.simplified(text, function))]
+    told += generators.of_outputs(ranks.problem, known)
     fixed = [model.unknowns[i] for i in square.fixed]
-    found = generators.find(model, known, candidates, fixed, counted.fibre, globally.Engine(None, budget))
+    engine, found = globally.Engine(None, budget), None
+    for limits in (lie.SHORT, lie.LONG):
+        # Long expressions are better than none.
+        told += generators.of_outputs(ranks.problem, known, limits) if limits is lie.LONG else []
+        candidates = sorted((text for text in dict.fromkeys(told) if text not in known), key=len)
+        found = generators.find(model, known, candidates, fixed, counted.fibre, engine)
+        if found is None or found.complete:
+            break
     if found is None or not found.chosen:
         return found
     asked = local.problem(model, found.chosen).functions
@@ -356,6 +366,8 @@ def _quantities(
     for name, finite in ranks.identifiable.items():
         role: Role = "initial state" if name in model.states else "parameter"
         if name in ranks.problem.functions:
+            if name not in (*survivors, *asked):
+                continue  # only of use in looking for generators
             role = "combination" if name in survivors and name not in asked else "function"
         values = None if counted is None else counted.values.get(name)
         if not finite:

@@ -193,7 +193,7 @@ class Projection:
             for name in self.left:
                 if degrees[self.symbols.index[name]] and name not in seen:
                     seen.append(name)
-                    queue += _parts(self.rates[name])
+                    queue += parts(self.rates[name])
         return seen
 
     def _apply(self, law: Law, number: int) -> None:
@@ -284,7 +284,7 @@ class Projection:
     def _cheapest(self) -> Step | None:
         """Low degree in the state first, then few terms."""
         best: tuple[tuple[int, int, int], Step] | None = None
-        rates = [(own, len(part), part.degrees()) for own in self.left for part in _parts(self.rates[own])]
+        rates = [(own, len(part), part.degrees()) for own in self.left for part in parts(self.rates[own])]
         for output, top in enumerate(self.tops):
             degrees = top.degrees()
             self.budget.check()
@@ -343,7 +343,7 @@ class Projection:
     def _with_value(self, rate: Ratio | nmod_mpoly, name: str, value: Ratio) -> Ratio | nmod_mpoly:
         """A rate in which a state is replaced by a rational function."""
         symbols = self.symbols
-        if not any(symbols.degree(part, name) for part in _parts(rate)):
+        if not any(symbols.degree(part, name) for part in parts(rate)):
             return rate
         if not isinstance(rate, Ratio):
             return self.eliminants.vanishing(symbols.replaced(rate, name, value))
@@ -417,7 +417,7 @@ class Projection:
                 result = self.eliminants.eliminant(result, rate, f"d{name}")
         for other, own in enumerate(self.tops):
             highest = f"y{other}_{self.orders[other]}"
-            if other != output and symbols.degree(result, highest):
+            if other != output and symbols.degree(result, highest) and symbols.degree(own, highest):
                 result = self.eliminants.eliminant(result, own, highest)
         return result
 
@@ -428,14 +428,22 @@ class Projection:
 
         The coefficients of one equation are known up to a common factor.
         """
+        return self.coefficients_of(self.tops)
+
+    def coefficients_of(self, equations: Sequence[nmod_mpoly]) -> dict[Key, dict[tuple[int, ...], int]]:
         first = len(self.symbols.names) - len(self.jets)
         many = len(self.symbolic)
         found: dict[Key, dict[tuple[int, ...], int]] = {}
-        for output, top in enumerate(self.tops):
+        for output, top in enumerate(equations):
             for exponents, coefficient in top.terms():
                 key = output, exponents[first:]
                 found.setdefault(key, {})[exponents[:many]] = int(coefficient)
         return found
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether all relations between derivatives of outputs follow from the equations."""
+        return True
 
     @property
     def is_prime(self) -> bool:
@@ -445,6 +453,6 @@ class Projection:
         return sum(degree > 1 for degree in tops) <= 1
 
 
-def _parts(rate: Ratio | nmod_mpoly) -> list[nmod_mpoly]:
+def parts(rate: Ratio | nmod_mpoly) -> list[nmod_mpoly]:
     """The polynomials that a rate is made of."""
     return [rate.above, rate.below] if isinstance(rate, Ratio) else [rate]

@@ -66,13 +66,11 @@ class Symbols:
 
     def coefficients(self, polynomial: nmod_mpoly, name: str) -> list[nmod_mpoly]:
         """By powers of one variable, from the lowest."""
-        place = self.index[name]
-        parts: dict[int, dict[tuple[int, ...], int]] = {}
-        for exponents, coefficient in polynomial.terms():
-            power = exponents[place]
-            rest = exponents[:place] + (0,) + exponents[place + 1 :]
-            parts.setdefault(power, {})[rest] = int(coefficient)
-        return [self.context.from_dict(parts.get(k, {})) for k in range(max(parts, default=0) + 1)]
+        own, found = self.gens[name], [polynomial.subs({name: 0})]
+        while not (polynomial := polynomial - found[-1]).is_zero():
+            polynomial = polynomial // own
+            found.append(polynomial.subs({name: 0}))
+        return found
 
     def replaced(self, polynomial: nmod_mpoly, name: str, by: Ratio) -> nmod_mpoly:
         """The numerator after a variable is replaced by a rational function."""

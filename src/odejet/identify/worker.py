@@ -15,7 +15,7 @@ import threading
 from dataclasses import asdict, replace
 
 from odejet.budget import Budget, OutOfBudget
-from odejet.identify import elimination, local, orders
+from odejet.identify import elimination, local, orders, partial
 from odejet.identify.globally import Count, Engine
 from odejet.identify.local import Local
 from odejet.identify.projection import NotRational
@@ -85,12 +85,24 @@ def _answer(question: dict) -> dict:
     problem = local.problem(model, question["functions"], question["inputs"], question["experiments"])
     ranks = local.analyse(replace(problem, unlimited=question["unlimited"]), question["seed"])
     try:
-        found = elimination.count(ranks, orders.choose(ranks), Engine(None, budget), question["seed"])
+        found = counted(ranks, Engine(None, budget), question["seed"])
     except OutOfBudget as end:
         return {"budget": str(end)}
     except (NotRational, Infinite, Unlucky) as reason:
         return {"refused": str(reason) or "functions of unknowns leave the equations underdetermined"}
     return asdict(found)
+
+
+def counted(ranks: Local, engine: Engine, seed: int) -> Count:
+    """By a whole elimination, or where that is too long by what comes out of it."""
+    square = orders.choose(ranks)
+    try:
+        return elimination.count(ranks, square, engine, seed)
+    except OutOfBudget:
+        if not partial.applies(ranks.problem):
+            raise
+        engine.budget.check()
+        return elimination.count(ranks, square, engine, seed, partial.Partial)
 
 
 def _end_after(seconds: float) -> None:

@@ -38,7 +38,7 @@ def needed(projection: Projection, problem: Problem, most: int | None, budget: B
     None where `most` of them do not, or where no number does.
     """
     found = projection.coefficients()
-    monomials: list[list[tuple[int, ...]]] = [[] for _ in range(projection.outputs)]
+    monomials: list[list[tuple[int, ...]]] = [[] for _ in range(1 + max(output for output, _ in found))]
     for output, monomial in found:
         monomials[output].append(monomial)
     longest = max(map(len, monomials))
