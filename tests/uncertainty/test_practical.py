@@ -1,6 +1,7 @@
 """What data determine, where it is known from the model which combinations act."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -9,7 +10,7 @@ from hypothesis import strategies as st
 
 from odejet import Data, Model, simulate
 from odejet.uncertainty.forms import Form
-from odejet.uncertainty.practical import DETERMINED, UNDETERMINED, WEAK, kind
+from odejet.uncertainty.practical import DETERMINED, UNDETERMINED, WEAK, Finding, kind
 from tests.fits import predators, refined_fit
 
 TIMES = np.linspace(0, 4, 60)
@@ -105,3 +106,9 @@ def test_forms_as_people_write_them():
     assert Form(np.array([2, 0, 0.5]), 0.1).text(names) == "a**2*c**0.5"
     assert Form(np.array([0, -1, -2]), 0.1).text(names) == "1/b/c**2"
     assert Form(np.array([-1, 1, 1]), 0.1, product=False).text(names) == "b + c - a"
+
+
+def test_a_finding_has_the_digits_that_its_interval_lets_mean_something():
+    closed = Finding("a + b", 1.33742, (1.28211, 1.43004), "determined", "profile")
+    assert closed.sentence == "a + b = 1.337 [1.282, 1.430]"
+    assert replace(closed, open=(False, True)).sentence == "a + b = 1.337 above 1.28"

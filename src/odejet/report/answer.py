@@ -150,11 +150,11 @@ def determined(fit: Fit, found: Known) -> str:
     if found.practical is None:
         return ""
     told = "".join(
-        f"<li>{name(one.label)} = {short(one.value)}, 95 % interval {html.escape(one.shown)}</li>"
-        for one in found.practical.compounds
+        f"<li>{name(label)} = {html.escape(value)}</li>"
+        for label, value in (one.sentence.split(" = ", 1) for one in found.practical.compounds)
     )
     if told:
-        told = f"<p>Though single quantities are loose, the data determine</p><ul>{told}</ul>"
+        told = f"<p>Though single quantities are loose, the data determine (with 95 % intervals)</p><ul>{told}</ul>"
     elif len(found.practical.determined) < len(found.practical.findings):
         told = soft("No simple combination of the loose quantities was found that the data determine better.")
     words = (

@@ -26,7 +26,7 @@ from odejet.attach import attached
 from odejet.errors import ModelError
 from odejet.extras import needed
 from odejet.jets.compilation import now
-from odejet.numerals import short
+from odejet.numerals import measured, short, spread
 from odejet.smooth.threads import one_thread
 from odejet.uncertainty.derived import Asked
 from odejet.uncertainty.fisher import quantiles
@@ -175,8 +175,9 @@ class Profile:
     def sentence(self) -> str:
         """The interval in words."""
         low, high = self.interval()
+        error = spread(low, high)
         told = {
-            (False, False): f"between {short(low)} and {short(high)}",
+            (False, False): f"between {measured(low, error)} and {measured(high, error)}",
             (True, False): f"below {short(high)}, no lower end",
             (False, True): f"above {short(low)}, no upper end",
             (True, True): "any value",
