@@ -9,8 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from odejet import Data, Model, simulate
+from odejet.jets.compilation import now
 from odejet.uncertainty.forms import Form
-from odejet.uncertainty.practical import DETERMINED, UNDETERMINED, WEAK, Finding, kind
+from odejet.uncertainty.practical import DETERMINED, UNDETERMINED, WEAK, Finding, judged, kind
 from tests.fits import predators, refined_fit
 
 TIMES = np.linspace(0, 4, 60)
@@ -112,3 +113,10 @@ def test_a_finding_has_the_digits_that_its_interval_lets_mean_something():
     closed = Finding("a + b", 1.33742, (1.28211, 1.43004), "determined", "profile")
     assert closed.sentence == "a + b = 1.337 [1.282, 1.430]"
     assert replace(closed, open=(False, True)).sentence == "a + b = 1.337 above 1.28"
+
+
+def test_a_profile_for_which_there_was_no_time_says_nothing():
+    fit = fitted(Model({"x": "-k*x"}, {"y": "x"}), {"k": 0.7}, {"x": 1.5})
+    loose = {label: (0.5 * fit.values[label], 2 * fit.values[label]) for label in fit.labels}
+    findings, profiles = judged(fit.likelihood, loose, deadline=now() + 1e-9)
+    assert not profiles and {one.method for one in findings.values()} == {"fisher"}

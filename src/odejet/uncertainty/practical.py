@@ -169,8 +169,10 @@ def judged(
         for label in asked:
             left = deadline - now()
             if left > 0:
-                profiles[label] = profile(likelihood, label, level, min(left, PROFILE_SECONDS))
-                findings[label] = _profiled(profiles[label])
+                found = profile(likelihood, label, level, min(left, PROFILE_SECONDS))
+                if found.stopped and now() >= deadline:
+                    break  # what all may take together ended it, which says nothing of this one
+                profiles[label], findings[label] = found, _profiled(found)
         valley = Valley.of(likelihood.optimum.z, list(profiles.values()))
         lows, highs = valley.points.min(axis=0).tolist(), valley.points.max(axis=0).tolist()
         ranges = list(zip(labels, lows, highs, strict=True))

@@ -325,8 +325,10 @@ class _Walk:
                 return points[1:], End.EFFORT
             found = self.reach(phi, points)
             if found is None:
+                if now() > self.deadline:  # a refit that was cut short says nothing of what can be reached
+                    return points[1:], End.EFFORT
                 step *= _BACK
-                if step < 1e-3 * max(_FIRST_LONGEST, abs(here.phi - self.origin.phi)):
+                if step < 1e-3 * max(self.first_step(), abs(here.phi - self.origin.phi)):
                     return points[1:], End.UNREACHED
             elif self.surprising(found, points) and doubts < _DOUBTS:
                 # A valley that bends, or another valley: nearer, one can tell.
