@@ -281,18 +281,30 @@ SIMULATE = ["simulate", "decay.toml"]
     ("argv", "sentence"),
     [
         ([], "the following arguments are required: COMMAND; see odejet --help"),
-        (["guess"], "argument COMMAND: invalid choice: 'guess'"),
+        (["guess"], "COMMAND: invalid choice: 'guess'"),
         (["simulate"], "the following arguments are required: MODEL, --times; see odejet simulate --help"),
         ([*SIMULATE, *VALUES], "the following arguments are required: --times"),
-        ([*SIMULATE, *VALUES, "--times"], "argument --times: expected one argument"),
-        ([*SIMULATE, *VALUES, *TIMES, "--sed", "1"], "unrecognized arguments: --sed 1"),
-        ([*SIMULATE, *VALUES, *TIMES, "--set"], "argument --set: expected one argument"),
-        ([*SIMULATE, *VALUES, *TIMES, "--noise", "much"], "argument --noise: invalid float value: 'much'"),
-        ([*SIMULATE, *VALUES, *TIMES, "--noise", "-1"], "--noise: expected a number that is not negative, not -1"),
-        ([*SIMULATE, *VALUES, *TIMES, "--noise", "nan"], "--noise: expected a number that is not negative, not nan"),
-        ([*SIMULATE, *VALUES, *TIMES, "--seed", "1.5"], "argument --seed: invalid int value: '1.5'"),
-        ([*SIMULATE, *VALUES, *TIMES, "--seed", "-1"], "--seed: expected a whole number that is not negative, not -1"),
-        ([*SIMULATE, *VALUES, *TIMES, "--max-steps", "0"], "--max-steps: expected a whole number of at least 1, not 0"),
+        ([*SIMULATE, *VALUES, "--times"], "--times: expected one argument; see odejet simulate --help"),
+        (
+            [*SIMULATE, *VALUES, *TIMES, "--sed", "1"],
+            "'--sed 1' is not understood here; did you mean '--seed'; see odejet simulate",
+        ),
+        ([*SIMULATE, *VALUES, *TIMES, "--set"], "--set: expected one argument"),
+        ([*SIMULATE, *VALUES, *TIMES, "--noise", "much"], "--noise: expected a number that is not negative"),
+        (
+            [*SIMULATE, *VALUES, *TIMES, "--noise", "-1"],
+            "--noise: expected a number that is not negative, such as 0.05, not '-1'",
+        ),
+        (
+            [*SIMULATE, *VALUES, *TIMES, "--noise", "nan"],
+            "--noise: expected a number that is not negative, such as 0.05, not 'nan'",
+        ),
+        ([*SIMULATE, *VALUES, *TIMES, "--seed", "1.5"], "--seed: expected a whole number of at least 0, not '1.5'"),
+        ([*SIMULATE, *VALUES, *TIMES, "--seed", "-1"], "--seed: expected a whole number of at least 0, not '-1'"),
+        (
+            [*SIMULATE, *VALUES, *TIMES, "--max-steps", "0"],
+            "--max-steps: expected a whole number of at least 1, not '0'",
+        ),
         ([*SIMULATE, *TIMES], "no value is given for x, k; add --set x=VALUE"),
         ([*SIMULATE, "--set", "x=3", *TIMES], "no value is given for k; add --set k=VALUE"),
         (
@@ -617,13 +629,15 @@ def test_fit_prints_and_writes_the_same_fit(measured, capsys):
     assert main([*measured, "--bounds", "1e-5", "10", "--noise", "y=0.01", "--seed", "3", *files]) == 0
     out, err = capsys.readouterr()
     assert out.startswith("decay: certified, 2 unknowns from 121 measurements")
-    assert words(err) == "written: fit.json\nwritten: fit.html\n"
+    told = [line.split(" (in ")[0] for line in words(err).splitlines()]  # slow ones tell their time
+    assert told == ["written: fit.json", "written: fit.html"]
     fit = odejet.Fit.load("fit.json")
-    assert str(fit) + "\n" == out
+    assert out.startswith(str(fit))
     assert (fit.seed, fit.effort) == (3, "auto")
     assert fit.parameters["k"] == pytest.approx(0.5, abs=5 * fit.stderr["k"])
     assert Path("fit.html").read_text().startswith("<!")
     assert main(["report", "fit.json", "again.html"]) == 0
+    assert capsys.readouterr().err.endswith("written: again.html\n")
     assert "decay" in Path("again.html").read_text()
 
 
@@ -655,10 +669,22 @@ def test_a_fit_without_certificate_is_told_by_the_status(measured, capsys):
         (["--prior", "k"], "expected NAME=TEXT, such as k1=normal(1, 0.2)"),
         (["--prior", "q=normal(1, 2)"], "priors name 'q', which is no unknown of the problem"),
         (["--prior", "k=normal(1, 2)", "k=normal(1, 2)"], "k is already given"),
-        (["--seed", "-1"], "seed must be a whole number of at least 0"),
-        (["--jobs", "0"], "jobs must be a whole number of at least 1"),
+        (["--seed", "-1"], "--seed: expected a whole number of at least 0, not '-1'"),
+        (["--jobs", "0"], "--jobs: expected a whole number of at least 1, not '0'"),
         (["--effort", "most"], "invalid choice"),
         (["--time-limit", "0"], "time_limit must be a positive number of seconds"),
+        (["--time-limit", "soon"], "--time-limit: expected a number of seconds, not 'soon'"),
+        (["--bounds", "-inf", "1e3"], "--bounds '-inf 1e3': '-inf' is not a finite number"),
+        (["--bounds", "1e3", "-1e3"], "--bounds 1000 -1000: the first must be below"),
+        (["--noise", "-2%"], "must be a positive number, a percentage"),
+        (["--start", "-1e3z"], "--start: '-1e3z' is not a finite number"),
+        (["--values", "hot:k=1"], "there is no experiment 'hot'; there are experiment1"),
+        (["--free", "k"], "'k' has no number in the model that could be freed; leave it out"),
+        (["--time-limt", "3"], "'--time-limt 3' is not understood here; did you mean '--time-limit'; see odejet fit"),
+        (["--json", ""], "--json: the name of the file is empty; name one"),
+        (["--json", "nowhere/fit.json"], "nowhere/fit.json: there is no such directory to write to"),
+        (["--report", "."], ".: this is a directory; name a file inside it"),
+        (["--report", "data.csv/fit.html"], "there is no such directory to write to"),
         (["--json", "data.csv"], "data.csv: this is the file of the data"),
         (["--json", "a", "--report", "a"], "a: this is what --json writes too"),
         (["--inputs", "nothing.csv"], "nothing.csv"),
@@ -697,6 +723,28 @@ def test_intervals_by_the_likelihood(measured, capsys):
     assert low < 1.5 < high < 1.02 * low
 
 
+def test_numbers_below_zero_are_no_options(measured, capsys):
+    assert main([*measured, "--bounds", "-1e1", "1e1", "--effort", "quick", "--start", "-1e-3"]) in (0, 1)
+    assert "x(-0.001)" in capsys.readouterr().out
+
+
+def test_what_is_no_model_is_named(measured, capsys):
+    Path("problem.yaml").write_text("format_version: 1\n")
+    Path("fit.json").write_text("{}")
+    assert "problem.yaml: a PEtab problem is taken by odejet fit" in refused(capsys, ["show", "problem.yaml"])
+    assert "data.csv: this is a table of data; name the model" in refused(capsys, ["fit", "data.csv", "decay.toml"])
+    assert "fit.json: this is a saved fit; odejet report" in refused(capsys, ["identify", "fit.json"])
+
+
+def test_show_checks_noise_and_priors(decay, capsys):
+    for table, sentence in (
+        ('[noise]\ny = "gauss(1)"', "decay.toml: the noise of 'y': there is no law 'gauss'"),
+        ('[priors]\nk = "normal(1)"', "decay.toml: the prior of 'k': 'normal(1)' has not the arguments"),
+    ):
+        Path(decay).write_text(f"{DECAY}\n{table}\n")
+        assert sentence in refused(capsys, ["show", decay])
+
+
 # --- design ---
 
 
@@ -721,17 +769,24 @@ def test_a_design_is_refused(decay, capsys, options, said):
     assert said in refused(capsys, ["design", decay, "--times", "0:1:10", *options])
 
 
+full = pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no device that is always full")
+
+
+@full
 def test_a_page_that_cannot_be_written_does_not_lose_the_fit(measured, capsys):
-    assert main([*measured, "--json", "fit.json", "--report", "nowhere/fit.html"]) == 2
+    assert main([*measured, "--json", "fit.json", "--report", "/dev/full"]) == 2
     out, err = capsys.readouterr()
     assert out.startswith("decay: certified")
-    assert err.endswith("written: fit.json\nodejet: nowhere/fit.html: there is no such directory to write to\n")
+    assert "written: fit.json\n" in err
+    assert err.endswith("odejet: /dev/full: the file cannot be written (no space left on device)\n")
     assert odejet.Fit.load("fit.json").certified
 
 
+@full
 def test_a_file_that_cannot_be_written_does_not_lose_the_page(measured, capsys):
-    assert main([*measured, "-q", "--json", "nowhere/fit.json", "--report", "fit.html"]) == 2
-    assert words(capsys.readouterr().err) == "odejet: nowhere/fit.json: there is no such directory to write to\n"
+    assert main([*measured, "-q", "--json", "/dev/full", "--report", "fit.html"]) == 2
+    told = "odejet: /dev/full: the file cannot be written (no space left on device)\n"
+    assert words(capsys.readouterr().err) == told
     assert Path("fit.html").read_text().startswith("<!")
 
 

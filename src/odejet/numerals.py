@@ -50,6 +50,11 @@ def measured(value: float, error: float) -> str:
     return significant(value, min(max(wanted, 3), MOST))
 
 
+def spread(low: float, high: float) -> float:
+    """The error that a 95 % interval stands for."""
+    return (high - low) / 4 if math.isfinite(high - low) else math.nan
+
+
 def between(low: float, high: float, error: float, value: float | None = None) -> str:
     """An interval in the digits of its value; ends far from it have few."""
 

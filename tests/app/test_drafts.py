@@ -55,6 +55,15 @@ def test_columns_find_their_outputs(folder: Path) -> None:
     assert set(problem.bounds.values()) == {(0.0, math.inf)}
 
 
+def test_data_that_make_no_sense_yet_leave_the_model_alone(folder: Path) -> None:
+    draft = Draft(text=LINES, data="counts.csv", titles={"Rabbits": "", "weather": ""})
+    seen = ask("look", folder, draft)["answer"]
+    assert "no column is an output of the model" in seen["trouble"] and "ready" not in seen
+    assert [one["label"] for one in seen["unknowns"]] == ["r(0)", "w(0)", "k1", "k2", "k3"] and not seen["series"]
+    assert ask("move", folder, key=seen["key"], values={"k1": 0.5})["answer"]["curves"][0]["outputs"]["y1"]
+    assert ask("know", folder, draft)["answer"]["message"].startswith("everything can be known")
+
+
 def test_a_column_may_measure_a_state(folder: Path) -> None:
     draft = Draft(text=LINES.rpartition("\n")[0], data="counts.csv", titles={"Day": "time", "Rabbits": "r"})
     problem = posing.problem_of(draft, folder, "prey")

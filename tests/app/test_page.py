@@ -142,6 +142,21 @@ def test_everything_has_a_name_and_nothing_is_cut(page: Any) -> None:
         page.emulate_media(color_scheme=scheme)
         grounds.append(page.evaluate("getComputedStyle(document.body).backgroundColor"))
     assert grounds[0] != grounds[1]
+    assert page.locator("h1").count() == 1
+
+
+def test_a_pasted_text_tells_its_language(page: Any) -> None:
+    page.click("#new")
+    page.fill("#equations", '[states]\nx = "-k*x"\n\n[outputs]\ny = "2*x"\n')
+    page.wait_for_selector("text=Everything can be known, without ambiguity.")
+    assert page.is_checked("input[value=toml]")
+    page.click("#home")
+    page.click("#new")
+    page.fill("#equations", "S -> P; k*S\nS = 5; P = 0; k = 0.4\ny := 2*P\n")
+    page.wait_for_selector("text=uncheck what the fit is to find")
+    assert page.is_checked("input[value=antimony]")
+    page.click("label:has-text('k = 0.4')")
+    page.wait_for_selector("input[aria-label='k, slider']")
 
 
 # --- files of strangers ---

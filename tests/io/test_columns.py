@@ -27,6 +27,9 @@ def test_guesses() -> None:
     guessed = columns.guess(names, ("y1", "rain", "k"), ("y1",))
     assert guessed == {"Day (since May)": "time", "Prey": "y1", "Rain": "rain", "subject": "experimentId"}
     assert columns.guess(("a", "b", "c"), ("y1",), ("y1",)) == {"a": "time", "b": "", "c": ""}
+    table = columns.glance(b"a,b,c\n0,-.5,sunny\n1,,wet\n", "counts.csv")
+    assert table.words == ("c",)
+    assert columns.guess(table.names, ("y1",), ("y1",), words=table.words) == {"a": "time", "b": "y1", "c": ""}
 
 
 def test_a_table_under_other_names_has_the_same_numbers() -> None:

@@ -132,3 +132,10 @@ def test_likelihoods_are_densities_of_the_measurement_itself():
             return float(np.exp(-law.terms(np.array([y]), np.array([2.0]), np.array([0.2])).costs[0]))
 
         assert integrate.quad(pdf, 0, 2)[0] + integrate.quad(pdf, 2, np.inf)[0] == pytest.approx(1.0, abs=1e-6)
+
+
+@pytest.mark.filterwarnings("error")
+def test_what_is_expected_to_be_zero_is_zero():
+    _, make = LAWS["lognormal"]
+    found = make().quantile(0.975, np.array([0.0, 1.0]), np.array([0.1, 0.1]))
+    assert found == pytest.approx([0.0, math.exp(0.1 * stats.norm.ppf(0.975))])

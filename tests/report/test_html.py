@@ -262,3 +262,21 @@ def test_the_page_forbids_itself_scripts_and_requests(tmp_path):
     text, complaints = browse(path, tmp_path)
     assert "<title>driven: fit</title>" in text
     assert len(complaints) == 2 and all("Content Security Policy" in line for line in complaints)
+
+
+def test_very_many_quantities_are_folded_away():
+    model = Model({"x": "-k*x"}, {"y": "x"}, name="decay")
+    times, rng = np.linspace(0, 4, 9), np.random.default_rng(1)
+    starts = 1.0 + 0.1 * np.arange(70)
+    data = Data.join(
+        [
+            Data(times, {"y": start * np.exp(-0.5 * times) + 0.01 * rng.normal(size=9)}, name=f"subject {i}")
+            for i, start in enumerate(starts)
+        ]
+    )
+    fit = refined_fit(model, data, [*starts, 0.5])
+    shown = page(fit)
+    assert "<summary>59 more quantities</summary>" in shown  # of 71, the shared one and the first few stand open
+    assert shown.index("<code>k</code>") < shown.index("more quantities") < shown.index("x(0) in subject 69")
+    profiles = re.search(r"<summary>(\d+) more profiles</summary>", shown)
+    assert profiles is not None and 0 < int(profiles[1]) < 71

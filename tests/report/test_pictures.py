@@ -64,7 +64,7 @@ def test_one_outlier_does_not_flatten_the_rest():
     below = residual_panel(pair, curve)
     assert below.y.high < 2.5 * np.abs(others).max() < abs(pair.standardised[7])
     (mark,) = of(Beyond, below)
-    assert mark.x.tolist() == [pair.times[7]] and mark.labels == (f"{abs(pair.standardised[7]):.3g} sd",)
+    assert mark.x.tolist() == [pair.times[7]] and mark.labels == (f"{pair.standardised[7]:.3g}".replace("-", "−"),)
     above = fitted_panel(pair, curve)
     assert above.y.high < 6 and of(Beyond, above)[0].labels == ("60",)
     assert "60" in drawn(series_picture(pair, curve, several=False))

@@ -28,6 +28,16 @@ def test_linear(one, other):
         assert math.isclose(value(label), place, rel_tol=1e-9, abs_tol=0.01 * step)
 
 
+@given(st.floats(-1e3, 1e3), st.floats(1e-3, 1e3))
+def test_a_narrow_panel_has_at_least_two_marks(low, width):
+    axis = linear(low, low + width, most=3)
+    assert 2 <= len(axis.places) <= 3 and len(set(axis.labels)) == len(axis.labels)
+    steps = [after - before for before, after in zip(axis.places, axis.places[1:], strict=False)]
+    assert max(steps) - min(steps) < 1e-6 * (axis.high - axis.low)
+    for place, label in zip(axis.places, axis.labels, strict=True):
+        assert math.isclose(value(label), place, rel_tol=1e-9, abs_tol=1e-3 * steps[0])
+
+
 def test_years_and_small_numbers():
     assert linear(1900, 1920).labels == ("1900", "1905", "1910", "1915", "1920")
     assert linear(1902.4, 1902.6).labels == ("1902.40", "1902.45", "1902.50", "1902.55", "1902.60")

@@ -427,3 +427,13 @@ def test_values_that_no_search_led_to_say_so_first():
 def test_data_of_another_model_are_refused():
     with pytest.raises(DataError, match="no output 'other'"):
         Problem(STRAIGHT, Data(TIMES, {"other": line(0.1)}))
+
+
+def test_a_first_fit_tells_what_compiling_took():
+    slow = replace(predators(), seconds=70.0, stages={"compile": 62.0, "refine": 2.0})
+    assert "time: 70 s, of which compiling took 62 s, once" in str(slow)
+    assert "compiling" not in str(replace(slow, stages={"compile": 3.0, "refine": 2.0}))
+
+
+def test_by_what_it_was_answered_is_for_those_who_ask():
+    assert "answered by" not in str(predators()) and "answered by" in predators().summary(verbose=True)

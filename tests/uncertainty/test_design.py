@@ -108,3 +108,12 @@ def test_what_is_refused(change, why):
 def test_a_design_that_blows_up():
     with pytest.raises(ModelError, match="cannot be simulated"):
         oj.design(Model({"x": "x**2"}, {"y": "x"}), {}, {"x": 1.0}, TIMES, 0.1)
+
+
+def test_what_a_design_leaves_open_is_unknown_and_what_is_known_needs_no_design():
+    model = Model({"x": "-k*x"}, {"y": "x"}, name="decay")
+    assert "unknown" in repr(oj.design(model, {"k": 1.0}, {"x": 2.0}, [0.5], 0.1))
+    assert "inf" not in repr(oj.design(model, {"k": 1.0}, {"x": 2.0}, [0.5], 0.1))
+    known = Model({"x": "-k*x"}, {"y": "x"}, initial={"x": 1}, fixed={"k": 1}, name="decay")
+    with pytest.raises(ModelError, match="everything in decay is known"):
+        oj.design(known, {}, {}, [0.0, 1.0], 0.1)

@@ -1,6 +1,8 @@
 """What data determine, where it is known from the model which combinations act."""
 
 import math
+import time
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -8,8 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from odejet import Data, Model, simulate
+from odejet.jets.compilation import now
 from odejet.uncertainty.forms import Form
-from odejet.uncertainty.practical import DETERMINED, UNDETERMINED, WEAK, kind
+from odejet.uncertainty.likelihood import Likelihood
+from odejet.uncertainty.practical import DETERMINED, UNDETERMINED, WEAK, Finding, judged, kind
 from tests.fits import predators, refined_fit
 
 TIMES = np.linspace(0, 4, 60)
@@ -105,3 +109,17 @@ def test_forms_as_people_write_them():
     assert Form(np.array([2, 0, 0.5]), 0.1).text(names) == "a**2*c**0.5"
     assert Form(np.array([0, -1, -2]), 0.1).text(names) == "1/b/c**2"
     assert Form(np.array([-1, 1, 1]), 0.1, product=False).text(names) == "b + c - a"
+
+
+def test_a_finding_has_the_digits_that_its_interval_lets_mean_something():
+    closed = Finding("a + b", 1.33742, (1.28211, 1.43004), "determined", "profile")
+    assert closed.sentence == "a + b = 1.337 [1.282, 1.430]"
+    assert replace(closed, open=(False, True)).sentence == "a + b = 1.337 above 1.28"
+
+
+def test_a_profile_for_which_there_was_no_time_says_nothing(monkeypatch):
+    fit = fitted(Model({"x": "-k*x"}, {"y": "x"}), {"k": 0.7}, {"x": 1.5})
+    loose = {label: (0.5 * fit.values[label], 2 * fit.values[label]) for label in fit.labels}
+    monkeypatch.setattr(Likelihood, "hold", lambda *_: time.sleep(0.3))
+    findings, profiles = judged(fit.likelihood, loose, deadline=now() + 0.2)
+    assert not profiles and {one.method for one in findings.values()} == {"fisher"}

@@ -1,6 +1,7 @@
 """Profiles against linear regression, another optimiser, and what likelihoods must obey."""
 
 import math
+import time
 from dataclasses import replace
 from typing import ClassVar
 
@@ -221,3 +222,14 @@ def test_an_interval_ends_only_where_refits_have_come_to_their_end(kind):
     assert expected.open == found.open == (False, False)
     low, high = expected.interval()
     assert found.interval()[0] <= 1.01 * low and found.interval()[1] >= 0.99 * high
+
+
+def test_a_profile_that_time_ends_says_so_however_precise_the_quantity(monkeypatch):
+    """A refit that is cut short is no sign that nothing beyond can be reached."""
+    times = np.linspace(0, 4, 40)
+    noise = 1e-6 * np.random.default_rng(1).normal(size=40)
+    data = Data(times, {"y": 2 * np.exp(-0.5 * times) + noise})
+    fit = refined_fit(Model({"x": "-k*x"}, {"y": "x"}), data, [2.0, 0.5])
+    monkeypatch.setattr(Likelihood, "hold", lambda *_: time.sleep(0.02))
+    found = profile(fit.likelihood, "k", 0.95, 0.01)
+    assert found.stopped and not any(end is End.UNREACHED for end in found.ends)

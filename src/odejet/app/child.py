@@ -49,13 +49,17 @@ def look(asked: Mapping[str, Any], _tell: Tell) -> dict[str, Any]:
             found["file"] = views.file_of(draft, folder)
             model = posing.model_of(draft, asked["name"])
             found["titles"] = posing.titles_of(draft, posing.glance_of(folder / draft.data), model)
-        posed = _posed(draft, folder, asked["name"])
+        posed, trouble = _posed(draft, folder, asked["name"])
         found |= {
             "unknowns": views.unknowns(posed, draft),
             "series": views.series(posed),
             "experiments": views.experiments(posed),
         }
-        if isinstance(posed, views.Measured):
+        if trouble:
+            found["trouble"] = trouble
+        elif not posed.labels:
+            found["trouble"] = "Everything is known, so that there is nothing to find; uncheck what the fit is to find."
+        elif isinstance(posed, views.Measured):
             posed.problem.check_points()
             found["ready"] = True
     except (ModelError, DataError, OSError) as error:
@@ -66,16 +70,16 @@ def look(asked: Mapping[str, Any], _tell: Tell) -> dict[str, Any]:
 def know(asked: Mapping[str, Any], _tell: Tell) -> dict[str, Any]:
     """What can be known."""
     draft = Draft.read(asked["draft"])
-    return views.verdict(_posed(draft, Path(asked["folder"]), asked["name"]))
+    return views.verdict(_posed(draft, Path(asked["folder"]), asked["name"])[0])
 
 
 def move(asked: Mapping[str, Any], _tell: Tell) -> dict[str, Any]:
     """Curves for the values of the sliders, of a draft that was looked at; without it, nothing."""
-    posed = _POSED.get((asked["folder"], asked["key"]))
-    if posed is None:
+    kept = _POSED.get((asked["folder"], asked["key"]))
+    if kept is None:
         return {"forgotten": True}
     values = {str(name): float(value) for name, value in asked["values"].items()}
-    return {"curves": posed.curves(values)}
+    return {"curves": kept[0].curves(values)}
 
 
 def take(asked: Mapping[str, Any], _tell: Tell) -> dict[str, Any]:
@@ -129,14 +133,19 @@ ANSWERS: Mapping[str, Callable[[Mapping[str, Any], Tell], dict[str, Any]]] = {
     one.__name__: one for one in (look, know, move, take, translate, example, compare, run, warm)
 }
 
-_POSED: OrderedDict[tuple[str, str], views.Posed] = OrderedDict()
+_POSED: OrderedDict[tuple[str, str], tuple[views.Posed, str]] = OrderedDict()
 
 
-def _posed(draft: Draft, folder: Path, name: str) -> views.Posed:
-    """What a draft poses, made once."""
+def _posed(draft: Draft, folder: Path, name: str) -> tuple[views.Posed, str]:
+    """What a draft poses, made once; with data that make no sense yet the model alone, and what is wrong with them."""
     place = str(folder), _key(draft, folder)
     if place not in _POSED:
-        _POSED[place] = views.pose(draft, folder, name)
+        try:
+            _POSED[place] = views.pose(draft, folder, name), ""
+        except DataError as error:
+            if not draft.data or draft.language == "petab":
+                raise
+            _POSED[place] = views.alone(draft, folder, name), mistakes.told(error, str(folder))
         while len(_POSED) > KEPT:
             _POSED.popitem(last=False)
     _POSED.move_to_end(place)

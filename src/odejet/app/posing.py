@@ -147,7 +147,8 @@ def titles_of(draft: Draft, glance: Glance, model: Model) -> dict[str, str]:
     names = tuple(name for name in glance.names if name not in draft.titles)
     taken = set(draft.titles.values())
     left = tuple(name for name in own if name not in taken)
-    guessed = columns.guess(names, known, left, glance.kind == "wide" and TIME not in taken) if names else {}
+    timed = glance.kind == "wide" and TIME not in taken
+    guessed = columns.guess(names, known, left, timed, glance.words) if names else {}
     guessed = {name: plain.get(name, title) for name, title in guessed.items()}
     return {name: draft.titles.get(name, guessed.get(name, "")) for name in glance.names}
 

@@ -159,6 +159,11 @@ def pose(draft: Draft, folder: Path, name: str) -> Posed:
     """What the draft poses: a problem if it has data, or else the model alone."""
     if draft.data or draft.language == "petab":
         return Measured(posing.problem_of(draft, folder, name))
+    return alone(draft, folder, name)
+
+
+def alone(draft: Draft, folder: Path, name: str) -> Alone:
+    """The model of a draft without its data."""
     model = posing.model_of(draft, name, folder)
     sampled = [one for one, value in model.inputs.items() if value is None]
     if sampled:

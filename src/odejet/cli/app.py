@@ -6,6 +6,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
+from odejet.cli.arguments import whole_number
 from odejet.cli.console import Status
 from odejet.errors import ModelError
 
@@ -22,7 +23,7 @@ def describe(commands: Any) -> None:
     )
     add = parser.add_argument
     add("folder", metavar="FOLDER", nargs="?", help=f"where studies are kept (default {FOLDER} in your home folder)")
-    add("--port", metavar="N", type=int, default=0, help="the port of the page (default: any that is free)")
+    add("--port", metavar="N", type=whole_number(), default=0, help="the port of the page (default: any that is free)")
     add("--no-browser", action="store_true", help="only print the address")
     parser.set_defaults(run=run)
 

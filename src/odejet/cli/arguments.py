@@ -5,11 +5,13 @@ from __future__ import annotations
 import argparse
 import math
 import os
+import re
 import unicodedata
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from odejet.errors import ModelError, clipped, nearest
+from odejet.io.files import check_writable
 
 if TYPE_CHECKING:
     import numpy as np
@@ -20,10 +22,47 @@ MAX_TIMES = 10_000_000
 
 
 class Parser(argparse.ArgumentParser):
-    """A parser whose complaints are like all others."""
+    """A parser whose complaints are like all others, and to which -1e3, -inf and -2% are values, not options."""
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self._negative_number_matcher = re.compile(r"-(\.?\d|inf|nan)", re.IGNORECASE)
 
     def error(self, message: str) -> NoReturn:
-        raise ModelError(f"{message}; see {self.prog} --help")
+        raise ModelError(f"{message.removeprefix('argument ')}; see {self.prog} --help")
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        found, left = super().parse_known_args(args, namespace)
+        if left:
+            hint = nearest(left[0], self._option_string_actions, cutoff=0.6) if left[0].startswith("-") else ""
+            self.error(f"{clipped(' '.join(left))} is not understood here{hint.removesuffix('?')}")
+        return found, left
+
+
+def whole_number(least: int = 0) -> Callable[[str], int]:
+    """What reads a whole number that is not too small."""
+
+    def read(text: str) -> int:
+        try:
+            value = int(text)
+        except ValueError:
+            value = least - 1
+        if value < least:
+            raise argparse.ArgumentTypeError(f"expected a whole number of at least {least}, not {clipped(text)}")
+        return value
+
+    return read
+
+
+def seconds(text: str) -> float:
+    """A time limit; infinity is none."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not value >= 0:
+        raise argparse.ArgumentTypeError(f"expected a number of seconds, not {clipped(text)}")
+    return value
 
 
 def spelled_out(argv: Sequence[str]) -> Iterator[str]:
@@ -198,7 +237,7 @@ def read_values_by_experiment(pairs: Sequence[str]) -> dict[str, dict[str, float
 
 
 def check_files(arguments: argparse.Namespace) -> None:
-    """Refuse to write what is read, or two things into one file."""
+    """Refuse, before any work, to write what is read, two things into one file, or what cannot be written."""
     given = vars(arguments)
     reads = {"model": "the model file", "data": "the file of the data", "inputs": "the file of the inputs"}
     reads["doses"] = "the file of the doses"
@@ -206,12 +245,15 @@ def check_files(arguments: argparse.Namespace) -> None:
     taken = {what: given.get(key) for key, what in reads.items()}
     if [given.get("json"), given.get("report")] == ["-", "-"]:
         raise ModelError("--json and --report cannot both be stdout; name a file for one of them")
-    for what, path in ((f"what {option} writes too", given.get(key)) for key, option in writes.items()):
+    for option, path in ((option, given.get(key)) for key, option in writes.items()):
+        if path == "":
+            raise ModelError(f"{option}: the name of the file is empty; name one")
         if path and path != "-":
             for use, other in taken.items():
                 if other and is_same(path, other):
                     raise ModelError(f"{path}: this is {use}; name another file to write to")
-            taken[what] = path
+            check_writable(path)
+            taken[f"what {option} writes too"] = path
 
 
 def is_same(one: str, other: str) -> bool:

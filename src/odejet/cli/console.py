@@ -26,6 +26,12 @@ def complain(message: str, status: Status) -> int:
     return status
 
 
+def told(*files: str) -> None:
+    """Which files were written."""
+    for file in files:
+        print(f"written: {file}", file=sys.stderr)
+
+
 def put(*chunks: bytes) -> None:
     """Onto stdout, in UTF-8 whatever the terminal is set to."""
     if sys.stdout is None:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import argparse
 import os
-import sys
 from pathlib import Path
 from typing import Any
 
 from odejet.cli.arguments import described, is_same
-from odejet.cli.console import Status
+from odejet.cli.console import Status, told
 from odejet.cli.networks import is_problem
 from odejet.errors import ModelError
 
@@ -34,7 +33,7 @@ def run(arguments: argparse.Namespace) -> int:
     model = read_model(arguments.model, arguments.free)
     write_model(model, arguments.output)
     if not arguments.quiet:
-        print(f"written: {arguments.output}", file=sys.stderr)
+        told(arguments.output)
     return Status.DONE
 
 
@@ -50,5 +49,5 @@ def _problem(arguments: argparse.Namespace) -> int:
         raise ModelError(f"{arguments.output}: this is the folder of the problem; name another to write to")
     path = read_petab(arguments.model).to_petab(arguments.output)
     if not arguments.quiet:
-        print(f"written: {path}", file=sys.stderr)
+        told(str(path))
     return Status.DONE

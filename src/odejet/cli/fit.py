@@ -16,6 +16,8 @@ from odejet.cli.arguments import (
     read_number,
     read_texts,
     read_values_by_experiment,
+    seconds,
+    whole_number,
 )
 from odejet.cli.console import Status, complain, put
 from odejet.cli.networks import check_unknowns, is_network, is_problem
@@ -90,15 +92,15 @@ def describe(commands: Any) -> None:
     add("--doses", metavar="FILE", help="what was given (CSV): columns time, state, amount and perhaps duration, every")
     add("--inputs", metavar="FILE", help="samples of inputs (CSV): a column time and one per input")
     add("--effort", choices=("quick", "auto", "full"), default="auto", help="how much to try (default %(default)s)")
-    add("--seed", metavar="S", type=int, default=0, help="seed of random starts (default %(default)s)")
+    add("--seed", metavar="S", type=whole_number(), default=0, help="seed of random starts (default %(default)s)")
     add(
         "--jobs",
         metavar="N",
-        type=int,
+        type=whole_number(1),
         default=1,
         help="cores on which starts are tried and experiments simulated; the answer is the same for any (default 1)",
     )
-    add("--time-limit", metavar="SECONDS", type=float, help="give up after so long (default 120; 1200 for full)")
+    add("--time-limit", metavar="SECONDS", type=seconds, help="give up after so long (default 120; 1200 for full)")
     add(
         "--profile",
         metavar="NAME",

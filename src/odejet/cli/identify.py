@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any, Literal
 
-from odejet.cli.arguments import described
+from odejet.cli.arguments import described, seconds, whole_number
 from odejet.cli.console import Status, put
 from odejet.progress import Progress
 
@@ -37,17 +37,19 @@ def describe(commands: Any) -> None:
         default=1,
         help="ask what so many experiments with the same parameters tell, or any number of them (default %(default)s)",
     )
-    add("--budget", metavar="S", type=float, default=60.0, help="seconds for counting solutions (default %(default)s)")
-    add("--seed", metavar="S", type=int, default=0, help="seed of the random points (default %(default)s)")
+    add(
+        "--budget", metavar="S", type=seconds, default=60.0, help="seconds for counting solutions (default %(default)s)"
+    )
+    add("--seed", metavar="S", type=whole_number(), default=0, help="seed of the random points (default %(default)s)")
 
 
 def _experiments(text: str) -> int | Literal["any"]:
     if text == "any":
         return "any"
     try:
-        return int(text)
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"expected a whole number or any, not {text!r}") from None
+        return whole_number(1)(text)
+    except argparse.ArgumentTypeError as error:
+        raise argparse.ArgumentTypeError(f"{error}; any is for any number") from None
 
 
 def run(arguments: argparse.Namespace) -> int:

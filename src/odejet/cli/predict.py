@@ -6,9 +6,10 @@ import argparse
 from typing import Any
 
 from odejet.cli.arguments import is_same, read_number, read_times
-from odejet.cli.console import Status, complain
+from odejet.cli.console import Status, complain, told
 from odejet.cli.course import add_course, check_plot, write_course
 from odejet.errors import ModelError
+from odejet.io.files import check_writable
 
 
 def describe(commands: Any) -> None:
@@ -47,7 +48,8 @@ def run(arguments: argparse.Namespace) -> int:
     found = read(arguments.fit).predict(times, arguments.experiment, level, arguments.method, arguments.states)
     if not found.success:
         return complain(found.message, Status.UNSOLVED)
-    write_course(found.columns(arguments.states), lambda: found.plot(states=arguments.states), arguments)
+    files = write_course(found.columns(arguments.states), lambda: found.plot(states=arguments.states), arguments)
+    told(*files)
     if not found.trusted:
         complain("some bands are not to be trusted: their profiles took too long; ask for fewer times", Status.DONE)
     return Status.DONE
@@ -60,5 +62,6 @@ def _check(arguments: argparse.Namespace) -> None:
     for path in written:
         if is_same(path, arguments.fit):
             raise ModelError(f"{path}: this is the fit file; name another file to write to")
+        check_writable(path)
     if len(written) == 2 and is_same(*written):
         raise ModelError(f"{written[0]}: this is what -o writes too; name another file to write to")

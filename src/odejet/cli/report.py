@@ -6,8 +6,9 @@ import argparse
 from typing import Any
 
 from odejet.cli.arguments import is_same
-from odejet.cli.console import Status, put
+from odejet.cli.console import Status, put, told
 from odejet.errors import ModelError
+from odejet.io.files import check_writable
 from odejet.progress import Progress
 
 
@@ -26,6 +27,8 @@ def describe(commands: Any) -> None:
 def run(arguments: argparse.Namespace) -> int:
     if is_same(arguments.fit, arguments.output):
         raise ModelError(f"{arguments.output}: this is the fit file; name another file to write to")
+    if arguments.output != "-":
+        check_writable(arguments.output)
 
     from odejet.io.fits import read
     from odejet.report.html import page
@@ -37,4 +40,5 @@ def run(arguments: argparse.Namespace) -> int:
         with Progress(True) as shown:
             shown.stage(f"writing {arguments.output}")
             found.report(arguments.output)
+        told(arguments.output)
     return Status.DONE

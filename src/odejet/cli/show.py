@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import argparse
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from odejet.cli.arguments import described
 from odejet.cli.console import Status, put
+from odejet.errors import ModelError
+
+if TYPE_CHECKING:
+    from odejet.model import Model
 
 
 def describe(commands: Any) -> None:
@@ -19,5 +23,20 @@ def run(arguments: argparse.Namespace) -> int:
     from odejet.io.formats import read_model
 
     model = read_model(arguments.model, arguments.free)
+    _check(model, arguments.model)
     put(f"{model.latex() if arguments.latex else model!r}\n".encode())
     return Status.DONE
+
+
+def _check(model: Model, path: str) -> None:
+    """Noise and priors, which a model keeps as text until there are data."""
+    if not (model.noise or model.priors):
+        return
+    from odejet.problem import noise, priors
+
+    try:
+        noise.new_names({name: noise.noise_of(name, model.noise, ()) for name in model.noise}, model)
+        for name, text in model.priors.items():
+            priors.read(name, text)
+    except ModelError as error:
+        raise ModelError(f"{path}: {error}") from None

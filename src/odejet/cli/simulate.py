@@ -8,10 +8,10 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from odejet.cli.arguments import add_values, check_files, described, read_times, read_values
-from odejet.cli.console import Status, complain
+from odejet.cli.arguments import add_values, check_files, described, read_times, read_values, whole_number
+from odejet.cli.console import Status, complain, told
 from odejet.cli.course import add_course, check_plot, write_course
-from odejet.errors import ModelError
+from odejet.errors import ModelError, clipped
 
 if TYPE_CHECKING:
     import numpy as np
@@ -39,15 +39,25 @@ def describe(commands: Any) -> None:
     add(
         "--noise",
         metavar="ETA",
-        type=float,
+        type=_eta,
         default=0.0,
         help="add to each output Gaussian noise whose standard deviation is ETA times the absolute mean of that output",
     )
-    add("--seed", metavar="S", type=int, default=0, help="seed of the noise (default %(default)s)")
+    add("--seed", metavar="S", type=whole_number(), default=0, help="seed of the noise (default %(default)s)")
     add("--states", action="store_true", help="write the states too, always without noise")
-    add("--max-steps", metavar="N", type=int, help="give up after so many steps")
+    add("--max-steps", metavar="N", type=whole_number(1), help="give up after so many steps")
     add_course(parser, "the outputs")
     add("-q", "--quiet", action="store_true", help="no summary on stderr")
+
+
+def _eta(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not (math.isfinite(value) and value >= 0):
+        raise argparse.ArgumentTypeError(f"expected a number that is not negative, such as 0.05, not {clipped(text)}")
+    return value
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -83,12 +93,6 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _check(arguments: argparse.Namespace, model: Model) -> None:
     """Refuse what makes no sense, before any work."""
-    if not (math.isfinite(arguments.noise) and arguments.noise >= 0):
-        raise ModelError(f"--noise: expected a number that is not negative, not {arguments.noise:g}")
-    if arguments.seed < 0:
-        raise ModelError(f"--seed: expected a whole number that is not negative, not {arguments.seed}")
-    if arguments.max_steps is not None and arguments.max_steps < 1:
-        raise ModelError(f"--max-steps: expected a whole number of at least 1, not {arguments.max_steps}")
     if not model.outputs and not arguments.states:
         raise ModelError(f"{arguments.model}: the model has no outputs; add a table [outputs], or ask for --states")
     missing = [name for name, expression in model.inputs.items() if expression is None]
@@ -120,5 +124,4 @@ def _summarise(simulation: Simulation, outputs: Mapping[str, np.ndarray], files:
         for name, values in outputs.items():
             rows.append((name, *(f"{number:.6g}" for number in (values.min(), values.mean(), values.max()))))
         print("\n" + "\n".join(f"  {line}" for line in table(rows, right=(1, 2, 3))) + "\n", file=sys.stderr)
-    for file in files:
-        print(f"written: {file}", file=sys.stderr)
+    told(*files)

@@ -149,7 +149,8 @@ class Data:
         names = [one.name for one in self.experiments]
         for name in known:
             if name not in names:
-                raise DataError(f"there is no experiment {clipped(name)}{nearest(name, names)}")
+                hint = nearest(name, names) or f"; there are {', '.join(names[:20])}"
+                raise DataError(f"there is no experiment {clipped(name)}{hint}")
         found = []
         for one in self.experiments:
             told = {key: arrays.known(key, value, one.name) for key, value in known.get(one.name, {}).items()}

@@ -9,7 +9,7 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice
 
@@ -30,6 +30,16 @@ class Glance:
     names: tuple[str, ...]  # of the columns; of the observables, if it is tidy
     rows: int
     first: tuple[tuple[str, ...], ...]  # some rows of a wide table
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """The columns of a wide table that hold words, not numbers."""
+        if self.kind != "wide":
+            return ()
+        cells = {name: [row[i] for row in self.first if i < len(row) and row[i]] for i, name in enumerate(self.names)}
+        return tuple(
+            name for name, own in cells.items() if own and not any(c.isdecimal() for cell in own for c in cell)
+        )
 
 
 def glance(data: bytes, where: str) -> Glance:
@@ -60,12 +70,16 @@ def _kind(header: list[str]) -> str:
 
 
 def guess(
-    names: tuple[str, ...], known: tuple[str, ...], outputs: tuple[str, ...], timed: bool = True
+    names: tuple[str, ...],
+    known: tuple[str, ...],
+    outputs: tuple[str, ...],
+    timed: bool = True,
+    words: Collection[str] = (),
 ) -> dict[str, str]:
     """A name for every column: that of the model where they agree in all but case, the time, or nothing.
 
-    Where one column and one of the `outputs` are left over, they belong together.  `timed` is whether one must be the
-    time: the first, if none is called so.
+    Where one column and one of the `outputs` are left over, they belong together; columns that hold `words` are none.
+    `timed` is whether one must be the time: the first, if none is called so.
     """
     small = {name.lower(): name for name in known}
     found = {name: name if name in (TIME, *EXPERIMENT) else small.get(name.lower(), "") for name in names}
@@ -76,7 +90,7 @@ def guess(
     if timed and not any(name in EXPERIMENT for name in found.values()):
         groups = [name for name in names if name.lower() in _GROUPS and not found[name]]
         found |= dict.fromkeys(groups[:1], EXPERIMENT[0])
-    free = [name for name in names if not found[name]]
+    free = [name for name in names if not found[name] and name not in words]
     left = [name for name in outputs if name not in found.values()]
     return found | (dict(zip(free, left, strict=True)) if len(free) == len(left) == 1 else {})
 

@@ -6,6 +6,7 @@ there.  A run that fails leaves no file behind and an older one untouched.
 
 from __future__ import annotations
 
+import errno
 import os
 import secrets
 import shutil
@@ -47,6 +48,20 @@ def read_text(path: str | os.PathLike[str], limit: int) -> str:
     except UnicodeDecodeError as error:
         line = data[: error.start].count(b"\n") + 1
         raise ModelError(f"{path}: line {line} is not UTF-8 text; save the file as UTF-8") from None
+
+
+def check_writable(path: str) -> None:
+    """Refuse a file that could not be written, before the work whose result it is to hold."""
+    if "\0" in path:
+        raise ModelError(f"{path!r} is not a file name")
+    with _told_of(path):
+        target = Path(path).resolve()
+        if target.is_dir():
+            raise ModelError(f"{path}: this is a directory; name a file inside it")
+        if not target.parent.is_dir():
+            raise FileNotFoundError
+        if not os.access(target if target.exists() and not target.is_file() else target.parent, os.W_OK):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
 
 
 def write_all(contents: Mapping[str, Writer]) -> None:

@@ -15,11 +15,20 @@ from odejet.model import Model
 SBML = (".xml", ".sbml")
 ANTIMONY = (".ant",)
 SUFFIXES = (".toml", *SBML, *ANTIMONY)
+INSTEAD = dict.fromkeys(
+    (".yaml", ".yml"), "a PEtab problem is taken by odejet fit and odejet convert; here name the model file inside it"
+) | {
+    ".csv": "this is a table of data; name the model file (.toml, .xml or .ant), and data after it",
+    ".json": "this is a saved fit; odejet report, predict and compare read it",
+}
+"""What is no model, by suffix, and what to do with it."""
 
 
 def read_model(path: str | os.PathLike[str], free: Iterable[str] = ()) -> Model:
     """The model in a file; numbers of what is in `free` are not believed.  What has no other suffix is TOML."""
     suffix = Path(path).suffix.lower()
+    if suffix in INSTEAD and Path(path).is_file():
+        raise ModelError(f"{path}: {INSTEAD[suffix]}")
     if suffix in SBML:
         return read_sbml(path, free)
     if suffix in ANTIMONY:
@@ -43,7 +52,8 @@ def freed(model: Model, free: Iterable[str]) -> Model:
     known: dict[str, Any] = {**model.fixed, **model.initial}
     for name in names:
         if name not in known:
-            raise ModelError(f"'{name}' has no number in the model that could be freed{nearest(name, known)}")
+            told = nearest(name, known) or (f"; known are {', '.join(known)}" if known else "; leave it out")
+            raise ModelError(f"'{name}' has no number in the model that could be freed{told}")
     if not names:
         return model
     changes: dict[str, Any] = {"parameters": None}

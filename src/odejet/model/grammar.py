@@ -267,8 +267,11 @@ class _Reader:
             case ast.Call(func=ast.Name(id=name)):
                 if self.known is not None and name in self.known:
                     raise self.error(node, f"an operator is missing after '{name}'; {ALLOWED}")
-                guess = nearest(name, CALLED, cutoff=0.6) or ", or an operator is missing after it"
-                raise self.error(node, f"'{name}' is not a function here{guess}; {ALLOWED}")
+                if guess := nearest(name, CALLED, cutoff=0.6):
+                    raise self.error(node, f"'{name}' is not a function here{guess}")
+                raise self.error(
+                    node, f"'{name}' is not a function here, or an operator is missing after it; {ALLOWED}"
+                )
             case ast.Call():
                 raise self.error(node, f"an operator is missing before the parenthesis; {ALLOWED}")
             case ast.Compare() | ast.BoolOp() | ast.UnaryOp(op=ast.Not()):

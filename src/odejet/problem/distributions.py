@@ -222,7 +222,8 @@ class Logarithmic:
         return np.asarray(mu * np.where(s < 0.5, np.sqrt(np.where(s < 0.5, variance, 0.0)), np.inf))
 
     def quantile(self, p: float, mu: Array, s: Array) -> Array:
-        return np.asarray(np.exp(self.logarithm * self.of.quantile(p, self._log(mu), s)))
+        with np.errstate(divide="ignore"):  # what is expected to be zero is zero
+            return np.asarray(np.exp(self.logarithm * self.of.quantile(p, self._log(mu), s)))
 
     def _log(self, values: Array) -> Array:
         return np.asarray(np.log(values) / self.logarithm)

@@ -132,9 +132,9 @@ class Problem:
             raise DataError(f"everything in {self.model.name} is known, so that there is nothing to find")
         points = sum(experiment.points for experiment in self.experiments)
         if points + len(self._priors) < len(self.layout):
-            raise DataError(
-                f"there are {points} measurements for {len(self.layout)} unknowns of {self.model.name}; measure more"
-            )
+            found = "there is 1 measurement" if points == 1 else f"there are {points} measurements"
+            unknowns = f"{len(self.layout)} unknowns of {self.model.name}"
+            raise DataError(f"{found} for {unknowns}; measure more, or give some of them a value")
 
     # --- what is asked ---
 

@@ -10,7 +10,7 @@ from odejet.errors import DataError, ModelError
 from odejet.jets.compilation import now
 from odejet.numerals import between, measured, short
 from odejet.report import text
-from odejet.report.markup import SMALL, gallery, left_out, name, soft, table, toned
+from odejet.report.markup import SMALL, gallery, left_out, more, name, soft, table, toned
 from odejet.report.pictures import profile_picture
 from odejet.result import Estimate, Fit
 from odejet.uncertainty.practical import DETERMINED, UNDETERMINED, Practical
@@ -24,6 +24,9 @@ MOST_PROFILES = 40
 
 SAME = 0.1
 """Parts of its width by which an interval may differ from another and is still the same to the eye."""
+
+MOST_ROWS, MOST_DRAWN = 60, 12
+"""Quantities of the table, and their profiles, that stand open; the others are folded away."""
 
 MOST_BESIDE = 12
 """Solutions that stand side by side."""
@@ -87,7 +90,16 @@ def estimates(fit: Fit, found: Known) -> str:
         agree = "Where profiles of the likelihood give another interval than curvature does, they are to be believed."
     elif found.profiles:
         agree = "Profiles of the likelihood give the same intervals."
-    return table(heads, rows, right=(1, 2, 3, 4)) + (soft(agree) if found.profiles else "") + _remarks(fit)
+    right = (1, 2, 3, 4)
+    shown = len(rows) if len(rows) <= MOST_ROWS else max(_shared(fit), MOST_DRAWN)
+    others = more(f"{len(rows) - shown} more quantities", table(heads, rows[shown:], right)) if rows[shown:] else ""
+    told = (soft(agree) if found.profiles else "") + _remarks(fit)
+    return table(heads, rows[:shown], right) + others + told
+
+
+def _shared(fit: Fit) -> int:
+    """How many unknowns all experiments have in common; they stand first."""
+    return sum(unknown.experiment is None for unknown in fit.unknowns)
 
 
 def _profiled(fit: Fit, found: Known, label: str) -> str:
@@ -152,20 +164,23 @@ def determined(fit: Fit, found: Known) -> str:
     if found.practical is None:
         return ""
     told = "".join(
-        f"<li>{name(one.label)} = {short(one.value)}, 95 % interval {html.escape(one.shown)}</li>"
-        for one in found.practical.compounds
+        f"<li>{name(label)} = {html.escape(value)}</li>"
+        for label, value in (one.sentence.split(" = ", 1) for one in found.practical.compounds)
     )
     if told:
-        told = f"<p>Though single quantities are loose, the data determine</p><ul>{told}</ul>"
+        told = f"<p>Though single quantities are loose, the data determine (with 95 % intervals)</p><ul>{told}</ul>"
     elif len(found.practical.determined) < len(found.practical.findings):
         told = soft("No simple combination of the loose quantities was found that the data determine better.")
     words = (
         "How much worse the data are explained when one quantity is held and all others are at their best; the "
         "interval holds what stays below the dashed line."
     )
-    drawn = gallery([profile_picture(one) for one in found.profiles.values()], SMALL)
-    more = left_out(len(fit.labels) - len(found.profiles), "fit.profile(name)", "quantities")
-    return told + (soft(words) + drawn if drawn else "") + more
+    pictures = [profile_picture(one) for one in found.profiles.values()]
+    shown = len(pictures) if len(pictures) <= 2 * MOST_DRAWN else MOST_DRAWN
+    others = pictures[shown:]
+    drawn = gallery(pictures[:shown], SMALL) + more(f"{len(others)} more profiles", gallery(others, SMALL))
+    missing = left_out(len(fit.labels) - len(found.profiles), "fit.profile(name)", "quantities")
+    return told + (soft(words) + drawn if pictures else "") + missing
 
 
 def solutions(fit: Fit) -> str:

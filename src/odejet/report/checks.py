@@ -28,7 +28,7 @@ def certificate(fit: Fit) -> str:
     rows = [
         [
             name(check.output),
-            str(check.points),
+            f"{check.points:,}",
             significant(check.level, 3),
             f"{whole(check.chi_square)} / {whole(check.degrees_of_freedom)}",
             _probability(math.nan if text.from_residuals(check) else check.size_p),
@@ -128,7 +128,8 @@ def _cell(value: float, x: float, y: float, size: float, own: bool) -> str:
     )
     if own or size < 30:
         return box
-    dress = "tick onto" if abs(value) > 0.6 else "tick"
+    # Dark or light numbers, whichever can be read on the shade: the two themes change over at different ones.
+    dress = "tick onto" if abs(value) > 0.82 else "tick between" if abs(value) > 0.62 else "tick over"
     middle = f'x="{x + size / 2:g}" y="{y + size / 2 + 4:g}" text-anchor="middle"'
     return f'{box}<text class="{dress}" {middle}>{_signed(value)}</text>'
 

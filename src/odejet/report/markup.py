@@ -25,6 +25,11 @@ def folded(title: str, content: str) -> str:
     return f"<details>{summary}\n{content}</details>" if content else ""
 
 
+def more(summary: str, content: str) -> str:
+    """What of a section is closed until it is asked for."""
+    return f"<details><summary>{html.escape(summary)}</summary>\n{content}</details>" if content else ""
+
+
 def part(title: str, content: str) -> str:
     """A part of a section with its own heading."""
     return f"<h3>{html.escape(title)}</h3>\n{content}" if content else ""

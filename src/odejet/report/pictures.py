@@ -131,7 +131,7 @@ def residual_panel(pair: Comparison, curve: Curve) -> Panel:
     limit = max(1.12 * most, _LEAST) if most <= max(far, _LEAST) else 1.25 * float(sizes[sizes <= far].max())
     layers: list[Layer] = [Stripe(-2, 2), Rule(0)]
     layers.append(Dots(pair.times, values, size=size_of(len(pair.times)) * 0.8))
-    layers += _marks(pair, values, -limit, limit, [f"{abs(value):.3g} sd" for value in values.tolist()])
+    layers += _marks(pair, values, -limit, limit, [_minus(f"{value:.3g}") for value in values.tolist()])
     axis = symmetric(limit)
     return Panel(tuple(layers), _times(pair.times, curve.times), axis, 62, "res. / sd")
 
@@ -282,6 +282,7 @@ def profile_picture(one: Profile) -> Picture:
     wide = one.scale.sign > 0 and ends[0] > 0 and ends[1] > 20 * ends[0]
     axis = logarithmic(*ends) if wide else linear(*span(one.values, room=0.04), most=3)
     opened = {(True, True): "open", (True, False): "open below", (False, True): "open above"}.get(one.open, "")
+    opened = "not followed further" if one.stopped else opened
     panel = Panel(tuple(layers), axis, linear(-0.05 * one.quantile, 1.6 * one.quantile, 4), 104)
     return Picture((panel,), f"deviance along {one.label}", _short(one.label, 24), label=opened)
 
@@ -316,6 +317,10 @@ def cloud_picture(fit: Fit) -> Picture:
 def _compressed(deviations: np.ndarray) -> np.ndarray:
     """Logarithmic far from zero and linear near it."""
     return np.arcsinh(deviations / _NEAR)
+
+
+def _minus(text: str) -> str:
+    return text.replace("-", "−")
 
 
 def _percent(deviation: float) -> str:

@@ -1,9 +1,11 @@
 """Style: how a page looks, in light and dark, narrow and wide, and on paper."""
 
 LIGHT = """--ink:#22262a; --soft:#5d646b; --paper:#fff; --ground:#f4f5f7; --line:#dcdfe3; --grid:#e8eaed;
-  --blue:#1f5f9e; --grey:#8d8d8d; --rust:#b4531f; --good:#2f6f52; --bad:#a33b2b; --fair:#83601a;"""
+  --blue:#1f5f9e; --grey:#8d8d8d; --rust:#b4531f; --good:#2f6f52; --bad:#a33b2b; --fair:#83601a;
+  --between:#22262a;"""
 DARK = """--ink:#e4e6e8; --soft:#a3abb3; --paper:#1b1e22; --ground:#121417; --line:#343a41; --grid:#2b3036;
-  --blue:#82b6e8; --grey:#8f969d; --rust:#e8975f; --good:#74c69d; --bad:#f08a7a; --fair:#dcb65c;"""
+  --blue:#82b6e8; --grey:#8f969d; --rust:#e8975f; --good:#74c69d; --bad:#f08a7a; --fair:#dcb65c;
+  --between:#1b1e22;"""
 
 STYLE = f"""
 :root {{ color-scheme: light dark; {LIGHT} }}
@@ -21,6 +23,7 @@ section, header, details {{ background:var(--paper); border:1px solid var(--line
   padding:18px 22px; margin:0 0 16px }}
 summary {{ cursor:pointer }} summary h2 {{ display:inline }}
 details[open] summary {{ margin-bottom:10px }}
+section details {{ border:0; padding:0; margin:10px 0 0 }}
 .badge {{ display:inline-block; vertical-align:.22em; border:1.5px solid currentColor; border-radius:99px;
   padding:1px 12px; font-weight:600; font-size:.9rem; line-height:1.5; margin-left:6px }}
 .good {{ color:var(--good) }} .bad {{ color:var(--bad) }} .fair {{ color:var(--fair) }} .soft {{ color:var(--soft) }}
@@ -56,6 +59,7 @@ figure:hover .save, .save:focus-within {{ opacity:1 }}
 svg text {{ font-family:system-ui, -apple-system, "Segoe UI", Roboto, Arial, sans-serif; font-size:11px }}
 .title {{ font-weight:600; fill:var(--ink); font-size:12px }}
 .tick {{ fill:var(--soft) }} .tick.rust {{ fill:var(--rust) }} .tick.onto {{ fill:var(--paper) }}
+.tick.between {{ fill:var(--between) }} .tick.over {{ fill:var(--ink) }}
 .grid {{ stroke:var(--grid); stroke-width:1px }} .axis {{ stroke:var(--soft); stroke-width:1px }}
 .line {{ fill:none; stroke-width:1.8px; stroke-linejoin:round; vector-effect:non-scaling-stroke }}
 .line.thin {{ stroke-width:1px }} .line.rim {{ stroke:var(--paper); stroke-width:5px }}
@@ -95,9 +99,11 @@ svg text {{ font-family:system-ui, -apple-system, "Segoe UI", Roboto, Arial, san
 @media print {{
   :root {{ {LIGHT} --ground:#fff }}
   body {{ font-size:10pt; print-color-adjust:exact; -webkit-print-color-adjust:exact }}
-  main {{ max-width:none; padding:0 }} .save, details:not([open]) {{ display:none }}
+  main {{ max-width:none; padding:0 }} .save, main > details:not([open]) {{ display:none }}
+  section details:has(table)::details-content {{ content-visibility:visible; display:block }}
   section, header, details {{ border:0; border-top:1px solid #ccc; border-radius:0; padding:10px 0; margin:0 }}
-  header {{ border-top:0 }} h2, h3, .key {{ break-after:avoid }} figure, tr, li {{ break-inside:avoid }}
+  header {{ border-top:0 }} h2, h3, p:has(+ .gallery), p:has(+ p) {{ break-after:avoid }}
+  section {{ break-inside:avoid }} figure, tr, li {{ break-inside:avoid }}
   .gallery.small {{ grid-template-columns:repeat(3, 1fr) }} .gallery.medium {{ grid-template-columns:repeat(2, 1fr) }}
 }}
 """

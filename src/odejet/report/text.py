@@ -112,7 +112,7 @@ def grade(fit: Fit, label: str) -> str:
 def compounds(fit: Fit) -> str:
     """What the data determine of unknowns that they leave loose one by one, if it has been looked for."""
     known: Practical | None = vars(fit).get("practical") or vars(fit).get("glance")
-    return "; ".join(f"{one.label} = {short(one.value)} {one.shown}" for one in known.compounds) if known else ""
+    return "; ".join(one.sentence for one in known.compounds) if known else ""
 
 
 def doubts(fit: Fit, most: int = 8) -> str:
@@ -136,7 +136,8 @@ def notes(fit: Fit, verbose: bool = False) -> dict[str, str]:
     told = {"certificate": fit.certificate.sentence}
     if fit.message != fit.certificate.message and fit.message not in state(fit):
         told["ending"] = fit.message
-    told["answered by"] = fit.provenance.sentence
+    if verbose:
+        told["answered by"] = fit.provenance.sentence
     if fit.problem.priors:
         told["priors"] = f"on {', '.join(fit.problem.priors)}: the estimate is the maximum a posteriori"
     if len(fit.solutions) > 1:
@@ -162,8 +163,14 @@ def notes(fit: Fit, verbose: bool = False) -> dict[str, str]:
         )
     if fit.census and verbose:
         told |= {f"census of {stage}": counts(outcomes) for stage, outcomes in fit.census.items()}
-    told["time"] = duration(fit.seconds) + (f" ({stages(fit)})" if len(fit.stages) > 1 and verbose else "")
+    told["time"] = duration(fit.seconds) + (f" ({stages(fit)})" if len(fit.stages) > 1 and verbose else compiling(fit))
     return told
+
+
+def compiling(fit: Fit) -> str:
+    """What a first fit is told, most of whose time no later one takes."""
+    spent = fit.stages.get("compile", 0.0)
+    return f", of which compiling took {duration(spent)}, once" if spent > max(5.0, 0.5 * fit.seconds) else ""
 
 
 def side_by_side(fit: Fit, what: str, estimates: Sequence[Estimate], answer: bool = False) -> list[str]:

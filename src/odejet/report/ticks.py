@@ -39,8 +39,20 @@ def linear(low: float, high: float, most: int = MOST_TICKS) -> Axis:
     step = _step((high - low) / most)
     while (last := math.floor(high / step + 1e-9)) - (first := math.ceil(low / step - 1e-9)) + 1 > most:
         step = _step(1.01 * step)
+    if last <= first:  # a single mark tells no scale
+        step, first, last = _finer(low, high, step, most)
     places = [round(i * step, 12 - math.floor(math.log10(step))) + 0.0 for i in range(first, last + 1)]
     return Axis(low, high, tuple(places), labelled(places, step))
+
+
+def _finer(low: float, high: float, step: float, most: int) -> tuple[float, int, int]:
+    """The widest step below another of which at least two multiples are in a range, and at most so many; their ends."""
+    power = 10.0 ** math.floor(math.log10(step * (1 - 1e-9)))
+    for width in (m * p for p in (power, 0.1 * power) for m in (8, 6, 5, 4, 3, 2, 1) if m * p < step * (1 - 1e-9)):
+        first, last = math.ceil(low / width - 1e-9), math.floor(high / width + 1e-9)
+        if 2 <= last - first + 1 <= max(most, 2):
+            return width, first, last
+    return step, math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
 
 
 def symmetric(limit: float) -> Axis:

@@ -193,9 +193,12 @@ class Design:
     def __repr__(self) -> str:
         rows = [("quantity", "value", "± stderr", "relative")]
         for label, value in self.values.items():
-            rows.append((label, f"{value:.4g}", f"{self.stderr[label]:.2g}", _percent(self.relative[label])))
-        lines = [f"design of {self.model.name}: {self.points} measurements", *table(rows, right=(1, 2, 3))]
-        return "\n".join([*lines, *map(repr, self.changes())])
+            sd = self.stderr[label]
+            shown = f"{sd:.2g}" if math.isfinite(sd) else "unknown"
+            rows.append((label, f"{value:.4g}", shown, _percent(self.relative[label])))
+        head = f"design of {self.model.name}: {self.points} measurement{'s' if self.points != 1 else ''}"
+        lines = ["", *table(rows, right=(1, 2, 3)), "", *map(repr, self.changes())]
+        return "\n".join([head, *(f"  {line}".rstrip() for line in lines)])
 
 
 def design(
@@ -218,6 +221,8 @@ def design(
         if name not in model.outputs:
             raise ModelError(f"the model has no output '{name}'{nearest(name, model.outputs)}")
     planned = Design(model, dict(parameters), dict(initial_state or {}), by_output, noise, inputs)
+    if not len(planned._misfit[0].unknowns):
+        raise ModelError(f"everything in {model.name} is known, so that there is nothing to plan; leave something open")
     planned.covariance  # noqa: B018 - what is wrong with a design is told here
     return planned
 

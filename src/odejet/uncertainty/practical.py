@@ -19,7 +19,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from odejet.jets.compilation import now
-from odejet.numerals import short
+from odejet.numerals import between, measured, short, spread
 from odejet.problem.misfit import Unknown
 from odejet.problem.units import units
 from odejet.uncertainty.forms import Form, is_news, proposals, sharpest
@@ -63,6 +63,13 @@ class Finding:
     open: tuple[bool, bool] = (False, False)
 
     @property
+    def sentence(self) -> str:
+        """The value and its interval, in the digits that the interval lets mean something."""
+        low, high = self.interval
+        value = short(self.value) if any(self.open) else measured(self.value, spread(low, high))
+        return f"{self.label} = {value} {self.shown}"
+
+    @property
     def shown(self) -> str:
         """The interval as text, an open end as an inequality."""
         low, high = self.interval
@@ -73,7 +80,7 @@ class Finding:
                 return f"below {short(high, 3)}"
             case (False, True):
                 return f"above {short(low, 3)}"
-        return f"[{short(low)}, {short(high)}]"
+        return between(low, high, spread(low, high), self.value)
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,8 +108,8 @@ class Practical:
         return self.of(UNDETERMINED)
 
     def __repr__(self) -> str:
-        lines = [f"{one.label} = {short(one.value)} {one.shown}: {one.kind}" for one in self.findings.values()]
-        lines += [f"{one.label} = {short(one.value)} {one.shown}" for one in self.compounds]
+        lines = [f"{one.sentence}: {one.kind}" for one in self.findings.values()]
+        lines += [one.sentence for one in self.compounds]
         return "\n".join(lines)
 
 
@@ -162,8 +169,10 @@ def judged(
         for label in asked:
             left = deadline - now()
             if left > 0:
-                profiles[label] = profile(likelihood, label, level, min(left, PROFILE_SECONDS))
-                findings[label] = _profiled(profiles[label])
+                found = profile(likelihood, label, level, min(left, PROFILE_SECONDS))
+                if found.stopped and now() >= deadline:
+                    break  # what all may take together ended it, which says nothing of this one
+                profiles[label], findings[label] = found, _profiled(found)
         valley = Valley.of(likelihood.optimum.z, list(profiles.values()))
         lows, highs = valley.points.min(axis=0).tolist(), valley.points.max(axis=0).tolist()
         ranges = list(zip(labels, lows, highs, strict=True))

@@ -26,7 +26,7 @@ from odejet.attach import attached
 from odejet.errors import ModelError
 from odejet.extras import needed
 from odejet.jets.compilation import now
-from odejet.numerals import short
+from odejet.numerals import measured, short, spread
 from odejet.smooth.threads import one_thread
 from odejet.uncertainty.derived import Asked
 from odejet.uncertainty.fisher import quantiles
@@ -176,8 +176,9 @@ class Profile:
     def sentence(self) -> str:
         """The interval in words."""
         low, high = self.interval()
+        error = spread(low, high)
         told = {
-            (False, False): f"between {short(low)} and {short(high)}",
+            (False, False): f"between {measured(low, error)} and {measured(high, error)}",
             (True, False): f"below {short(high)}, no lower end",
             (False, True): f"above {short(low)}, no upper end",
             (True, True): "any value",
@@ -328,8 +329,10 @@ class _Walk:
                 return points[1:], End.EFFORT
             found = self.reach(phi, points)
             if found is None:
+                if now() > self.deadline:  # a refit that was cut short says nothing of what can be reached
+                    return points[1:], End.EFFORT
                 step *= _BACK
-                if step < 1e-3 * max(_FIRST_LONGEST, abs(here.phi - self.origin.phi)):
+                if step < 1e-3 * max(self.first_step(), abs(here.phi - self.origin.phi)):
                     return points[1:], End.UNREACHED
             elif self.surprising(found, points) and doubts < _DOUBTS:
                 # A valley that bends, or another valley: nearer, one can tell.

@@ -22,6 +22,8 @@ const HELP = {
     ["y := 2*P", "an output"],
   ],
 };
+// Marks of other languages that no equation has: a text that was pasted tells its language itself.
+const FOREIGN = [["toml", /^\s*\[states\]\s*(#.*)?$/m], ["antimony", /^\s*\*?model\b[^=]*$|->[^\n]*;/m]];
 const LANGUAGES = [["equations", "Equations"], ["toml", "TOML"], ["antimony", "Antimony"]];
 
 export class Editor {
@@ -31,7 +33,7 @@ export class Editor {
     this.area = h("textarea", {
       id: "equations", spellcheck: "false", autocapitalize: "off", autocomplete: "off", wrap: "off", rows: "9",
       "aria-describedby": "mistake", "aria-label": "Equations of the model",
-      oninput: () => { this.written++; this.mark(null); this.number(); changed({ text: this.area.value }); },
+      oninput: () => this.typed(changed),
       onscroll: () => this.scrolled(),
     });
     this.written = 0;
@@ -45,13 +47,27 @@ export class Editor {
       h("p", { class: "soft small" }, "Powers are x**2. Functions: exp log sin cos tan sqrt min max abs, piecewise(a, x > 1, b)."));
   }
 
+  typed(changed) {
+    const text = this.area.value, equations = this.picks[0].firstChild;
+    const told = equations.checked && FOREIGN.find(([, mark]) => mark.test(text))?.[0];
+    this.written++;
+    this.mark(null);
+    this.number();
+    if (told) this.choose(told);
+    changed(told ? { text, language: told } : { text });
+  }
+
+  choose(language) {
+    for (const pick of this.picks) pick.firstChild.checked = pick.firstChild.value === language;
+    this.help(language);
+  }
+
   set(draft) {
     this.put(draft.text);
     const problem = draft.language === "petab";
     this.area.readOnly = problem;
     this.segments.hidden = problem;
-    for (const pick of this.picks) pick.firstChild.checked = pick.firstChild.value === draft.language;
-    this.help(draft.language);
+    this.choose(draft.language);
     this.number();
   }
 

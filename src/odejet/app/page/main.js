@@ -26,6 +26,7 @@ const knowing = h("div", { "aria-live": "polite" });
 
 const title = (step, words) => h("h2", {}, h("span", { class: "step", "aria-hidden": "true" }, step), words);
 const screen = h("div", { class: "study" },
+  h("h1", { class: "hidden" }, "Study"),
   h("div", { class: "make" },
     h("section", { class: "card", "aria-label": "Model" }, h("div", { class: "head" }, title("1", "Model"), editor.segments), editor.box, editor.note, editor.more, knowing),
     h("section", { class: "card", "aria-label": "Data" }, h("div", { class: "head" }, title("2", "Data")), card.element)),

@@ -22,6 +22,8 @@ def model_of(network: Network, outputs: Mapping[str, Expression] | None = None, 
     states = {state: network.now(rate) for state, rate in found.states.items()}
     measured = {output: network.now(value) for output, value in shown.items()}
     initial = {state: network.at_start(value) for state, value in found.initial.items()}
+    if not states and not measured:
+        raise ModelError(f"{network.where}: nothing in this model changes with time; add reactions or rules")
     if not states:
         clock = fresh(CLOCK, {*network.name_of.values(), *measured})
         states, initial = {clock: number(1)}, {clock: number(START)}

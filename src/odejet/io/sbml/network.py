@@ -172,7 +172,9 @@ class Network:
             else:
                 self.assigned[name] = value
         elif name is None:
-            raise ModelError(f"{self.where}: there is no '{id_}'{nearest(id_, self.name_of)}")
+            known = [one for one, name in self.name_of.items() if name in self.parameters or name in self.initial]
+            told = nearest(id_, self.name_of) or f"; known are {', '.join(known[:20])}"
+            raise ModelError(f"{self.where}: there is no '{id_}'{told}")
         else:
             raise ModelError(f"{self.where}: '{id_}' has no value of its own, since a rule determines it")
 
