@@ -1,5 +1,7 @@
 """Unknowns that have vanished on a logarithmic scale come back where the data want them."""
 
+import warnings
+
 import numpy as np
 import pytest
 
@@ -32,6 +34,14 @@ def test_what_the_data_do_not_want_stays_at_its_bound():
     problem, start = Problem(SUPPLIED, supplied(0.0, seed=1), (1e-12, 100.0)), np.array([1.0, 0.1, 1.0])
     assert refine(problem.misfit, start).z[1] < 0  # without bounds
     assert refine(problem.misfit, start, frame=problem.frame(np.ones(3))).z[1] < 1e-6
+
+
+def test_what_its_upper_bound_holds_has_not_vanished():
+    problem = Problem(SUPPLIED, supplied(2.0), {"x": (0.1, 10.0), "supply": (1e-3, 1.0), "k": (1e-3, 10.0)})
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = refine(problem.misfit, np.array([1.0, 1.0, 0.5]), frame=problem.frame(np.ones(3)))
+    assert found.z[1] == 1.0 and found.held[1]
 
 
 def test_a_profile_leaves_the_corner_in_which_the_optimum_lies():
