@@ -37,7 +37,7 @@ def test_what_the_data_do_not_want_stays_at_its_bound():
 
 
 def test_what_its_upper_bound_holds_has_not_vanished():
-    problem = Problem(SUPPLIED, supplied(2.0), {"x": (0.1, 10.0), "supply": (1e-3, 1.0), "k": (1e-3, 10.0)})
+    problem = Problem(SUPPLIED, supplied(20.0), {"x": (0.1, 10.0), "supply": (1e-3, 1.0), "k": (1e-3, 10.0)})
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         found = refine(problem.misfit, np.array([1.0, 1.0, 0.5]), frame=problem.frame(np.ones(3)))
