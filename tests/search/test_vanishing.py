@@ -8,6 +8,7 @@ import pytest
 from odejet import Data, Model, fit
 from odejet.problem import Problem
 from odejet.search.refine import refine
+from odejet.search.vanishing import way_back
 
 TIMES = np.linspace(0, 5, 60)
 
@@ -38,10 +39,11 @@ def test_what_the_data_do_not_want_stays_at_its_bound():
 
 def test_what_its_upper_bound_holds_has_not_vanished():
     problem = Problem(SUPPLIED, supplied(20.0), {"x": (0.1, 10.0), "supply": (1e-3, 1.0), "k": (1e-3, 10.0)})
+    misfit, frame, z = problem.misfit, problem.frame(np.ones(3)), np.array([1.0, 1.0, 1.0])
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        found = refine(problem.misfit, np.array([1.0, 1.0, 0.5]), frame=problem.frame(np.ones(3)))
-    assert found.z[1] == 1.0 and found.held[1]
+        there = way_back(frame, frame.to(z), misfit.evaluate(z), misfit.row_groups, misfit.scales, 1.0)
+    assert there is None
 
 
 def test_a_profile_leaves_the_corner_in_which_the_optimum_lies():
