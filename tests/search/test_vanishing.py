@@ -43,7 +43,7 @@ def test_what_its_upper_bound_holds_has_not_vanished():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         there = way_back(frame, frame.to(z), misfit.evaluate(z), misfit.row_groups, misfit.scales, 1.0)
-    assert there is None
+    assert there is None or there[1] == frame.to(z)[1]
 
 
 def test_a_profile_leaves_the_corner_in_which_the_optimum_lies():
