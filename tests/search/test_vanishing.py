@@ -1,11 +1,14 @@
 """Unknowns that have vanished on a logarithmic scale come back where the data want them."""
 
+import warnings
+
 import numpy as np
 import pytest
 
 from odejet import Data, Model, fit
 from odejet.problem import Problem
 from odejet.search.refine import refine
+from odejet.search.vanishing import way_back
 
 TIMES = np.linspace(0, 5, 60)
 
@@ -32,6 +35,15 @@ def test_what_the_data_do_not_want_stays_at_its_bound():
     problem, start = Problem(SUPPLIED, supplied(0.0, seed=1), (1e-12, 100.0)), np.array([1.0, 0.1, 1.0])
     assert refine(problem.misfit, start).z[1] < 0  # without bounds
     assert refine(problem.misfit, start, frame=problem.frame(np.ones(3))).z[1] < 1e-6
+
+
+def test_what_its_upper_bound_holds_has_not_vanished():
+    problem = Problem(SUPPLIED, supplied(20.0), {"x": (0.1, 10.0), "supply": (1e-3, 1.0), "k": (1e-3, 10.0)})
+    misfit, frame, z = problem.misfit, problem.frame(np.ones(3)), np.array([1.0, 1.0, 1.0])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        there = way_back(frame, frame.to(z), misfit.evaluate(z), misfit.row_groups, misfit.scales, 1.0)
+    assert there is None or there[1] == frame.to(z)[1]
 
 
 def test_a_profile_leaves_the_corner_in_which_the_optimum_lies():

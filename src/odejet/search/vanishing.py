@@ -36,13 +36,13 @@ def way_back(
     weights = 1 / np.repeat(levels, [rows.stop - rows.start for rows in groups])
     weighted = jacobian * weights[:, None]
     gradient, bends = (found.residuals * weights) @ weighted, (weighted**2).sum(axis=0)
-    wanted = -gradient / np.maximum(bends, 1e-300)
-    vanished = (frame.signs * wanted > LARGER * np.abs(z)) & (gradient**2 > 2 * WORTH * unit * bends)
+    room = np.where(frame.signs > 0, frame.high - z, z - frame.low)
+    wanted = np.minimum(-frame.signs * gradient / np.maximum(bends, 1e-300), room)
+    vanished = (wanted > LARGER * np.abs(z)) & (gradient**2 > 2 * WORTH * unit * bends)
     if not vanished.any():
         return None
-    room = np.where(frame.signs > 0, frame.high - z, z - frame.low)
-    slopes = np.where(vanished, np.minimum(np.abs(wanted), room), frame.slopes(z))
-    with np.errstate(over="ignore", invalid="ignore"):
+    slopes = np.where(vanished, wanted, frame.slopes(z))
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # what is not chosen may be no number
         low = np.where(vanished, (frame.low - z) / slopes, frame.box[0] - theta)
         high = np.where(vanished, (frame.high - z) / slopes, frame.box[1] - theta)
     step = Dense.of(jacobian, slopes, found.residuals, groups).solver(levels, low, high).step(reach)
