@@ -37,7 +37,7 @@ def shown(browser: Any, fit: oj.Fit, into: str, top: bool) -> None:
         start = 0 if top else card["y"] - 6
         clip = {"x": 0, "y": start, "width": WIDTH, "height": card["y"] + card["height"] + 6 - start}
         page.screenshot(path=shot, full_page=True, clip=clip)
-        Image.open(shot).convert("RGB").quantize(64).save(ROOT / "docs" / into, optimize=True)
+        Image.open(shot).convert("RGB").quantize(256).save(ROOT / "docs" / into, optimize=True)
         page.close()
 
 
