@@ -736,6 +736,13 @@ def test_what_is_no_model_is_named(measured, capsys):
     assert "fit.json: this is a saved fit; odejet report" in refused(capsys, ["identify", "fit.json"])
 
 
+def test_a_file_that_is_not_there_may_be_one_that_is(measured, capsys):
+    sentence = "decoy.toml: there is no such file; did you mean 'decay.toml'?"
+    assert refused(capsys, ["fit", "decoy.toml", "data.csv"]) == sentence
+    assert refused(capsys, ["fit", "decay.toml", "dada.csv"]).endswith("did you mean 'data.csv'?")
+    assert refused(capsys, ["show", "other/decay.toml"]) == "other/decay.toml: there is no such file"
+
+
 def test_show_checks_noise_and_priors(decay, capsys):
     for table, sentence in (
         ('[noise]\ny = "gauss(1)"', "decay.toml: the noise of 'y': there is no law 'gauss'"),

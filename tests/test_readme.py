@@ -63,7 +63,7 @@ def test_readme_command_is_that_of_the_reference():
 
 
 def test_commands_run(elsewhere, capsys):
-    assert len(commands("command line")) == 8
+    assert len(commands("command line")) == 11
     for line in commands("command line"):
         assert main(shlex.split(line)[1:]) == 0
     out = capsys.readouterr().out

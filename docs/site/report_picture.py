@@ -19,9 +19,12 @@ FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--dis
 CURVES = "section:has(h2:text-is('Fit and data'))"
 
 
-def fitted(name: str) -> oj.Fit:
+OWN = {"local": ["ka", "ke", "V"], "bounds": {"V": (10, 100), "ka": (0.01, 100), "ke": (0.001, 10)}}
+
+
+def fitted(name: str, **told: Any) -> oj.Fit:
     example = ROOT / "examples" / name
-    return oj.fit(oj.Model.from_toml(f"{example}.toml"), oj.Data.from_csv(f"{example}.csv"))
+    return oj.fit(oj.Model.from_toml(f"{example}.toml"), oj.Data.from_csv(f"{example}.csv"), **told)
 
 
 def shown(browser: Any, fit: oj.Fit, into: str, top: bool) -> None:
@@ -34,7 +37,7 @@ def shown(browser: Any, fit: oj.Fit, into: str, top: bool) -> None:
         start = 0 if top else card["y"] - 6
         clip = {"x": 0, "y": start, "width": WIDTH, "height": card["y"] + card["height"] + 6 - start}
         page.screenshot(path=shot, full_page=True, clip=clip)
-        Image.open(shot).convert("RGB").quantize(64).save(ROOT / "docs" / into, optimize=True)
+        Image.open(shot).convert("RGB").quantize(256).save(ROOT / "docs" / into, optimize=True)
         page.close()
 
 
@@ -42,7 +45,7 @@ def main() -> None:
     with sync_playwright() as started:
         browser = started.chromium.launch(executable_path=shutil.which("chromium"), args=FLAGS)
         shown(browser, fitted("lotka_volterra"), "report.png", top=True)
-        shown(browser, fitted("theophylline"), "report-experiments.png", top=False)
+        shown(browser, fitted("theophylline", **OWN), "report-experiments.png", top=False)
         browser.close()
 
 

@@ -276,7 +276,7 @@ def test_inputs_may_come_later():
             "'k' is named like a parameter but varies from 1 to 2",
         ),
         (oj.Data([0, 1], {"u": [1, 2]}), MODEL, "none of the outputs y1, y2 was measured"),
-        (oj.Data([0], {"y1": [1]}), PLAIN, "there are 1 measurements for 2 unknowns of decay"),
+        (oj.Data([0], {"y1": [1]}), PLAIN, "there is 1 measurement for 2 unknowns of decay"),
         (oj.Data([0, 1, 2], {"y1": [1, 2, 3]}), MODEL, "the model's input 'u' is sampled, but there are no samples"),
         (
             oj.Data([0, 1, 2], {"y1": [1, 2, 3], "u": [1, 2, NAN]}),

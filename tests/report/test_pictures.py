@@ -21,6 +21,7 @@ from odejet.report.pictures import (
     series_picture,
 )
 from odejet.report.svg import drawn
+from odejet.report.ticks import linear
 from odejet.result import Candidates
 from odejet.smooth import fit_output
 from tests.fits import driven, predators, refined_fit
@@ -192,3 +193,12 @@ def test_a_name_that_no_figure_has(tmp_path):
 
 def test_a_figure_of_nothing():
     assert figure_of([]).get_axes() == []
+
+
+def test_small_multiples_have_one_axis_of_time_unless_they_differ_much():
+    pair, curve = first(predators())
+    own = fitted_panel(pair, curve)
+    longer, far = (replace(own, x=linear(0, end)) for end in (1.5 * pair.times[-1], 50 * pair.times[-1]))
+    above, below = series_picture(pair, curve, True, alike=[own, longer]).panels
+    assert above.x == below.x and above.x.high == longer.x.high
+    assert series_picture(pair, curve, True, alike=[own, far]).panels[0].x == own.x

@@ -10,6 +10,7 @@ import numpy as np
 
 from odejet.app.views import MOST_PANELS, times_of
 from odejet.errors import DataError, ModelError
+from odejet.numerals import significant
 from odejet.report import text
 from odejet.result import Fit, compare
 
@@ -36,7 +37,7 @@ def result(fit: Fit) -> dict[str, Any]:
             for one in fit.certificate.suspicious[:100]
         ],
         "solutions": len(fit.solutions),
-        "facts": _facts(fit),
+        "facts": text.facts(fit),
         "stages": {name: round(seconds, 3) for name, seconds in fit.stages.items()},
         "seconds": round(fit.seconds, 3),
         "model": fit.model.name,
@@ -59,25 +60,11 @@ def _row(fit: Fit, label: str) -> dict[str, Any]:
 
 def _noise(fit: Fit) -> list[dict[str, Any]]:
     return [
-        {"experiment": experiment, "output": output, "sd": float(f"{np.median(sds):.4g}")}
+        {"experiment": experiment, "output": output, "sd": significant(float(np.median(sds)), 3)}
         for experiment, table in fit.sds.items()
         for output, sds in table.items()
         if np.isfinite(np.median(sds))
     ]
-
-
-def _facts(fit: Fit) -> dict[str, str]:
-    facts = {
-        "unknowns": str(len(fit.labels)),
-        "measurements": str(fit.points),
-        "experiments": str(len(fit.data.experiments)) if len(fit.data.experiments) > 1 else "",
-        "chi-square / dof": f"{fit.chi_square:.4g} / {fit.degrees_of_freedom:.4g}",
-        "AIC": f"{fit.aic:.5g}",
-        "BIC": f"{fit.bic:.5g}",
-        "agreeing starts": str(fit.certificate.agreeing or ""),
-        "seconds": f"{fit.seconds:.2g}",
-    }
-    return {name: value for name, value in facts.items() if value and "nan" not in value}
 
 
 def _bands(fit: Fit) -> list[dict[str, Any]]:
@@ -118,9 +105,9 @@ def comparison(fits: Mapping[str, Fit]) -> dict[str, Any]:
             {
                 "name": row.name,
                 "parameters": row.parameters,
-                "aicc": f"{row.aicc:.5g}" if math.isfinite(row.aicc) else "",
-                "bic": f"{row.bic:.5g}",
-                "beyond": f"{row.aicc - best:.3g}" if math.isfinite(row.aicc) else "",
+                "aicc": f"{row.aicc:.2f}" if math.isfinite(row.aicc) else "",
+                "bic": f"{row.bic:.2f}",
+                "beyond": f"{row.aicc - best:.2f}" if math.isfinite(row.aicc) else "",
                 "weight": f"{100 * row.weight:.3g} %",
             }
             for row in ranking

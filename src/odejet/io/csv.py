@@ -74,7 +74,7 @@ def _read_bytes(path: str | os.PathLike[str]) -> bytes:
         with open(path, "rb") as file:
             data = file.read(MAX_BYTES + 1)
     except FileNotFoundError:
-        raise DataError(f"{path}: there is no such file") from None
+        raise DataError(files.missing(path)) from None
     except IsADirectoryError:
         raise DataError(f"{path}: this is a directory; name the data file inside it") from None
     except OSError as error:

@@ -15,10 +15,24 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
-from odejet.errors import ModelError
+from odejet.errors import ModelError, nearest
+
+MANY_FILES = 1000
+"""Files of a folder among whose names one is looked for."""
 
 Writer = Callable[[BinaryIO], object]
 """Writes the content of a file into it."""
+
+
+def missing(path: str | os.PathLike[str]) -> str:
+    """That there is no such file; with one beside it that has nearly its name."""
+    wanted = Path(path)
+    try:
+        with os.scandir(wanted.parent) as beside:
+            names = [one.name for one in beside if Path(one.name).suffix == wanted.suffix and one.is_file()]
+    except OSError:
+        names = []
+    return f"{path}: there is no such file{nearest(wanted.name, names[:MANY_FILES], cutoff=0.75)}"
 
 
 def read_bytes(path: str | os.PathLike[str], limit: int) -> bytes:
@@ -27,7 +41,7 @@ def read_bytes(path: str | os.PathLike[str], limit: int) -> bytes:
         with open(path, "rb") as file:
             data = file.read(limit + 1)
     except FileNotFoundError:
-        raise ModelError(f"{path}: there is no such file") from None
+        raise ModelError(missing(path)) from None
     except IsADirectoryError:
         raise ModelError(f"{path}: this is a directory; name the model file inside it") from None
     except OSError as error:

@@ -69,7 +69,7 @@ def read(path: str | os.PathLike[str]) -> Fit:
         with open(path, "rb") as file:
             content = file.read(MAX_BYTES + 1)
     except FileNotFoundError:
-        raise DataError(f"{path}: there is no such file") from None
+        raise DataError(files.missing(path)) from None
     except IsADirectoryError:
         raise DataError(f"{path}: this is a directory; name the fit file inside it") from None
     except OSError as error:

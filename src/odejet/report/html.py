@@ -11,7 +11,6 @@ from collections.abc import Iterator
 
 from odejet import __version__
 from odejet.attach import attach
-from odejet.numerals import duration, whole
 from odejet.report import answer, checks, course, story, text
 from odejet.report.markup import section, sentence
 from odejet.report.script import POLICY, SCRIPT
@@ -51,19 +50,7 @@ def _parts(fit: Fit) -> Iterator[str]:
 
 def _header(fit: Fit) -> str:
     tone = "bad" if not fit.found else "good" if fit.certificate.granted else "fair"
-    facts = {
-        "unknowns": str(len(fit.labels)),
-        "measurements": f"{fit.points:,}",
-        "experiments": str(len(fit.data.experiments)),
-        "χ² / d.o.f.": f"{whole(fit.chi_square)} / {whole(fit.degrees_of_freedom)}",
-        "AIC": f"{fit.aic:.1f}",
-        "BIC": f"{fit.bic:.1f}",
-        "agreeing starts": str(fit.certificate.agreeing or ""),
-        "time": duration(fit.seconds),
-    }
-    shown = "".join(
-        f"<div><dt>{key}</dt><dd>{value}</dd></div>" for key, value in facts.items() if value and "nan" not in value
-    )
+    shown = "".join(f"<div><dt>{key}</dt><dd>{value}</dd></div>" for key, value in text.facts(fit).items())
     # What the badge does not say already.
     said = fit.message == fit.certificate.message or fit.message in text.state(fit)
     message = "" if said else f"<p>{html.escape(sentence(fit.message))}</p>"

@@ -86,14 +86,20 @@ def series_picture(
     above, below = fitted_panel(pair, curve), residual_panel(pair, curve)
     if alike:
         low, high = min(one.y.low for one in alike), max(one.y.high for one in alike)
-        shared = linear(low, high, 4)
-        above = Panel(_fine(above.layers), above.x, shared, 96)
-        below = Panel(_fine(below.layers), below.x, below.y, 34)
+        shared, times = linear(low, high, 4), _alike([above.x, *(one.x for one in alike)])
+        above = Panel(_fine(above.layers), times, shared, 96)
+        below = Panel(_fine(below.layers), times, below.y, 34)
         name = _short(pair.experiment)
     elif wide:
         above = Panel(above.layers, above.x, above.y, 220)
     words = f"fit, data and residuals of {title(pair.output, pair.experiment, several)}"
     return Picture((above, below), words, name, label="" if alike else "time", wide=wide)
+
+
+def _alike(axes: Sequence[Axis]) -> Axis:
+    """One axis for all of them; the first, if they are too different in length to be seen on one."""
+    low, high = min(one.low for one in axes), max(one.high for one in axes)
+    return linear(low, high) if all(high - low <= 2 * (one.high - one.low) for one in axes) else axes[0]
 
 
 def _fine(layers: Sequence[Layer]) -> tuple[Layer, ...]:

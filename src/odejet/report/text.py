@@ -109,6 +109,21 @@ def grade(fit: Fit, label: str) -> str:
     return kind(fit.values[label], fit.interval(label))
 
 
+def facts(fit: Fit) -> dict[str, str]:
+    """The numbers of a fit as a whole, by what they are."""
+    told = {
+        "unknowns": str(len(fit.labels)),
+        "measurements": f"{fit.points:,}",
+        "experiments": str(len(fit.data.experiments)),
+        "χ² / d.o.f.": f"{whole(fit.chi_square)} / {whole(fit.degrees_of_freedom)}",
+        "AIC": f"{fit.aic:.2f}",
+        "BIC": f"{fit.bic:.2f}",
+        "agreeing starts": str(fit.certificate.agreeing or ""),
+        "time": duration(fit.seconds),
+    }
+    return {name: value for name, value in told.items() if value and "nan" not in value}
+
+
 def compounds(fit: Fit) -> str:
     """What the data determine of unknowns that they leave loose one by one, if it has been looked for."""
     known: Practical | None = vars(fit).get("practical") or vars(fit).get("glance")

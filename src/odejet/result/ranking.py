@@ -16,6 +16,7 @@ import numpy as np
 
 from odejet.errors import ModelError
 from odejet.extras import needed
+from odejet.numerals import short
 from odejet.result.fit import Fit
 from odejet.uncertainty.tables import table
 
@@ -79,8 +80,8 @@ class Ranking(Sequence[Ranked]):
         found = []
         for row in self.rows:
             beyond = row.aicc - least if math.isfinite(row.aicc) else math.inf
-            numbers = (f"{one:.6g}" for one in (row.log_likelihood, row.aic, row.aicc, row.bic))
-            ends = f"{beyond:.4g}", f"{row.weight:.3g}", "yes" if row.certified else "no"
+            numbers = (f"{one:.2f}" for one in (row.log_likelihood, row.aic, row.aicc, row.bic))
+            ends = f"{beyond:.2f}", short(row.weight, 3), "yes" if row.certified else "no"
             found.append((row.name, str(row.parameters), *numbers, *ends))
         return found
 
