@@ -93,10 +93,11 @@ def test_systems_whose_events_show_as_kinks(system, is_bounded):
         assert abs(fit.parameters[name] - value) < 5 * fit.stderr[name]
 
 
+@pytest.mark.slow
 def test_a_threshold_that_nothing_but_spikes_shows():
     """Stretches say nothing of it; its values are drawn, and the times of spikes tell the rest."""
     task = integrator(np.random.default_rng(4))
-    fit = oj.fit(task.model, task.data)
+    fit = oj.fit(task.model, task.data, time_limit=60)
     assert fit.noise["V"] == pytest.approx(0.1, rel=0.2)
     for name, value in task.truth.items():
         assert abs(fit.parameters[name] - value) < 5 * fit.stderr[name]
