@@ -47,6 +47,7 @@ def test_a_lag_is_not_decided_but_all_the_rest_is():
     kinds = {name: verdict[name].kind for name in ("ka", "k", "V", "tlag")}
     assert kinds == {"ka": "local", "k": "local", "V": "local", "tlag": "undecided"}
     assert "events alone" in verdict["tlag"].reason
+    assert "everything else" in verdict.message and "tlag" in verdict.message
 
 
 @pytest.mark.parametrize(

@@ -187,8 +187,23 @@ def test_a_ball_that_bounces_twenty_times():
     assert sim.trajectory.steps < 100
 
 
-def test_infinitely_many_bounces_end_in_a_sentence():
-    model = Model({"x": "v", "v": "-g"}, {"y": "x"}, events=[Event(when="x < 0", set={"v": "-e*v"})])
+def test_what_is_set_to_where_its_condition_comes_true_again():
+    climbing = {"x": "k", "z": "0"}, {"y": "x"}
+    sim = oj.simulate(
+        Model(*climbing, events=[Event(when="x > 1", set={"x": 1})]), {"k": 1.0}, {"x": 0, "z": 0}, [0, 2]
+    )
+    assert sim.outcome is Outcome.ENDLESS and sim.trajectory.time == pytest.approx(1)
+    # From where it is set to, the solution turns back; or the condition has become false only in what it did not set.
+    turned = Model(*climbing, events=[Event(when="x > 1", set={"x": 1, "k": -1})])
+    assert oj.simulate(turned, {"k": 1.0}, {"x": 0, "z": 0}, [0, 3])["y"][-1] == pytest.approx(-1)
+    counted = Model(*climbing, events=[Event(when="t > 1 and z < 5", set={"z": "z + 1"})])
+    assert oj.simulate(counted, {"k": 1.0}, {"x": 0, "z": 0}, [0, 3]).states["z"][-1] == 1
+
+
+@pytest.mark.parametrize("condition", ["x < 0", "x <= 0"])
+@pytest.mark.parametrize("also", [{}, {"x": 0}], ids=["", "on the floor"])
+def test_infinitely_many_bounces_end_in_a_sentence(condition, also):
+    model = Model({"x": "v", "v": "-g"}, {"y": "x"}, events=[Event(when=condition, set={"v": "-e*v", **also})])
     for e in (0.9, 0.5, 0.1):
         limit = np.sqrt(2 / 9.81) * (1 + e) / (1 - e)
         sim = oj.simulate(model, {"g": 9.81, "e": e}, {"x": 1.0, "v": 0.0}, np.linspace(0, 2 * limit, 21))

@@ -17,7 +17,7 @@ from odejet.data.series import MIN_TIMES
 from odejet.decide import stages
 from odejet.decide.answer import Answer, answer
 from odejet.decide.optima import Provenance
-from odejet.decide.stages import AGREE, BEHIND
+from odejet.decide.stages import AGREE
 from odejet.decide.state import BOX, State
 from odejet.decide.task import Record, Task
 from odejet.problem import Problem
@@ -38,6 +38,12 @@ PER_START = 0.25
 PLAN = ((MOST, "quick"), (MOST // 2, "quick"), (2, "quick"), (MOST, "auto"))
 """How many stretches of an experiment are fitted, and with how much effort: where the last ones hide events, fewer do
 better."""
+
+NEARBY, MOST_NEARBY, FARTHEST = 10, 32, 0.5
+"""Starts within the errors of an optimum, these many if they end in one valley and up to so many if there are several,
+and how many logarithmic units they go at most in a direction."""
+
+FROM_STRETCHES = Provenance("stretches", start="algebra")
 
 ALONE = 4
 """Stretches that are fitted alone, the longest ones."""
@@ -105,18 +111,39 @@ def by_pieces(state: State) -> stages.Steps:
                 continue
             before.add((len(parts.owners), effort))
             fits = [one for one in _fits_of_stretches(task, parts, effort, budget) if math.isfinite(one.cost)]
-            for number, one in enumerate(sorted(fits, key=lambda one: one.cost)):
-                if one.cost > min(other.cost for other in fits) + BEHIND or budget.over or state.is_enough:
-                    break
-                if number and not state.explains_data:
-                    break  # others that are as good led nowhere
-                if parts.problem.misfit.outputs == task.misfit.outputs:
-                    # What fits of all stretches leave is known better than what smoothing leaves of one.
-                    state = replace(state, levels=np.where(task.misfit.estimated, one.levels, state.levels))
-                z = _whole(state, parts, one.z, budget)
-                yield (state := stages.refined(state, z, Provenance("stretches", start="algebra"), budget))
+            if not fits or budget.over:
+                continue
+            one = min(fits, key=lambda one: one.cost)
+            if parts.problem.misfit.outputs == task.misfit.outputs:
+                # What fits of all stretches leave is known better than what smoothing leaves of one.
+                state = replace(state, levels=np.where(task.misfit.estimated, one.levels, state.levels))
+            z = _whole(state, parts, one.z, budget)
+            yield (state := stages.refined(state, z, FROM_STRETCHES, budget))
+            if state.explains_data and state.optima.at_best(FROM_STRETCHES.rung) == 1:
+                state = yield from _nearby(state, budget)
             if state.is_enough or budget.over:
                 break
+    return state
+
+
+def _nearby(state: State, budget: Budget) -> stages.Steps:
+    """Other starts within the errors of the best optimum.
+
+    A misfit has a kink, if not a jump, wherever an event passes a measurement, and so small valleys side by side.
+    How many starts end in how many of them tells whether there may be a better one.
+    """
+    best = state.best
+    assert best is not None
+    _, sizes, directions = np.linalg.svd(
+        best.refined.jacobian * state.frame.slopes(best.refined.z), full_matrices=False
+    )
+    steps = directions.T / np.maximum(sizes, 1.0 / FARTHEST)
+    rng = np.random.default_rng([state.task.options.seed, len(state.tried)])
+    for number, draw in enumerate(rng.standard_normal((MOST_NEARBY, len(sizes)))):
+        if budget.over or (number >= NEARBY and state.is_certified):
+            break
+        z = state.frame.inside(state.frame.back(state.frame.to(best.refined.z) + steps @ draw))
+        yield (state := stages.refined(state, z, FROM_STRETCHES, budget))
     return state
 
 

@@ -124,6 +124,8 @@ def solve(system: Prolonged, fixed: Sequence[int], engine: Engine, weighted: boo
         engine.budget.check(size**2 * (100 + ENTRY * size) * sum(map(len, value.terms)))
         if not engine.budget.fits(16.0 * size**2 * len(elements)):
             raise OutOfBudget(f"the {size} solutions of the equations would not fit into memory")
+        if any(v not in elements for monomial in value.terms for v in monomial):
+            raise quotient.Infinite  # it depends on what no equation is left to determine
         elements[number] = Quotient(system.prime, algebra.dimension, elements).evaluate(value)
     return Fibre(algebra, elements)
 

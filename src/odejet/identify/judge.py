@@ -387,15 +387,17 @@ _FUNCTIONS = "the model has functions or roots of quantities that are not determ
 
 def _message(quantities: dict[str, Quantity], solutions: int | None) -> str:
     """One sentence for all."""
-    own = [q for q in quantities.values() if q.role in ("initial state", "parameter")]
-    lost = [q.label for q in own if q.kind == "none"]
+    all_own = [q for q in quantities.values() if q.role in ("initial state", "parameter")]
+    own = [q for q in all_own if q.tested]
+    lost, untested = [q.label for q in own if q.kind == "none"], [q.label for q in all_own if not q.tested]
     if len(lost) == len(own):
         return "nothing can be known by itself"
-    rest = "everything else" if lost else "everything"
+    rest = "everything else" if lost or untested else "everything"
     if solutions is None:
         known = f"{rest} can be known up to finitely many values"
     elif solutions == 1:
         known = f"{rest} can be known, without ambiguity"
     else:
         known = f"{rest} can be known, up to {solutions} sets of values that give the same outputs"
-    return f"{known}; not {', '.join(lost)}" if lost else known
+    known = f"{known}; not {', '.join(lost)}" if lost else known
+    return f"{known}; of {', '.join(untested)} events alone would tell" if untested else known

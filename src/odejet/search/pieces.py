@@ -106,6 +106,8 @@ def pieces(problem: Problem, most: int = MOST) -> Pieces | None:
     parts: list[Experiment] = []
     owners: list[int] = []
     model = _without_events(problem.model)
+    if model is None:
+        return None
     used = {*model.parameters, *model.fixed}
     for number, condition in enumerate(problem.conditions):
         own = condition.experiment
@@ -147,14 +149,16 @@ def _measured(condition: Condition) -> dict[str, float]:
     return found
 
 
-def _without_events(model: Model) -> Model:
-    """What outputs depend on between events; whatever acts through events alone is left out."""
+def _without_events(model: Model) -> Model | None:
+    """What outputs depend on between events, if there is anything; whatever acts through events alone is left out."""
     seen, waiting = set[str](), [name for value in model.outputs.values() for name in names(value)]
     while waiting:
         name = waiting.pop()
         if name not in seen:
             seen.add(name)
             waiting += names(model.states[name]) if name in model.states else ()
+    if not seen & model.states.keys():
+        return None
     return model.replace(
         states={name: value for name, value in model.states.items() if name in seen},
         inputs={name: value for name, value in model.to_dict()["inputs"].items() if name in seen},

@@ -272,21 +272,32 @@ class Passage(Standing):
                 if len(risen) < len(undone):
                     self.barrier = place.time
                     raise Irreversible
-            holds = now
             for event in risen:
                 self.apply(place, event, moved)
             changed = {name for event in risen for name in event.set}
-            vanishing = {g: signs for g, signs in vanishing.items() if not changed & set(names(g))}
             entered, asked = self.zeros, self.ready.mode.asked
-            self.find(place, vanishing)
+            self.find(place, {g: signs for g, signs in vanishing.items() if not changed & set(names(g))})
             for g in vanishing:
                 # The event has left too little speed to tell from none: as after infinitely many bounces.
                 if entered.get(g) == 1 and self.zeros.get(g, 0) > 1 and self.ready.mode.asked.get(g) == asked[g]:
                     raise Endless
+            vanishing = {g: signs for g, signs in vanishing.items() if not changed & set(names(g))}
+            holds = self.held_at(place, now, changed)
         else:
             raise Endless
         if moved.any():
             place.states[:, 1:] -= np.outer(self.rates(place, after=True)[0], moved[1:])
+
+    def held_at(self, place: Place, now: tuple[bool, ...], changed: set[str]) -> tuple[bool, ...]:
+        """Conditions that were true when an event happened and are still so: one whose function it has set to zero,
+        and not only to rounding, may be false there, and come true again at once."""
+        open_ = [g for g, sign in self.assumed.items() if sign != SLIDE and changed & set(names(g))]
+        if not open_ or self.direction < 0:
+            return now
+        sign = self.branches(place).sign
+        zero = {g: 0 for g in open_ if sign(g) == 0}
+        there = self.build(place, {**self.assumed, **zero}).holds
+        return tuple(was and still for was, still in zip(now, there, strict=True))
 
     def apply(self, place: Place, event: Event, moved: np.ndarray) -> None:
         """What an event sets, by what held just before."""
