@@ -1,11 +1,14 @@
 """Linear models: an arrow takes the steps that one dense matrix takes."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from odejet.problem.courses import Blocks
+from odejet.search import linear
 from odejet.search.linear import Arrow, Dense
 
 EXPERIMENTS, POINTS, SHARED = 6, 9, 2
@@ -62,3 +65,24 @@ def test_short_steps_keep_the_radius_and_are_as_good(seed, radius):
     one, other = arrow.solver(levels, -wide, wide).step(radius), dense.solver(levels, -wide, wide).step(radius)
     assert one.length <= 1.11 * radius
     assert one.decrease >= 0.75 * other.decrease
+
+
+def test_a_large_jacobian_is_not_copied(monkeypatch):
+    """Its triangle is made of parts of it: what is copied at once does not grow with the number of measurements."""
+    monkeypatch.setattr(linear, "AT_ONCE", 1 << 16)
+    rng, columns = np.random.default_rng(4), 20
+    jacobian = rng.normal(size=(50_000, columns))
+    jacobian[:, 0] = jacobian[:, 1] + 1e-9 * rng.normal(size=len(jacobian))  # normal equations would not see it
+    slopes, residuals = rng.uniform(0.5, 2, size=columns), rng.normal(size=len(jacobian))
+    tracemalloc.start()
+    made = Dense.of(jacobian, slopes, residuals, (slice(0, len(jacobian)),))
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 0.5 * jacobian.nbytes
+    (found,) = made.triangles
+    whole = np.linalg.qr(np.column_stack([jacobian * slopes, residuals]), mode="r")
+    np.testing.assert_allclose(np.abs(found[1:]), np.abs(whole[1:]), rtol=1e-4, atol=1e-6)
+    sizes = (np.linalg.svd(one[:, :-1], compute_uv=False) for one in (found, whole))
+    np.testing.assert_allclose(*sizes, rtol=1e-6)
+    move = rng.normal(size=columns)
+    np.testing.assert_allclose(made.times(move), (jacobian * slopes) @ move, rtol=1e-10, atol=1e-9)

@@ -15,6 +15,9 @@ from odejet.problem.courses import Blocks
 from odejet.search.trust import Solver, Step, triangle
 
 _RANK = 1e-10  # of the largest entry: a damping that regularises what the data do not determine
+AT_ONCE = 1 << 22
+"""Numbers that are copied at once to be reduced: those of most problems, and few beside those of large ones."""
+
 _ROUNDS, _PRECISION = 30, 0.1  # of the search for a damping, which is only a guess
 
 
@@ -22,30 +25,43 @@ _ROUNDS, _PRECISION = 30, 0.1  # of the search for a damping, which is only a gu
 class Dense:
     """Residuals and derivatives as one matrix, reduced to a triangle per output: weights may change without it."""
 
-    tall: np.ndarray  # derivatives, and residuals in the last column
-    triangles: tuple[np.ndarray, ...]
+    jacobian: np.ndarray
+    slopes: np.ndarray  # of the unknowns by theta
+    triangles: tuple[np.ndarray, ...]  # derivatives by theta, and residuals in the last column
 
     @classmethod
     def of(cls, jacobian: np.ndarray, slopes: np.ndarray, residuals: np.ndarray, groups: tuple[slice, ...]) -> Dense:
-        tall = np.empty((len(residuals), len(slopes) + 1))
-        np.multiply(jacobian, slopes, out=tall[:, :-1])
-        tall[:, -1] = residuals
-        # A block with no more rows than columns is as small as its triangle.
-        small = [rows.stop - rows.start <= tall.shape[1] for rows in groups]
-        blocks = zip(groups, small, strict=True)
-        return cls(tall, tuple(tall[rows] if is_small else triangle(tall[rows]) for rows, is_small in blocks))
+        return cls(jacobian, slopes, tuple(_reduced(jacobian, slopes, residuals, rows) for rows in groups))
 
     def times(self, move: np.ndarray) -> np.ndarray:
-        return self.tall[:, :-1] @ move
+        return self.jacobian @ (self.slopes * move)
 
     def transposed(self, vector: np.ndarray) -> np.ndarray:
-        return vector @ self.tall[:, :-1]
+        return (vector @ self.jacobian) * self.slopes
 
     def solver(self, levels: np.ndarray, low: np.ndarray, high: np.ndarray) -> Solver:
         """Steps with outputs weighted by their noise levels; one triangle of the triangles of all outputs."""
         weighted = np.concatenate([block / level for block, level in zip(self.triangles, levels, strict=True)])
         reduced = triangle(weighted) if len(self.triangles) > 1 else weighted
         return Solver(reduced[:, :-1], reduced[:, -1], low, high)
+
+
+def _reduced(jacobian: np.ndarray, slopes: np.ndarray, residuals: np.ndarray, rows: slice) -> np.ndarray:
+    """The triangle of the rows of one output, so many at a time that the copy which is reduced stays small.
+
+    Triangles of parts, reduced together, are the triangle of all, to the same rounding as if made at once.
+    """
+    columns = len(slopes) + 1
+    found = np.zeros((0, columns))
+    for first in range(rows.start, rows.stop, length := max(AT_ONCE // columns, columns)):
+        last = min(first + length, rows.stop)
+        tall = np.empty((len(found) + last - first, columns))
+        tall[: len(found)] = found
+        np.multiply(jacobian[first:last], slopes, out=tall[len(found) :, :-1])
+        tall[len(found) :, -1] = residuals[first:last]
+        # A block with no more rows than columns is as small as its triangle.
+        found = tall if len(tall) <= columns else triangle(tall)
+    return found
 
 
 @dataclass(frozen=True, eq=False)
