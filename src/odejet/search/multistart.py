@@ -342,8 +342,11 @@ class _Search:
         return max(_agreeing((*self.found, *self.before), self.best_cost), 1) if self.is_explained else 1
 
     def polish(self, end: Refined) -> None:
-        """Refine the end of a race without roughness, if it is among the best so far."""
-        if end.cost <= self.best_cost + BEHIND and now() < self.guide.deadline:
+        """Refine the end of a race without roughness, if it is among the best so far.
+
+        Where data are nearly exact no rough simulation comes as near to them, so that those are compared too.
+        """
+        if end.cost <= max(self.best_cost, self.runners.least) + BEHIND and now() < self.guide.deadline:
             exact = self.guide.refined(end.z, MAX_EVALUATIONS)
             end = replace(exact, start=end.start) if math.isfinite(exact.cost) else end
         self.add(end)

@@ -86,6 +86,11 @@ class Race:
             yield end
 
     @property
+    def least(self) -> float:
+        """The lowest cost at the end of any lap."""
+        return min((runner.at.cost for lap in self.laps for runner in lap), default=math.inf)
+
+    @property
     def standing(self) -> list[Refined]:
         """Where starts have come that have not gone on."""
         return [runner.at for lap in self.laps for runner in lap if not runner.gone]
@@ -93,7 +98,7 @@ class Race:
     def next(self) -> tuple[int, Runner] | None:
         """Who goes on: of those that have come farthest the best, if it is among the best that came as far and has not
         come to creep where it cannot reach the best of all."""
-        best = min((runner.at.cost for lap in self.laps for runner in lap), default=math.inf)
+        best = self.least
         for lap in reversed(range(len(LAPS) - 1)):
             ranked = sorted(self.laps[lap], key=lambda runner: runner.at.cost)
             for runner in ranked[: math.ceil(len(ranked) / KEPT)]:
