@@ -13,7 +13,7 @@ import logging
 import sys
 from pathlib import Path
 
-REPEATS = 5
+REPEATS = 11
 LONG = 300.0  # milliseconds beyond which nothing is repeated
 TINY = 1e-8  # the absolute tolerance, relative to the relative one: at 1e-8 both are AMICI's own defaults
 

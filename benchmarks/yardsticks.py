@@ -82,7 +82,15 @@ class _Variational:
 class Cvodes:
     """SUNDIALS's CVODES through CasADi, on the variational equations."""
 
-    def __init__(self, model: Model, times: np.ndarray, tolerance: float = 1e-10) -> None:
+    def __init__(
+        self,
+        model: Model,
+        times: np.ndarray,
+        tolerance: float = 1e-10,
+        absolute: float | None = None,
+        max_steps: int = 100_000,
+    ) -> None:
+        """The absolute tolerance is the relative one, unless it is given."""
         self.equations = _Variational(model)
         problem = {
             "t": self.equations.time,
@@ -90,7 +98,8 @@ class Cvodes:
             "p": self.equations.parameters,
             "ode": self.equations.rates,
         }
-        options = {"reltol": tolerance, "abstol": tolerance, "max_num_steps": 100_000}
+        smallest = tolerance if absolute is None else absolute
+        options = {"reltol": tolerance, "abstol": smallest, "max_num_steps": max_steps}
         self.integrator = casadi.integrator("flow", "cvodes", problem, float(times[0]), times[1:].tolist(), options)
 
     def run(self, parameters: Sequence[float], states: Sequence[float]) -> np.ndarray | None:

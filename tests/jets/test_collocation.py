@@ -141,3 +141,15 @@ def test_states_that_are_zero_do_not_drown_tiny_ones(tiny):
     assert b == pytest.approx(1 + u, rel=2e-5) and (1 + u) * u == pytest.approx(0.01 * (1 - u), rel=1e-4)
     np.testing.assert_allclose(run.states[:, 4, 0], tiny * np.exp(-times), rtol=1e-6, atol=1e-15 * tiny)
     np.testing.assert_allclose(run.states[:, [0, 1, 5], 0], 0, atol=1e-25)  # what rounding leaves of zeros
+
+
+@pytest.mark.parametrize("tolerance", [1e-6, 1e-8, 1e-16])
+@pytest.mark.parametrize("start", [0.0, 1e-3])
+def test_sensitivities_are_followed_where_values_rest(tolerance, start):
+    """An oscillator beside a stiff state, at rest or not: u = u0 cos(w t), so that du/du0 oscillates in any case."""
+    times = np.linspace(0, 3, 7)
+    flow = Flow(Model({"y": "-a*(y - cos(t))", "u": "w*v", "v": "-w*u"}))
+    run = flow.run([1e5, 30.0], [1.0, start, 0.0], times, tolerance=tolerance)
+    assert run.outcome is Outcome.COMPLETED and "collocation" in run.method
+    np.testing.assert_allclose(run.states[:, 1, 0], start * np.cos(30 * times), atol=max(tolerance, 1e-15))
+    np.testing.assert_allclose(run.states[:, 1, 2], np.cos(30 * times), atol=max(tolerance, 1e-12))

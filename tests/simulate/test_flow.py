@@ -154,6 +154,18 @@ def test_series_that_begin_with_zeros(power):
     assert found.states[-1, 1, 0] > 0
 
 
+def test_a_long_chain_at_zero_is_set_off_in_large_steps():
+    """The last state is of order t^17: the first steps know it, and none is cut to where it would be nothing."""
+    links = {f"x{i}": f"k*x{i - 1}/(1 + x{i - 1}*s/k) - k*x{i}/(1 + x{i}/(1 + s*a))" for i in range(2, 16)}
+    first = {"p": "a*s*s/(1 + s) - b*p/(1 + p/k)", "x1": "k*p*p/((1 + s*k)*(1 + p)) - k*x1/(1 + x1)"}
+    flow = Flow(Model({"s": "-a*s/(1 + s + x1*x2/k)"} | first | links, {"y": "x15"}))
+    values, states = [0.3, 5.0, 0.2], [1.0] + [0.0] * 16
+    begun = flow.run(values, states, [120.0], start=0.0, tolerance=1e-6, max_steps=3, stiff_steps=0)
+    assert begun.outcome is Outcome.EXHAUSTED and begun.time > 0.1
+    found, true = (flow.run(values, states, [30.0, 120.0], start=0.0, tolerance=goal).states for goal in (1e-6, 1e-16))
+    np.testing.assert_allclose(found[:, :, 0], true[:, :, 0], rtol=1e-5)
+
+
 @pytest.mark.parametrize("unit", [1e-12, 1e-6, 1.0, 1e6, 1e15])
 def test_any_unit_of_time(unit):
     model = Model({"r": "k1*r - k2*r*w", "w": "k2*r*w - k3*w"}, {"y": "r"})

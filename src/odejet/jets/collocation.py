@@ -8,10 +8,10 @@ polynomial that satisfies the equations at the points of a Radau rule:
 Newton's method with one Jacobian for all stages solves it in one real and a few complex systems of the size of the
 model (see `radau`).  A step is accepted when the coefficients of its polynomial in Legendre's basis decay so that the
 first which it lacks is of the size of the tolerance, and when no function of the tape hides a change between the points
-(see `features`).  Then follow the
-sensitivities of the stages: the same factors solve their linear equations, with exact derivatives at every stage, until
-they are the derivatives of the computed trajectory itself.  So values do not depend on whether sensitivities are asked.
-Where a switching function loses its sign inside a step, the step is taken again to end there.
+(see `features`).  Then follow the sensitivities of the stages: the same factors solve their linear equations, with
+exact derivatives at every stage, until they are the derivatives of the computed trajectory itself.  They may move where
+values are at rest, as oscillations do that nothing has set off, so that their polynomials are to decay alike.  Where a
+switching function loses its sign inside a step, the step is taken again to end there.
 """
 
 from __future__ import annotations
@@ -22,25 +22,24 @@ from odejet.jets.abreast import find_rates_abreast, spread_statics
 from odejet.jets.features import VANISHES, awake_step, exponent_of, may_hide, next_peak, slack_of
 from odejet.jets.kernel import TABLES, Layout, lay_out, prepare
 from odejet.jets.lanes import (
-    WIDTH,
     entry,
     kernel,
-    larger,
-    load,
-    madd,
-    minus,
     padded,
     peek,
     pointer,
     poke,
-    product,
-    quotient,
-    spread,
-    store,
-    zero,
 )
 from odejet.jets.linear import solve, systems_of
 from odejet.jets.points import point_of
+from odejet.jets.polynomial import (
+    analyse,
+    analyse_tangents,
+    extrapolate_tangents,
+    legendre,
+    look_ahead,
+    sample,
+    start_next,
+)
 from odejet.jets.radau import radau, stages_for
 from odejet.jets.roots import NONE, Switches, crossing
 from odejet.jets.sparsity import sparse_order
@@ -50,7 +49,6 @@ from odejet.jets.stages import (
     find_slight,
     is_outgrown,
     measure,
-    place_weights,
     reserve,
     size_of,
     solve_stages,
@@ -61,8 +59,11 @@ from odejet.model.tape import Tape
 
 _INSIDE = 4.0  # times the tolerance: what a polynomial may lack, since errors at the end of its step are far smaller
 _LACKING = 1e-13  # what it may lack in any case: rounding of rates that cancel comes to that
+_LACKING_TANGENTS = 1e-11  # the same of sensitivities
+_ROUNDING, _GRAIN = 1e-10, 1e-6  # what values and sensitivities lack may be rounding if it is less
+_FINER = 0.5  # and if a shorter step does not make so much less of it
+_DENIALS = 12  # or, of sensitivities, if so many shorter ones have not helped
 _FRESH = 0.02  # ratios of updates beyond which the Jacobian is computed again
-_NOISE = 10.0  # times what Newton's method leaves: what that may contribute to a coefficient
 _SHRINK, _GROW = 0.2, 4.0  # limits of the change of the step size
 _KEPT = 1.15  # a step that could grow by less keeps its length, and with it the factors
 _SAFE = 0.8
@@ -133,32 +134,9 @@ def _recorded(tape: Tape, layout: Layout) -> np.ndarray:
 
 
 @kernel
-def analyse(rule, work):
-    """Legendre coefficients of the step: the last two beyond rounding, relative to the size of each state on it."""
-    n, lanes = work.values.shape
-    nodes, rough = len(rule.nodes), 0.0
-    values, coefficients, analysis = pointer(work.values), pointer(work.coefficients), pointer(rule.abreast.analysis)
-    for a in range(n):
-        for lane in range(0, lanes, WIDTH):
-            total = zero(values)
-            for j in range(nodes):
-                total = madd(total, peek(values, a * lanes + j), load(analysis, j * lanes + lane), 0)
-            store(coefficients, a * lanes + lane, total)
-        last, before = work.coefficients[a, nodes - 1], work.coefficients[a, nodes - 2]
-        size, noise = size_of(work, a), _NOISE * work.noise[a] * work.scales[a]
-        last, before = max(abs(last) - noise, 0.0) / size, max(abs(before) - noise, 0.0) / size
-        # The last but one is counted as it would look one degree further on.
-        rough = max(rough, last, before ** (nodes / (nodes - 1)))
-    return rough
-
-
-@kernel
-def legendre(x, nodes, values, slopes):
-    """Legendre's polynomials and their derivatives at x, by P'_{k+1} = P'_{k-1} + (2k + 1) P_k."""
-    values[0], slopes[0], values[1], slopes[1] = 1.0, 0.0, x, 1.0
-    for k in range(1, nodes - 1):
-        values[k + 1] = ((2 * k + 1) * x * values[k] - k * values[k - 1]) / (k + 1)
-        slopes[k + 1] = slopes[k - 1] + (2 * k + 1) * values[k]
+def shrinkage(goal, rough, stages):
+    """The part of a step whose polynomial would lack no more than the goal."""
+    return max(_SHRINK, _SAFE * (goal / rough) ** (1 / stages))
 
 
 @kernel
@@ -255,104 +233,6 @@ def record(point, recorded, work):
 
 
 @kernel
-def start_next(rule, work, with_tangents):
-    """The end of a step is the start of the next, and its polynomial that of the step before from now on."""
-    n, lanes = work.values.shape
-    last = len(rule.nodes) - 1
-    for a in range(n):
-        for k in range(lanes):
-            work.before[a, k] = work.coefficients[a, k]
-        work.largest[a] = max(work.largest[a], work.sizes[a])
-        work.start[a] = work.values[a, last]
-        if with_tangents:
-            for j in range(last + 1):
-                for k in range(1, work.nodes.shape[2]):
-                    work.nodes[j, a, k] = work.ahead[j, a, k]
-            for k in range(1, work.nodes.shape[2]):
-                work.ahead[0, a, k] = work.nodes[last, a, k]
-
-
-@kernel
-def look_ahead(rule, work, step, with_tangents):
-    """First guesses of the stages of a step that is `step` times as long as the one before.
-
-    They continue the polynomial of that beyond its end.  Legendre's terms that would grow there are left out: the first
-    of those is what the guess may be wrong by.  Sensitivities are to follow by the same weights.
-    """
-    n, lanes = work.values.shape
-    nodes, values, before = len(rule.nodes), pointer(work.values), pointer(work.before)
-    sizes, places, polynomials = pointer(work.weights), pointer(rule.abreast.nodes), pointer(work.polynomials)
-    for lane in range(0, lanes, WIDTH):
-        total = zero(values)
-        for a in range(n):
-            total = larger(total, quotient(load(before, a * lanes + lane), spread(work.scales[a])))
-        store(sizes, lane, total)
-        x = madd(spread(1.0), 2 * step, load(places, lane), 0)
-        value, earlier = x, spread(1.0)
-        store(polynomials, lane, earlier)
-        for k in range(1, nodes):
-            store(polynomials, k * lanes + lane, value)
-            low, high = k / (k + 1), (2 * k + 1) / (k + 1)
-            value, earlier = minus(product(product(spread(high), x), value), spread(low), earlier), value
-    degree, least, grown = 1, np.inf, 0.0
-    for k in range(1, nodes):
-        grown = work.weights[0, k] * work.polynomials[k, nodes - 1]
-        if k > 1 and grown < least:
-            degree, least = k - 1, grown
-    if grown <= least:
-        degree = nodes - 1
-    for a in range(n):
-        for lane in range(0, lanes, WIDTH):
-            total = zero(values)
-            for k in range(degree + 1):
-                total = madd(total, peek(before, a * lanes + k), load(polynomials, k * lanes + lane), 0)
-            store(values, a * lanes + lane, total)
-        for lane in range(lanes):
-            if lane == 0 or lane >= nodes:
-                work.values[a, lane] = work.start[a]
-    if with_tangents:
-        for i in range(1, nodes):
-            for j in range(nodes):
-                work.outlook[i - 1, j] = 0.0
-                for k in range(degree + 1):
-                    work.outlook[i - 1, j] += work.polynomials[k, i] * rule.analysis[k, j]
-
-
-@kernel
-def extrapolate_tangents(work):
-    """First guesses of the sensitivities."""
-    nodes, n, lanes = work.nodes.shape
-    for i in range(1, nodes):
-        for a in range(n):
-            for k in range(lanes):
-                work.ahead[i, a, k] = 0.0
-            for j in range(nodes):
-                weight = work.outlook[i - 1, j]
-                for k in range(lanes):
-                    work.ahead[i, a, k] += weight * work.nodes[j, a, k]
-
-
-@kernel
-def sample(rule, work, moving, states, place, row, with_tangents):
-    """All states with their tangents at a place on the step; those at rest are as they were."""
-    weights, nodes = work.weights[0], len(rule.nodes)
-    place_weights(rule, place, weights)
-    lanes = states.shape[1]
-    for a in range(len(states)):
-        for k in range(lanes):
-            row[a, k] = states[a, k]
-    for a in range(len(moving)):
-        for k in range(lanes):
-            row[moving[a], k] = 0.0
-        if with_tangents:
-            for j in range(nodes):
-                for k in range(1, lanes):
-                    row[moving[a], k] += weights[j] * work.ahead[j, a, k]
-        for j in range(nodes):
-            row[moving[a], 0] += weights[j] * work.values[a, j]
-
-
-@kernel
 def switching(rule, work, first, i):
     """The recorded function `first + i` as powers of the place on the step; its value and slope at the end."""
     nodes, slope = len(work.powers), 0.0
@@ -431,6 +311,8 @@ def follow(
     prepare(force.p, layouts[2], constants, parameters, states, point.tables, none)
     find_slight(work, parameters)
     goal = max(_INSIDE * tolerance, _LACKING) ** (stages / (stages + 1))
+    aim = max(_INSIDE * tolerance, _LACKING_TANGENTS) ** (stages / (stages + 1))
+    refused, denied, denials, grain = np.inf, np.inf, 0, 0.0
     t, end, done, steps, short = start, times[-1], none, none, 0
     h = first_step(point, piece, t, moving, rule, work, end - t)
     measure(work)
@@ -457,8 +339,11 @@ def follow(
         record(point, recorded, work)
         rough = analyse(rule, work)
         if rough > goal:
-            h, which = h * max(_SHRINK, _SAFE * (goal / rough) ** (1 / stages)), np.int64(-1)
-            continue
+            if rough > _ROUNDING or rough < _FINER * refused:
+                h, refused, which = h * shrinkage(goal, rough, stages), rough, np.int64(-1)
+                continue
+            rough = goal * _SAFE**stages  # a shorter step does not help: this is rounding
+        refused = np.inf
         part = attentive_part(point, piece, moving, watched, rule, work, t, h, tolerance)
         if part < 1:
             h, which = h * part, np.int64(-1)
@@ -472,9 +357,20 @@ def follow(
             crossed = which >= 0
         if with_tangents:
             extrapolate_tangents(work)
-            if not solve_tangents(force, piece, moving, rule, work, t, h, tolerance, ratio):
+            settled, left = solve_tangents(force, piece, moving, rule, work, t, h, tolerance, ratio)
+            if not settled:
                 h, ratio, which, crossed = 0.4 * h, np.inf, np.int64(-1), False
                 continue
+            coarse = analyse_tangents(rule, work, left)
+            if coarse > max(aim, grain):
+                denials += 1
+                if denials < _DENIALS and (coarse > _GRAIN or coarse < _FINER * denied):
+                    h, denied, which, crossed = h * shrinkage(aim, coarse, stages), coarse, np.int64(-1), False
+                    continue
+                grain = 2 * coarse  # shorter steps do not help: this is rounding
+            elif coarse > grain:
+                rough = max(rough, coarse * goal / aim)
+            denials, denied = 0, np.inf
         for i in range(len(switches.signs)):
             switches.zeros[i] = 0
         while done < len(times) and abs(times[done] - start) <= abs(t + h - start):

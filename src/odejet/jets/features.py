@@ -18,7 +18,7 @@ import numpy as np
 
 from odejet.jets.lanes import WIDTH, kernel, load, peek, poke, store
 from odejet.jets.points import find_rates
-from odejet.jets.series import evaluate, evaluate_rate, lowest, value
+from odejet.jets.series import evaluate, evaluate_rate, lowest, size_at, value
 from odejet.model.tape import Column, Elementary, Op, Tape
 
 RISES, GROWS, SETTLES, VANISHES, POWER = range(5)
@@ -170,9 +170,9 @@ def agrees(at, piece, t, unit, order, s, h, used, goal):
         relative = 0.0  # the largest tangent in the lane, relative to its state
         for i in range(n if lane > 0 else 0):
             x = peek(at.states, i)
-            size = lowest(c, x, lanes, span) if peek(at.point.states, i) >= at.point.dynamic else 0.0
+            size = size_at(c, x, lanes, order, span) if peek(at.point.states, i) >= at.point.dynamic else 0.0
             if size > 0:
-                relative = max(relative, lowest(c, x + lane, lanes, span) / size)
+                relative = max(relative, size_at(c, x + lane, lanes, order, span) / size)
         for i in range(n):
             x, place = peek(at.states, i), peek(at.point.states, i)
             if place >= at.point.dynamic:
@@ -180,9 +180,9 @@ def agrees(at, piece, t, unit, order, s, h, used, goal):
                     evaluate_rate(c, x, order, lanes, s, rates, i * lanes)
                 slope = peek(at.point.p, place + lanes + lane) * unit
                 gap = abs(peek(rates, i * lanes + lane) - slope) * span
-                allowed = goal * lowest(c, x + lane, lanes, span) + _NOTHING
+                allowed = goal * size_at(c, x + lane, lanes, order, span) + _NOTHING
                 if lane > 0:
-                    allowed = _LOOSE * (allowed + goal * relative * lowest(c, x, lanes, span))
+                    allowed = _LOOSE * (allowed + goal * relative * size_at(c, x, lanes, order, span))
                 poke(rates, i * lanes + lane, slope)
                 poke(rates, (n + i) * lanes + lane, 0.0 if gap <= allowed else gap)
                 if not gap <= allowed:

@@ -9,11 +9,32 @@ from odejet.jets.lanes import WIDTH, kernel, load, madd, peek, pointer, store, z
 
 
 @kernel
+def leading(c, place, lanes, order):
+    """The order of the first term that does not vanish; one more than the order of the series if there is none."""
+    k = 0
+    while k <= order and peek(c, place + k * lanes) == 0:
+        k += 1
+    return k
+
+
+@kernel
 def lowest(c, place, lanes, h):
     """The size of a series by its first terms at step h."""
     first, second = abs(peek(c, place)), abs(peek(c, place + lanes)) * h
     third, fourth = abs(peek(c, place + 2 * lanes)) * h * h, abs(peek(c, place + 3 * lanes)) * h * h * h
     return max(first, second, third, fourth)
+
+
+@kernel
+def size_at(c, place, lanes, order, h):
+    """The same of a series that may begin late, as that of a state at the end of a chain does."""
+    if peek(c, place) != 0:
+        return lowest(c, place, lanes, h)
+    first = leading(c, place, lanes, order)
+    largest, power = 0.0, h**first
+    for k in range(first, min(first + 4, order + 1)):
+        largest, power = max(largest, abs(peek(c, place + k * lanes)) * power), power * h
+    return largest
 
 
 @kernel

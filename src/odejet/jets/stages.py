@@ -37,12 +37,12 @@ _ITERATIONS = 25  # of Newton's method
 _SLOWEST = 0.6  # the largest ratio of one update to the last with which iterations go on
 _SETTLED = 0.03  # times the tolerance: what may be left to be updated, relative to the states
 _LEAST, _AGAIN = 0.01, 0.8  # what a step expects of its ratios: those of the one before, but not too small, to a power
-_ROUNDED = 1e-8  # updates this small that have shrunk by _FAST and in two more by no more than _STALLED are rounding
+_ROUNDED = 3e-8  # updates this small that have shrunk by _FAST and in two more by no more than _STALLED are rounding
 _FAST, _STALLED = 0.1, 0.5
 _SWALLOWED = 2e-16  # updates that do not change a number at all
 _OUTGROWN = 0.2  # the size of a state in its unit below which units are chosen again
 _TANGENT_ITERATIONS = 40
-BEHIND = 1e-3  # the size of sensitivities whose relative accuracy matters, relative to the largest so far
+_BEHIND = 1e-3  # the size of sensitivities whose relative accuracy matters, relative to the largest so far
 _SLIGHT = 1e-7  # the same, of a relative change of a state by one of a parameter: rounding may be all that there is
 _BESIDE = 1e-16  # the size of a state that does not matter, relative to its largest so far
 _NOTHING = 1e-290  # the size of a state that is as good as zero: nothing is divided by less
@@ -66,6 +66,7 @@ class Work(NamedTuple):
     sizes: np.ndarray  # the largest value of each state on the step
     largest: np.ndarray  # what each state has reached so far
     reached: np.ndarray  # and each lane of the sensitivities
+    extents: np.ndarray  # the largest sensitivity of each lane on the step, in units of the states
     slight: np.ndarray  # what does not matter of those
     noise: np.ndarray  # how far the stages of each state may still be from their equations
     weights: np.ndarray  # (2, lanes)
@@ -105,6 +106,7 @@ def reserve(rows: np.ndarray, stages: int, watched: int) -> Work:
         sizes=states[2],
         largest=states[3],
         reached=np.zeros(lanes),
+        extents=np.zeros(lanes),
         slight=np.zeros(lanes),
         noise=states[4],
         weights=places[:2],
@@ -117,23 +119,6 @@ def reserve(rows: np.ndarray, stages: int, watched: int) -> Work:
         nodes=tangents[0],
         ahead=tangents[1],
     )
-
-
-@kernel
-def place_weights(rule, place, weights):
-    """Lagrange weights of the nodes at a place, in units of the step."""
-    total, nodes = 0.0, len(rule.barycentric)
-    for j in range(nodes):
-        distance = place - rule.nodes[j]
-        if distance == 0:
-            for i in range(nodes):
-                weights[i] = 0.0
-            weights[j] = 1.0
-            return
-        weights[j] = rule.barycentric[j] / distance
-        total += weights[j]
-    for j in range(nodes):
-        weights[j] /= total
 
 
 @kernel
@@ -327,7 +312,7 @@ def find_slight(work, parameters):
 
 @kernel
 def solve_tangents(point, piece, moving, rule, work, t, h, tolerance, rate):
-    """Sensitivities of the stages in `ahead`, from guesses there: whether the iterations settle.
+    """Sensitivities of the stages in `ahead`, from guesses there: whether the iterations settle, and what they leave.
 
     They are those of Newton's method, so that updates shrink at the `rate` of the latter.
     """
@@ -359,12 +344,19 @@ def solve_tangents(point, piece, moving, rule, work, t, h, tolerance, rate):
         if last < np.inf:
             rate = largest / last if last > 0 else 0.0
             best = min(best, rate)
-        if left_after(largest, rate) <= _SETTLED * tolerance or has_stalled(largest, earlier, best):
-            return True
+        left = min(left_after(largest, rate), largest)
+        if left <= _SETTLED * tolerance or has_stalled(largest, earlier, best):
+            return True, left
         if not largest < np.inf:
             break
         earlier, last = last, largest
-    return best < _FAST  # a contraction that went on for so long has left only rounding
+    return best < _FAST, last  # a contraction that went on for so long has left only rounding
+
+
+@kernel
+def extent_of(work, k):
+    """The largest sensitivity of a lane on the step, or what does not matter of it."""
+    return max(work.extents[k], _BEHIND * work.reached[k], work.slight[k])
 
 
 @kernel
@@ -378,8 +370,9 @@ def take_updates(work):
             for a in range(n):
                 size = max(size, abs(ahead[1 + i, a, k]) / work.scales[a])
                 moved = max(moved, abs(forcing[i, a, k]))
+        work.extents[k] = size
         work.reached[k] = max(work.reached[k], size)
-        size = max(size, BEHIND * work.reached[k], work.slight[k])
+        size = extent_of(work, k)
         if moved > 0:
             largest = max(largest, moved / size if size > 0 else 1.0)
     for i in range(stages):

@@ -22,7 +22,7 @@ from odejet.jets.kernel import MAX_ORDER, TABLES, Layout, expand, prepare
 from odejet.jets.lanes import WIDTH, kernel, load, peek, plain_entry, pointer, poke, store
 from odejet.jets.points import point_of
 from odejet.jets.roots import first_crossing, held_step, polished
-from odejet.jets.series import evaluate, lowest, sample
+from odejet.jets.series import evaluate, leading, lowest, sample, size_at
 from odejet.jets.shared import run
 
 REACHED, STIFF, SLOW, COLLAPSED, NONFINITE, EXHAUSTED, SWITCHED, PAUSED = range(8)
@@ -46,6 +46,7 @@ _HOLDS = 1e-12  # how well the equations are to hold inside a step, relative to 
 _LOSS = 1e4  # where the tolerance is loose: the terms of the order that are left out, times that order, and their sum
 _CAUTION = 2.0  # the growth of a step after one that was shortened by what it met
 _WATCHING = 20  # the least order where switching functions are watched, which need not be as simple as the solution
+_BEGUN = 4  # orders that a series goes on after its first term, at least
 _VANISHED = 1e-200  # below this the high orders of a series underflow; no quantity of a model is so small
 
 
@@ -62,12 +63,15 @@ NO_DRIVE = Drive(np.zeros(0), np.zeros((0, 0, 4)), np.zeros((0, 0)))
 
 @kernel
 def shortened(c, place, k, lanes, h, tolerance):
-    """The step h, or the longest at which term k is below the tolerance relative to the first terms of its series."""
+    """The step h, or the longest at which term k is below the tolerance relative to the first terms of its series.
+
+    A series that has only begun tells nothing.
+    """
     last = abs(peek(c, place + k * lanes))
-    if last * h**k <= tolerance * lowest(c, place, lanes, h):
+    if last * h**k <= tolerance * size_at(c, place, lanes, k, h):
         return h
-    longest = 0.0
-    for j in range(4):
+    longest, first = 0.0, leading(c, place, lanes, k)
+    for j in range(first, first + _BEGUN if first + _BEGUN <= k else first):
         term = abs(peek(c, place + j * lanes))
         if term > 0:
             longest = max(longest, (tolerance * term / last) ** (1 / (k - j)))
@@ -77,20 +81,21 @@ def shortened(c, place, k, lanes, h, tolerance):
 @kernel
 def step_size(c, layout, scales, order, tolerance, longest):
     """The largest step at which terms order-1 and order of all values and tangents are below their tolerances; the
-    second result tells whether there were such terms at all."""
+    second result tells whether there were such terms at all, and none of a series that has only begun."""
     lanes = layout.lanes
-    h, seen = longest, False
+    h, seen, late = longest, False, False
     for i in range(len(layout.states)):
         x = layout.states[i]
         if x >= layout.dynamic:
+            late = late or order - _BEGUN < leading(c, x, lanes, order) <= order
             for lane in range(lanes):
                 goal = tolerance if lane == 0 else _TANGENT_TOLERANCE * tolerance
                 for k in range(order - 1, order + 1):
                     if peek(c, x + k * lanes + lane) != 0:
                         h, seen = shortened(c, x + lane, k, lanes, h, goal), True
     for i in range(len(layout.states)):
-        scales[i] = lowest(c, layout.states[i], lanes, h) if layout.states[i] >= layout.dynamic else 0.0
-    return h, seen
+        scales[i] = size_at(c, layout.states[i], lanes, order, h) if layout.states[i] >= layout.dynamic else 0.0
+    return h, seen and not late
 
 
 @kernel
@@ -117,7 +122,7 @@ def best_order(c, layout, tolerance, longest, density, work):
 
     `work` holds the cost of a step that is constant, linear and quadratic in the order, and of a requested time per
     order; `density` is the number of requested times per unit of time.  A step is bounded by all terms that an order
-    leaves out, since the first of them may happen to vanish.
+    leaves out, since the first of them may happen to vanish.  No series may end where it has only begun.
     """
     best, least, allowed, bound = MAX_ORDER, np.inf, longest, longest
     for order in range(MAX_ORDER, 6, -1):
@@ -125,7 +130,9 @@ def best_order(c, layout, tolerance, longest, density, work):
             if layout.states[i] >= layout.dynamic:
                 size, last = abs(peek(c, layout.states[i])), abs(peek(c, layout.states[i] + order * layout.lanes))
                 if size == 0:
-                    size = lowest(c, layout.states[i], layout.lanes, bound)
+                    if order < leading(c, layout.states[i], layout.lanes, np.int64(MAX_ORDER)) + _BEGUN <= MAX_ORDER:
+                        return best, allowed
+                    size = size_at(c, layout.states[i], layout.lanes, order, bound)
                 if last > 0 and size > 0:
                     bound = min(bound, (tolerance * size / last) ** (1 / order))
         above = order + 1  # the bound now holds for a series that ends here
