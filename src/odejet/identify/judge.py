@@ -30,6 +30,7 @@ from odejet.identify.verdict import Experiments, Quantity, Role, Verdict
 from odejet.jets.compilation import now
 from odejet.jets.modular import Unlucky
 from odejet.model import Model
+from odejet.model.expressions import Symbol
 from odejet.problem import Problem, joint
 
 ENGINES = "auto", "exact", "elimination", "msolve", "builtin", "monodromy"
@@ -362,6 +363,7 @@ def _quantities(
 ) -> dict[str, Quantity]:
     model = ranks.problem.model
     asked = {str(text).strip() for text in functions}
+    measured = set(model.outputs.values())  # known without any counting
     result: dict[str, Quantity] = {}
     for name, finite in ranks.identifiable.items():
         role: Role = "initial state" if name in model.states else "parameter"
@@ -372,7 +374,7 @@ def _quantities(
         values = None if counted is None else counted.values.get(name)
         if not finite:
             result[name] = Quantity(name, role, "none", None)
-        elif values == 1:
+        elif values == 1 or ranks.problem.functions.get(name, Symbol(name)) in measured:
             result[name] = Quantity(name, role, "global", 1)
         elif values is not None and counted is not None and counted.exact:
             result[name] = Quantity(name, role, "local", values)
