@@ -162,7 +162,7 @@ def _write_tables() -> None:
             f"{total:.1f} s of one core in all, without msolve.\n"
         )
         ambiguous = [row for row in rows.values() if row["lost"] or (row["solutions"] or 2) > 1]
-        generated = sum(row["generate"] is True for row in ambiguous)
+        generated = sum(row.get("generate") is True for row in ambiguous)
         parts.append(
             f"{len(ambiguous)} of them are not identifiable; for {generated} of these the combinations that were found "
             "are shown to generate all that can be known.\n"
@@ -171,8 +171,8 @@ def _write_tables() -> None:
         parts.append("|---|---|---|---|---|---|---|---|---|---|")
         for name, row in rows.items():
             julia = f"{JULIA[name]:.2f}" if name in JULIA and title == "zoo" else ""
-            told = ", ".join(f"`{text}`" for text in row["combinations"]) + ("" if row["generate"] else " ?")
-            told = told if row in ambiguous else ""
+            told = ", ".join(f"`{text}`" for text in row.get("combinations", ()))
+            told += " ?" if row in ambiguous and not row.get("generate") else ""
             cells = (name, row["unknowns"], row["lost"], row["solutions"] or "?", told, row["method"])
             maple = MAPLE.get(name, "") if title == "zoo" else ""
             line = " | ".join(map(str, (*cells, f"{row['seconds']:.2f}", julia, maple, row["outcome"])))

@@ -164,15 +164,18 @@ def _generators(
     known = [name for name in (*model.unknowns, *survivors) if quantities[name].kind == "global"]
     invariants = local.problem(model, counted.invariants).functions
     told = [short for text, function in invariants.items() if (short := lie.simplified(text, function))]
-    told += generators.of_outputs(ranks.problem, known)
     fixed = [model.unknowns[i] for i in square.fixed]
     engine, found = globally.Engine(None, budget), None
     for limits in (lie.SHORT, lie.LONG):
-        # Long expressions are better than none.
-        told += generators.of_outputs(ranks.problem, known, limits) if limits is lie.LONG else []
+        try:
+            told += generators.of_outputs(ranks.problem, known, limits, budget)
+        except OutOfBudget:
+            break
         candidates = sorted((text for text in dict.fromkeys(told) if text not in known), key=len)
-        found = generators.find(model, known, candidates, fixed, counted.fibre, engine)
-        if found is None or found.complete:
+        new = generators.find(model, known, candidates, fixed, counted.fibre, engine)
+        # Long expressions are better than none, if they complete what is known.
+        found = new if found is None or (new and new.complete) else found
+        if new is None or new.complete:
             break
     if found is None or not found.chosen:
         return found
