@@ -68,6 +68,9 @@ LEAST = 1.0
 GENERATORS_SHARE, GENERATORS_WORK = 0.5, 1e9
 """The part of what is left at the end that showing that combinations generate may take, and the most work for it."""
 
+DERIVATIVES_SHARE = 0.2
+"""The part of that which looking for derivatives may take."""
+
 COMBINATIONS_SHARE = 0.3
 """The part of the budget that looking for combinations may take."""
 
@@ -167,10 +170,7 @@ def _generators(
     fixed = [model.unknowns[i] for i in square.fixed]
     engine, found = globally.Engine(None, budget), None
     for limits in (lie.SHORT, lie.LONG):
-        try:
-            told += generators.of_outputs(ranks.problem, known, limits, budget)
-        except OutOfBudget:
-            break
+        told += generators.of_outputs(ranks.problem, known, limits, budget.share(DERIVATIVES_SHARE))
         candidates = sorted((text for text in dict.fromkeys(told) if text not in known), key=len)
         new = generators.find(model, known, candidates, fixed, counted.fibre, engine)
         # Long expressions are better than none, if they complete what is known.

@@ -20,7 +20,7 @@ SHORT, LONG = (3, 6), (6, 60)
 MOST = 60
 """Functions that are returned."""
 
-PRODUCT = 2e4
+PRODUCT = 1e4
 """Operations, in nanoseconds, of the derivative of a term by a term of a rate."""
 
 MOST_PRODUCTS, HIGHEST = 2000, 6
@@ -44,7 +44,7 @@ def derivatives(
     limits: tuple[int, int] = SHORT,
     budget: Budget | None = None,
 ) -> list[str]:
-    """Functions and their derivatives up to some order and length, those of one order after the other."""
+    """Functions and their derivatives up to some order and length that the budget allows, one order after the other."""
     order, longest = limits
     budget = budget or Budget()
     try:
@@ -59,7 +59,8 @@ def derivatives(
         inside = {*model.states, *model.parameters, *model.fixed}
         texts = [_text(terms) for terms in reduced if set(_names(terms)) <= inside and len(set(_names(terms))) > 1]
         found += [text for text in texts if text not in found]
-        budget.check()
+        if budget.over:
+            break
         current = sorted(
             (new for terms in current for field in fields if (new := _along(terms, field, budget))), key=len
         )
@@ -157,7 +158,8 @@ def _times(left: Terms, right: Terms) -> Terms:
 
 def _along(terms: Terms, field: Mapping[str, Terms], budget: Budget) -> Terms | None:
     """The derivative of a sum of products along a field; None where it is zero or too long."""
-    budget.check(PRODUCT * len(terms) * max(map(len, field.values()), default=0))
+    if not budget.spend(PRODUCT * len(terms) * max(map(len, field.values()), default=0)):
+        return None
     try:
         total = _derived(terms, field)
     except _NoSumOfProducts:
