@@ -169,6 +169,9 @@ def _generators(
     told = [short for text, function in invariants.items() if (short := lie.simplified(text, function))]
     fixed = [model.unknowns[i] for i in square.fixed]
     engine, found = globally.Engine(None, budget), None
+    alone = generators.find(model, known, [], fixed, counted.fibre, engine)
+    if alone and alone.complete:
+        return alone
     for limits in (lie.SHORT, lie.LONG):
         told += generators.of_outputs(ranks.problem, known, limits, budget.share(DERIVATIVES_SHARE))
         candidates = sorted((text for text in dict.fromkeys(told) if text not in known), key=len)
