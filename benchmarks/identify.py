@@ -26,6 +26,8 @@ from odejet.identify.msolve import VARIABLE
 
 RESULTS = Path(__file__).parent / "results" / "identify"
 
+EXACT = "global", "local", "none"
+
 JULIA = {
     "akt_pathway": 1.03, "bilirubin": 3.93, "biohydrogenation_two_outputs": 0.64, "bruno_carotenoids": 0.25,
     "cd8_t_cells": 0.37, "cgv1990": 2.32, "chemical_reaction_network": 0.38, "goodwin": 0.24,
@@ -113,8 +115,10 @@ def _answer(model: Model, kinds: Mapping[str, str], solutions: int | None, optio
     before = _processor()
     verdict = identify(model, asked, budget=options.budget, engine=options.engine)
     seconds = _processor() - before
-    wrong = sorted(key for key, kind in kinds.items() if verdict[key].kind not in (kind, "undecided"))
-    open_ = any(q.kind == "undecided" for q in verdict.values() if q.role != "combination")
+    # What is likely is no decision.
+    exact = {key: q.kind if q.kind in EXACT else "undecided" for key, q in verdict.items()}
+    wrong = sorted(key for key, kind in kinds.items() if exact[key] not in (kind, "undecided"))
+    open_ = any(exact[key] == "undecided" for key, q in verdict.items() if q.role != "combination")
     if solutions is not None and verdict.solutions not in (None, solutions):
         wrong.append("solutions")
     return {
@@ -158,7 +162,7 @@ def _write_tables() -> None:
             f"{total:.1f} s of one core in all, without msolve.\n"
         )
         ambiguous = [row for row in rows.values() if row["lost"] or (row["solutions"] or 2) > 1]
-        generated = sum(row["generate"] is True for row in ambiguous)
+        generated = sum(row.get("generate") is True for row in ambiguous)
         parts.append(
             f"{len(ambiguous)} of them are not identifiable; for {generated} of these the combinations that were found "
             "are shown to generate all that can be known.\n"
@@ -167,8 +171,8 @@ def _write_tables() -> None:
         parts.append("|---|---|---|---|---|---|---|---|---|---|")
         for name, row in rows.items():
             julia = f"{JULIA[name]:.2f}" if name in JULIA and title == "zoo" else ""
-            told = ", ".join(f"`{text}`" for text in row["combinations"]) + ("" if row["generate"] else " ?")
-            told = told if row in ambiguous else ""
+            told = ", ".join(f"`{text}`" for text in row.get("combinations", ()))
+            told += " ?" if row in ambiguous and not row.get("generate") else ""
             cells = (name, row["unknowns"], row["lost"], row["solutions"] or "?", told, row["method"])
             maple = MAPLE.get(name, "") if title == "zoo" else ""
             line = " | ".join(map(str, (*cells, f"{row['seconds']:.2f}", julia, maple, row["outcome"])))

@@ -15,7 +15,7 @@ from fractions import Fraction
 
 from flint import nmod_mat
 
-from odejet.budget import OutOfBudget
+from odejet.budget import Budget, OutOfBudget
 from odejet.errors import ModelError
 from odejet.identify import lie, local
 from odejet.identify.globally import PRIME, Engine, solve
@@ -124,7 +124,12 @@ def known_states(model: Model) -> dict[str, Fraction]:
     return {name: value for name, value in values.items() if value is not None}
 
 
-def of_outputs(problem: local.Problem, known: Sequence[str], limits: tuple[int, int] = lie.SHORT) -> list[str]:
+def of_outputs(
+    problem: local.Problem,
+    known: Sequence[str],
+    limits: tuple[int, int] = lie.SHORT,
+    budget: Budget | None = None,
+) -> list[str]:
     """Outputs, what is known of states, and derivatives of both, as far as they are short: identifiable all.
 
     From known initial states, values at the initial time are known that are not known at others, so that of outputs
@@ -136,6 +141,6 @@ def of_outputs(problem: local.Problem, known: Sequence[str], limits: tuple[int, 
         asked = local.problem(model, [text for text in known if text not in model.parameters]).functions
         functions += [f for f in asked.values() if set(names(f)) & set(model.states)]
     plain = [*(text for text in known if text in model.unknowns), *known_states(model)]
-    found = lie.derivatives(model, functions, plain, problem.inputs == "generic", limits)
+    found = lie.derivatives(model, functions, plain, problem.inputs == "generic", limits, budget)
     open_ = set(model.initial) - set(known_states(model))
     return [text for text in found if not open_ & set(names(local.problem(model, [text]).functions[text]))]

@@ -30,6 +30,7 @@ from odejet.identify.verdict import Experiments, Quantity, Role, Verdict
 from odejet.jets.compilation import now
 from odejet.jets.modular import Unlucky
 from odejet.model import Model
+from odejet.model.expressions import Symbol
 from odejet.problem import Problem, joint
 
 ENGINES = "auto", "exact", "elimination", "msolve", "builtin", "monodromy"
@@ -66,6 +67,9 @@ LEAST = 1.0
 
 GENERATORS_SHARE, GENERATORS_WORK = 0.5, 1e9
 """The part of what is left at the end that showing that combinations generate may take, and the most work for it."""
+
+DERIVATIVES_SHARE = 0.2
+"""The part of that which looking for derivatives may take."""
 
 COMBINATIONS_SHARE = 0.3
 """The part of the budget that looking for combinations may take."""
@@ -163,15 +167,18 @@ def _generators(
     known = [name for name in (*model.unknowns, *survivors) if quantities[name].kind == "global"]
     invariants = local.problem(model, counted.invariants).functions
     told = [short for text, function in invariants.items() if (short := lie.simplified(text, function))]
-    told += generators.of_outputs(ranks.problem, known)
     fixed = [model.unknowns[i] for i in square.fixed]
     engine, found = globally.Engine(None, budget), None
+    alone = generators.find(model, known, [], fixed, counted.fibre, engine)
+    if alone and alone.complete:
+        return alone
     for limits in (lie.SHORT, lie.LONG):
-        # Long expressions are better than none.
-        told += generators.of_outputs(ranks.problem, known, limits) if limits is lie.LONG else []
+        told += generators.of_outputs(ranks.problem, known, limits, budget.share(DERIVATIVES_SHARE))
         candidates = sorted((text for text in dict.fromkeys(told) if text not in known), key=len)
-        found = generators.find(model, known, candidates, fixed, counted.fibre, engine)
-        if found is None or found.complete:
+        new = generators.find(model, known, candidates, fixed, counted.fibre, engine)
+        # Long expressions are better than none, if they complete what is known.
+        found = new if found is None or (new and new.complete) else found
+        if new is None or new.complete:
             break
     if found is None or not found.chosen:
         return found
@@ -362,6 +369,7 @@ def _quantities(
 ) -> dict[str, Quantity]:
     model = ranks.problem.model
     asked = {str(text).strip() for text in functions}
+    measured = set(model.outputs.values())  # known without any counting
     result: dict[str, Quantity] = {}
     for name, finite in ranks.identifiable.items():
         role: Role = "initial state" if name in model.states else "parameter"
@@ -372,7 +380,7 @@ def _quantities(
         values = None if counted is None else counted.values.get(name)
         if not finite:
             result[name] = Quantity(name, role, "none", None)
-        elif values == 1:
+        elif values == 1 or ranks.problem.functions.get(name, Symbol(name)) in measured:
             result[name] = Quantity(name, role, "global", 1)
         elif values is not None and counted is not None and counted.exact:
             result[name] = Quantity(name, role, "local", values)

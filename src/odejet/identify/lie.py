@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 
+from odejet.budget import Budget
 from odejet.model import Model
 from odejet.model.expressions import Expression, Number, Power, Product, Sum, Symbol, names, number
 
@@ -18,6 +19,9 @@ SHORT, LONG = (3, 6), (6, 60)
 
 MOST = 60
 """Functions that are returned."""
+
+PRODUCT = 1e4
+"""Operations, in nanoseconds, of the derivative of a term by a term of a rate."""
 
 MOST_PRODUCTS, HIGHEST = 2000, 6
 """Products of terms that are formed at once, and powers."""
@@ -38,9 +42,11 @@ def derivatives(
     known: Sequence[str],
     free_inputs: bool,
     limits: tuple[int, int] = SHORT,
+    budget: Budget | None = None,
 ) -> list[str]:
-    """Functions and their derivatives up to some order and length, those of one order after the other."""
+    """Functions and their derivatives up to some order and length that the budget allows, one order after the other."""
     order, longest = limits
+    budget = budget or Budget()
     try:
         fields = _fields(model, free_inputs)
     except _NoSumOfProducts:
@@ -53,7 +59,12 @@ def derivatives(
         inside = {*model.states, *model.parameters, *model.fixed}
         texts = [_text(terms) for terms in reduced if set(_names(terms)) <= inside and len(set(_names(terms))) > 1]
         found += [text for text in texts if text not in found]
-        current = [new for terms in current for field in fields if (new := _along(terms, field))]
+        if budget.over:
+            break
+        current = sorted(
+            (new for terms in current for field in fields if (new := _along(terms, field, budget))), key=len
+        )
+        del current[MOST:]
         if len(found) > MOST:
             break
     return found[:MOST]
@@ -145,8 +156,10 @@ def _times(left: Terms, right: Terms) -> Terms:
     return total
 
 
-def _along(terms: Terms, field: Mapping[str, Terms]) -> Terms | None:
+def _along(terms: Terms, field: Mapping[str, Terms], budget: Budget) -> Terms | None:
     """The derivative of a sum of products along a field; None where it is zero or too long."""
+    if not budget.spend(PRODUCT * len(terms) * max(map(len, field.values()), default=0)):
+        return None
     try:
         total = _derived(terms, field)
     except _NoSumOfProducts:

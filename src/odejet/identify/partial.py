@@ -33,6 +33,9 @@ from odejet.jets import modular
 STEP = 3e8
 """Work that one step may take: each is taken some dozens of times."""
 
+MAIN = -1
+"""What is no branch."""
+
 MOST_TERMS = 20_000
 """Longer equations are left out."""
 
@@ -68,6 +71,7 @@ class Parts(Plan):
 
     branches: tuple[Branch, ...] = ()
     exchanges: tuple[Exchange, ...] = ()
+    taken: tuple[tuple[int, int], ...] = ()  # the branch and the output of every equation
 
 
 @dataclass
@@ -77,18 +81,26 @@ class Partial(Projection):
     branches: list[Branch] = field(default_factory=list)
     exchanges: list[Exchange] = field(default_factory=list)
     equations: list[nmod_mpoly] = field(default_factory=list)
+    taken: list[tuple[int, int]] = field(default_factory=list)
     reached: list[int] = field(default_factory=list)  # of every output, the highest derivative on all ways
 
     def run(self) -> None:
         self.start()
         self.reached = [0] * self.outputs
         line = self._repeated(self.plan) if isinstance(self.plan, Parts) else self._searched()
-        self._collect(line)
+        self._collect(line, MAIN)
         self.steps = line.steps
 
     @property
     def found(self) -> Parts:
-        return Parts(tuple(self.steps), tuple(self.reached), self.laws, tuple(self.branches), tuple(self.exchanges))
+        return Parts(
+            tuple(self.steps),
+            tuple(self.reached),
+            self.laws,
+            tuple(self.branches),
+            tuple(self.exchanges),
+            tuple(self.taken),
+        )
 
     @property
     def is_whole(self) -> bool:
@@ -103,13 +115,18 @@ class Partial(Projection):
         """As in a whole elimination, with the number of an equation in the place of an output."""
         return self.coefficients_of(self.equations)
 
-    def _collect(self, line: Partial) -> bool:
-        """Take over equations without states that are new; in a search only those that tell something for sure."""
-        new = [top for top in line.tops if not line.states_of(top) and len(top) > 1 and top not in self.equations]
-        if self.plan is None:
-            new = [top for top in new if len(top) <= MOST_TERMS and self._is_only_relation(top)]
-        self.equations += new
-        return bool(new)
+    def _collect(self, line: Partial, branch: int) -> bool:
+        """Take over equations without states: those of the plan, or new ones that are sure to tell something."""
+        for output, top in enumerate(line.tops):
+            if isinstance(self.plan, Parts):
+                chosen = (branch, output) in self.plan.taken
+            else:
+                free = 1 < len(top) <= MOST_TERMS and not line.states_of(top)
+                chosen = free and top not in self.equations and self._is_only_relation(top)
+            if chosen:
+                self.equations.append(top)
+                self.taken.append((branch, output))
+        return any(number == branch for number, _ in self.taken)
 
     def states_of(self, top: nmod_mpoly) -> set[str]:
         """The states that are left in an equation."""
@@ -193,7 +210,7 @@ class Partial(Projection):
             own = own._stepped(step)
             if own is None:
                 return
-        if self._collect(own):
+        if self._collect(own, len(self.branches)):
             self.branches.append(replace(branch, steps=tuple(own.steps)))
 
     def _only(self, branch: Branch) -> Partial:
@@ -241,13 +258,13 @@ class Partial(Projection):
             if done:
                 self.budget.check()
                 line._take(plan.steps[done - 1])
-            for branch in plan.branches:
+            for number, branch in enumerate(plan.branches):
                 if branch.after == done:
                     own = line._only(branch)
                     for step in branch.steps:
                         self.budget.check()
                         own._take(step)
-                    self._collect(own)
+                    self._collect(own, number)
         for exchange in plan.exchanges:
             line._exchange(exchange)
         return line

@@ -161,7 +161,8 @@ class Verdict(Mapping[str, Quantity]):
             notes.append(f"likely, not proven ({self.reason}): {self.evidence}")
         elif self.reason:
             notes.append(f"undecided: {self.reason}")
-        return [*notes, f"{self.seconds:.2g} s, {self.method}"]
+        digits = 0 if self.seconds >= 10 else 1 if self.seconds >= 1 else 2
+        return [*notes, f"{self.seconds:.{digits}f} s, {self.method}"]
 
     def __str__(self) -> str:
         rows = [("quantity", "can it be known?", "verdict")]
