@@ -19,6 +19,7 @@ from __future__ import annotations
 import numpy as np
 
 from odejet.jets.abreast import find_rates_abreast, spread_statics
+from odejet.jets.drive import Drive
 from odejet.jets.features import VANISHES, awake_step, exponent_of, may_hide, next_peak, slack_of
 from odejet.jets.kernel import TABLES, Layout, lay_out, prepare
 from odejet.jets.lanes import (
@@ -54,7 +55,7 @@ from odejet.jets.stages import (
     solve_stages,
     solve_tangents,
 )
-from odejet.jets.steps import Drive, observe
+from odejet.jets.steps import observe
 from odejet.model.tape import Tape
 
 _INSIDE = 4.0  # times the tolerance: what a polynomial may lack, since errors at the end of its step are far smaller

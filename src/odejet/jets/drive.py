@@ -5,7 +5,22 @@ Between knots an input is a polynomial, and no step crosses a knot.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
+import numpy as np
+
 from odejet.jets.lanes import kernel, poke
+
+
+class Drive(NamedTuple):
+    """Sampled inputs along a trajectory: polynomials as in `inputs.Pieces`, and values (times, inputs) for outputs."""
+
+    knots: np.ndarray
+    coefficients: np.ndarray
+    values: np.ndarray
+
+
+NO_DRIVE = Drive(np.zeros(0), np.zeros((0, 0, 4)), np.zeros((0, 0)))
 
 
 @kernel

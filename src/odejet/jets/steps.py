@@ -50,17 +50,6 @@ _BEGUN = 4  # orders that a series goes on after its first term, at least
 _VANISHED = 1e-200  # below this the high orders of a series underflow; no quantity of a model is so small
 
 
-class Drive(NamedTuple):
-    """Sampled inputs along a trajectory: polynomials as in `inputs.Pieces`, and values (times, inputs) for outputs."""
-
-    knots: np.ndarray
-    coefficients: np.ndarray
-    values: np.ndarray
-
-
-NO_DRIVE = Drive(np.zeros(0), np.zeros((0, 0, 4)), np.zeros((0, 0)))
-
-
 @kernel
 def shortened(c, place, k, lanes, h, tolerance):
     """The step h, or the longest at which term k is below the tolerance relative to the first terms of its series.

@@ -294,9 +294,10 @@ class Passage(Standing):
         open_ = [g for g, sign in self.assumed.items() if sign != SLIDE and changed & set(names(g))]
         if not open_ or self.direction < 0:
             return now
-        sign = self.branches(place).sign
+        view = self.view(place)
+        sign = view.branches(None).sign
         zero = {g: 0 for g in open_ if sign(g) == 0}
-        there = self.build(place, {**self.assumed, **zero}).holds
+        there = self.build(view, {**self.assumed, **zero}).mode.holds
         return tuple(was and still for was, still in zip(now, there, strict=True))
 
     def apply(self, place: Place, event: Event, moved: np.ndarray) -> None:

@@ -21,6 +21,7 @@ from odejet.errors import DataError, ModelError, nearest
 from odejet.jets import steps
 from odejet.jets.collocation import collocate
 from odejet.jets.compilation import now
+from odejet.jets.drive import NO_DRIVE, Drive
 from odejet.jets.inputs import Pieces, Sampled, merged
 from odejet.jets.kernel import MAX_ORDER, TABLES, lay_out
 from odejet.jets.lanes import WIDTH, padded
@@ -122,12 +123,12 @@ class Flow:
             )
         return self._tape
 
-    def drive(self, times: np.ndarray) -> steps.Drive:
+    def drive(self, times: np.ndarray) -> Drive:
         """The sampled inputs, with their values at times."""
         if not self.driven:
-            return steps.NO_DRIVE
+            return NO_DRIVE
         values = np.ascontiguousarray(self.pieces.series(times, 0)[:, :, 0])
-        return steps.Drive(self.pieces.knots, np.ascontiguousarray(self.pieces.coefficients), values)
+        return Drive(self.pieces.knots, np.ascontiguousarray(self.pieces.coefficients), values)
 
     def unknowns(self, free_states: bool = False) -> tuple[str, ...]:
         """The names behind the sensitivities: unknown initial states (all of them with `free_states`), parameters."""
