@@ -13,7 +13,7 @@ of each state (or output of the collection) and sensitivity: of classics from CV
 of all with `--quick`, from our own solution at the tightest tolerance.
 
 The late sensitivities of E5 rest on y2 - y3 - y4, which is constant and a difference of numbers that are 10^6 times
-larger: no program that is given these equations in double precision finds more than four digits of them.
+larger, so that programs in double precision find about four digits of them.
 """
 
 from __future__ import annotations

@@ -266,7 +266,7 @@ def test_options_are_checked(options, said):
 
 
 def test_too_few_points_are_refused():
-    with pytest.raises(DataError, match="1 measurements for 2 unknowns"):
+    with pytest.raises(DataError, match="1 measurement for 2 unknowns"):
         fit(DECAY, Data([0.0], {"y": [1.0]}))
 
 

@@ -133,7 +133,7 @@ def test_the_command_prints_json(file, capsys):
     [
         (["--functions", "a*q"], "functions: unknown name 'q'"),
         (["--budget", "-2"], "budget: expected a number of seconds"),
-        (["--budget", "soon"], "invalid float value"),
+        (["--budget", "soon"], "expected a number of seconds"),
         (["--inputs", "none"], "invalid choice"),
     ],
 )

@@ -76,10 +76,12 @@ def test_the_limit_of_switches_counts_those_on_the_way(limit):
     assert run.time == pytest.approx(up + np.pi * limit, rel=1e-12)
 
 
-def test_a_switch_at_the_last_time_of_a_stiff_model():
+@pytest.mark.parametrize("sensitivities", [True, False])
+@pytest.mark.parametrize("tolerance", [1e-6, 1e-8, 1e-10, 1e-16])
+def test_a_switch_at_the_last_time_of_a_stiff_model(tolerance, sensitivities):
     """What is asked for there is what holds after it, whatever method led there."""
     model = Model({"x": "k*(cos(t) - x)"}, {"y": "piecewise(x, t < 3, 10 + x)"}, initial={"x": 0})
     flow, times = Flow(model), np.array([1.0, 2.0, 3.0])
-    run = flow.run([1e6], [0.0], times, start=0.0, tolerance=1e-8)
+    run = flow.run([1e6], [0.0], times, start=0.0, tolerance=tolerance, sensitivities=sensitivities)
     assert run.outcome is Outcome.COMPLETED and "collocation" in run.method
     np.testing.assert_allclose(run.outputs[:, 0, 0], np.cos(times) + [0, 0, 10], atol=1e-5)

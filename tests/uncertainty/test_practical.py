@@ -1,7 +1,7 @@
 """What data determine, where it is known from the model which combinations act."""
 
+import importlib
 import math
-import time
 from dataclasses import replace
 
 import numpy as np
@@ -10,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from odejet import Data, Model, simulate
-from odejet.jets.compilation import now
 from odejet.uncertainty.forms import Form
 from odejet.uncertainty.likelihood import Likelihood
 from odejet.uncertainty.practical import DETERMINED, UNDETERMINED, WEAK, Finding, judged, kind
@@ -120,6 +119,14 @@ def test_a_finding_has_the_digits_that_its_interval_lets_mean_something():
 def test_a_profile_for_which_there_was_no_time_says_nothing(monkeypatch):
     fit = fitted(Model({"x": "-k*x"}, {"y": "x"}), {"k": 0.7}, {"x": 1.5})
     loose = {label: (0.5 * fit.values[label], 2 * fit.values[label]) for label in fit.labels}
-    monkeypatch.setattr(Likelihood, "hold", lambda *_: time.sleep(0.3))
-    findings, profiles = judged(fit.likelihood, loose, deadline=now() + 0.2)
+    seconds = 0.0
+
+    def slow(*_):
+        nonlocal seconds
+        seconds += 0.3
+
+    for module in ("practical", "profile"):
+        monkeypatch.setattr(importlib.import_module(f"odejet.uncertainty.{module}"), "now", lambda: seconds)
+    monkeypatch.setattr(Likelihood, "hold", slow)
+    findings, profiles = judged(fit.likelihood, loose, deadline=0.2)
     assert not profiles and {one.method for one in findings.values()} == {"fisher"}

@@ -61,14 +61,15 @@ from odejet.model.tape import Tape
 _INSIDE = 4.0  # times the tolerance: what a polynomial may lack, since errors at the end of its step are far smaller
 _LACKING = 1e-13  # what it may lack in any case: rounding of rates that cancel comes to that
 _LACKING_TANGENTS = 1e-11  # the same of sensitivities
-_ROUNDING, _GRAIN = 1e-10, 1e-6  # what values and sensitivities lack may be rounding if it is less
+_GRAIN = 1e-6  # what sensitivities lack may be rounding if it is less
 _FINER = 0.5  # and if a shorter step does not make so much less of it
-_DENIALS = 12  # or, of sensitivities, if so many shorter ones have not helped
+_DENIALS = 12  # or if so many shorter ones have not helped
 _FRESH = 0.02  # ratios of updates beyond which the Jacobian is computed again
 _SHRINK, _GROW = 0.2, 4.0  # limits of the change of the step size
 _KEPT = 1.15  # a step that could grow by less keeps its length, and with it the factors
 _SAFE = 0.8
 _SHORT, _LENGTHENS = 5, 1.5  # steps in a row that are too short to be worth their effort and grow by less than that
+_GRAIN_OF_TIME = 2e-15  # the rounding of a time, relative to it
 _RESOLUTION = 1e-13  # the smallest step, relative to the time
 _AIMED, _TRIES = 1e-13, 8  # how near to the end of a step a switch is to be, relative to the step; in how many tries
 _UNSEEN = 300.0  # times the tolerance: what a hidden change may do to a state
@@ -247,27 +248,38 @@ def switching(rule, work, first, i):
 
 
 @kernel
-def first_switch(rule, work, first, switches):
-    """The first place on the step at which a switching function loses its sign, and which of them does."""
+def is_at(time, other):
+    """Whether two times are the same but for rounding."""
+    return abs(time - other) <= _GRAIN_OF_TIME * abs(time)
+
+
+@kernel
+def first_switch(rule, work, first, switches, grain):
+    """The first place on the step at which a switching function loses its sign, and which of them does.
+
+    A root that lies beyond the end by no more than the grain of time is at the end.
+    """
     best, which, one = NONE, np.int64(-1), np.int64(1)
     for i in range(len(switches.signs)):
         if switches.signs[i] != 0:
-            switching(rule, work, first, i)
+            value, slope = switching(rule, work, first, i)
             c, degree = pointer(work.powers), np.int64(len(work.powers) - 1)
             s = crossing(
                 c, np.int64(0), one, switches.signs[i], switches.zeros[i], degree, 1.0, best, switches.polynomials
             )
+            if s >= best > 1 and switches.signs[i] * slope < 0 and abs(value) <= grain * abs(slope):
+                s = 1.0
             if s < best:
                 best, which = s, np.int64(i)
     return best, which
 
 
 @kernel
-def aimed(rule, work, first, switches, which, tries):
+def aimed(rule, work, first, switches, which, tries, grain):
     """The part of a step that ends where a switching function vanishes, one if it does: the one to which the step
     was cut before, or the first."""
     if which < 0:
-        s, which = first_switch(rule, work, first, switches)
+        s, which = first_switch(rule, work, first, switches, grain)
         if which < 0:
             return 1.0, which
         if s < 1 - _AIMED:
@@ -313,7 +325,7 @@ def follow(
     find_slight(work, parameters)
     goal = max(_INSIDE * tolerance, _LACKING) ** (stages / (stages + 1))
     aim = max(_INSIDE * tolerance, _LACKING_TANGENTS) ** (stages / (stages + 1))
-    refused, denied, denials, grain = np.inf, np.inf, 0, 0.0
+    denied, denials, grain = np.inf, 0, 0.0
     t, end, done, steps, short = start, times[-1], none, none, 0
     h = first_step(point, piece, t, moving, rule, work, end - t)
     measure(work)
@@ -340,18 +352,15 @@ def follow(
         record(point, recorded, work)
         rough = analyse(rule, work)
         if rough > goal:
-            if rough > _ROUNDING or rough < _FINER * refused:
-                h, refused, which = h * shrinkage(goal, rough, stages), rough, np.int64(-1)
-                continue
-            rough = goal * _SAFE**stages  # a shorter step does not help: this is rounding
-        refused = np.inf
+            h, which = h * shrinkage(goal, rough, stages), np.int64(-1)
+            continue
         part = attentive_part(point, piece, moving, watched, rule, work, t, h, tolerance)
         if part < 1:
             h, which = h * part, np.int64(-1)
             continue
         if len(switches.signs) > 0:
             tries = tries + 1 if which >= 0 else 0
-            part, which = aimed(rule, work, len(watched), switches, which, tries)
+            part, which = aimed(rule, work, len(watched), switches, which, tries, _GRAIN_OF_TIME * abs((t + h) / h))
             if part != 1:
                 h *= part
                 continue
@@ -375,12 +384,12 @@ def follow(
         for i in range(len(switches.signs)):
             switches.zeros[i] = 0
         while done < len(times) and abs(times[done] - start) <= abs(t + h - start):
-            if crossed and times[done] == t + h:
+            if crossed and is_at(times[done], t + h):
                 break
             sample(rule, work, moving, states, (times[done] - t) / h, trajectory[done], with_tangents)
             done += 1
         start_next(rule, work, with_tangents)
-        before, t = h, (end if done == len(times) else t + h)
+        before, t = h, (end if done == len(times) or is_at(end, t + h) else t + h)
         if crossed:
             switches.fired[0] = which
             break
