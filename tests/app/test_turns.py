@@ -97,10 +97,20 @@ def test_files_get_their_sentences_in_order_and_a_model_can_be_put_back(page: An
     assert page.is_checked("input[value=equations]")
 
 
+def resting(page: Any, selector: str) -> dict[str, float]:
+    """Where an element is once nothing that comes onto the page moves it any more."""
+    page.locator(selector).scroll_into_view_if_needed()
+    boxes = [page.locator(selector).bounding_box()]
+    while len(boxes) < 6 or any(box != boxes[-1] for box in boxes[-6:]):
+        page.wait_for_timeout(100)
+        boxes.append(page.locator(selector).bounding_box())
+    return boxes[-1]
+
+
 def test_a_slider_in_a_hand_stays_there(page: Any) -> None:
     new(page, LINES)
     page.wait_for_selector("input[aria-label='k1, slider']")
-    box = page.locator("input[aria-label='k1, slider']").bounding_box()
+    box = resting(page, "input[aria-label='k1, slider']")
     height = box["y"] + box["height"] / 2
     page.mouse.move(box["x"] + box["width"] / 2, height)
     page.mouse.down()
