@@ -37,6 +37,9 @@ RANK = 1e-12
 LEAST_DEGREES = 1e-3
 """What is left of an output's degrees of freedom where the unknowns could take them all."""
 
+TOLD = 0.5
+"""Degrees of freedom from which on residuals show the noise; with fewer it is not known."""
+
 
 @dataclass(frozen=True)
 class OutputCheck:

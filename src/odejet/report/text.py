@@ -8,7 +8,7 @@ from contextlib import suppress
 
 from odejet.attach import attach
 from odejet.decide.answer import NO_SEARCH
-from odejet.decide.statistics import OutputCheck
+from odejet.decide.statistics import TOLD, OutputCheck
 from odejet.errors import DataError, ModelError
 from odejet.numerals import between, duration, measured, short, significant, whole
 from odejet.result import Estimate, Fit
@@ -170,7 +170,7 @@ def notes(fit: Fit, verbose: bool = False) -> dict[str, str]:
         told["determined in combination"] = known
     if fit.found:
         told["noise"] = noise(fit)
-    if math.isfinite(fit.chi_square) and fit.degrees_of_freedom >= 0.5:
+    if math.isfinite(fit.chi_square) and fit.degrees_of_freedom >= TOLD:
         told["chi-square"] = (
             f"{whole(fit.chi_square)} for {whole(fit.degrees_of_freedom)} degrees of freedom"
             f"{' (noise taken from the residuals)' if all(map(from_residuals, fit.certificate.outputs)) else ''}, "

@@ -240,7 +240,7 @@ class Fit:
     @property
     def without_error(self) -> tuple[str, ...]:
         """What the data determine with an error that they do not tell: no residual is left to show the noise."""
-        return tuple(label for label, degrees in self.uncertainty.degrees_of_freedom.items() if degrees < 0.5)
+        return self.uncertainty.untold
 
     def interval(self, name: str, level: float = LEVEL) -> tuple[float, float]:
         """The interval that contains the true value with this probability, by the curvature of the likelihood.

@@ -20,7 +20,8 @@ import numpy as np
 from odejet.data import Data, Experiment
 from odejet.errors import DataError, ModelError
 from odejet.model import Event, Model
-from odejet.model.expressions import Comparison, Sum, Symbol, evaluate, names
+from odejet.model.expressions import Comparison, Symbol, evaluate, names
+from odejet.model.modes import difference
 from odejet.problem import Problem
 from odejet.problem.conditions import Condition
 from odejet.problem.stretches import stretches
@@ -307,7 +308,7 @@ def _threshold(
     asked = [name for name in dict.fromkeys(names(event.when)) if name in missing and name not in known]
     if len(asked) != 1:
         return {}
-    lacking = Sum(((1, event.when.left), (-1, event.when.right)))
+    lacking = difference(event.when.left, event.when.right)
     values = [solved(lacking, asked[0], 0.0, {**known, **before}) for before in befores]
     found = [value for value in values if value is not None and math.isfinite(value)]
     if not found:

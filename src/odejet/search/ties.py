@@ -23,8 +23,9 @@ from odejet.budget import Budget
 from odejet.data import Data, Experiment, Series
 from odejet.errors import DataError, ModelError
 from odejet.model import Event, Model
-from odejet.model.expressions import Comparison, Expression, Sum, Symbol, evaluate, fresh, number
+from odejet.model.expressions import Comparison, Expression, Symbol, evaluate, fresh, number
 from odejet.model.expressions import names as names_in
+from odejet.model.modes import difference
 from odejet.problem import Problem
 from odejet.problem.coordinates import Coordinates
 from odejet.problem.stretches import between, known_times
@@ -174,7 +175,7 @@ def _happening(
 ) -> _Happening:
     """An event when its condition is nearest to coming true; half-way, if stretches do not tell when that is."""
     assert isinstance(event.when, Comparison)
-    lacking = Sum(((1, event.when.left), (-1, event.when.right)))
+    lacking = difference(event.when.left, event.when.right)
     span = span[0] + EDGE * (span[1] - span[0]), span[1] - EDGE * (span[1] - span[0])
     times = (problem.experiments[i].start, *np.linspace(*span, GRID).tolist())
     courses = ((time, states_at(problem, i, z, [time])) for time in times)

@@ -22,16 +22,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from odejet.decide.statistics import FitCheck
+from odejet.decide.statistics import LEAST_DEGREES, TOLD, FitCheck
 from odejet.problem.misfit import Misfit
 from odejet.search.refine import Refined
 from odejet.uncertainty.names import Matrix
 
 RANK = 1e-12
 """Singular values below this fraction of the largest are rounding: sensitivities are known to about 1e-13."""
-
-UNTOLD = 1e-3
-"""The degrees of freedom of noise of which nothing is known: none, but that one can divide by them."""
 
 _VANISHING = 1e-3  # the share of its standard error below which a positive estimate is zero for all purposes
 _MOVED = 1e-4  # the share of an unknown in a direction of unit length that counts as being moved by it
@@ -49,6 +46,11 @@ class Uncertainty:
     def stderr(self) -> dict[str, float]:
         sds = np.sqrt(np.diag(self.covariance.values))
         return dict(zip(self.covariance.labels, sds.tolist(), strict=True))
+
+    @property
+    def untold(self) -> tuple[str, ...]:
+        """What has an error that nothing tells, since no residual is left to show the noise."""
+        return tuple(label for label, degrees in self.degrees_of_freedom.items() if degrees < TOLD)
 
 
 def fisher(misfit: Misfit, refined: Refined, check: FitCheck) -> Uncertainty:
@@ -101,7 +103,7 @@ class Information:
 
     def untold(self, gradients: np.ndarray) -> np.ndarray:
         """Which quantities have an error that nothing tells, since no residual is left to show the noise."""
-        return self.degrees_of_freedom(gradients) < 0.5
+        return self.degrees_of_freedom(gradients) < TOLD
 
     def stderr(self, gradients: np.ndarray) -> np.ndarray:
         unknown = self.moved(gradients) | self.untold(gradients)
@@ -131,7 +133,7 @@ def information(misfit: Misfit, refined: Refined, check: FitCheck, free: np.ndar
     own = np.array([output.degrees_of_freedom for output in check.outputs])
     degrees = np.maximum(own, 1.0)
     # An output without degrees of freedom of its own takes its noise from all, and their degrees of freedom with it.
-    together = float(degrees[estimated].sum()) if own[estimated].sum() >= 0.5 else UNTOLD
+    together = float(degrees[estimated].sum()) if own[estimated].sum() >= TOLD else LEAST_DEGREES
     degrees = np.where(_on_their_own(misfit, check), degrees, together)
     degrees = np.where(estimated, degrees, math.inf)
     ratios = inflation**2 if misfit.weighted else np.ones(len(degrees))
