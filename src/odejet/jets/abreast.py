@@ -16,11 +16,12 @@ _ADVANCE, _MULTIPLY, _SQUARE, _DIVIDE = int(Op.ADVANCE), int(Op.MULTIPLY), int(O
 
 
 @kernel
-def spread_statics(point, source, lanes):
-    """What is static into all lanes, from registers that have it in rows of some lanes."""
+def take_statics(point, source, count):
+    """What is static, into so many lanes of each register, from the values in the registers of another layout."""
     for register in range(point.dynamic // (2 * point.lanes)):
-        for lane in range(point.lanes):
-            poke(point.p, 2 * register * point.lanes + lane, peek(source, 2 * register * lanes))
+        value = peek(source.p, 2 * register * source.lanes)
+        for lane in range(count):
+            poke(point.p, 2 * register * point.lanes + lane, value)
 
 
 @kernel
