@@ -8,11 +8,11 @@ others are problems of the public PEtab collection, with all their experiments, 
 
 CVODES runs through CasADi on the classics, on the variational equations where sensitivities are asked for.  AMICI runs
 where PYTHON has it, on models that it compiles first, and tells the time that its solver takes; ours is that of the
-whole call.  Times are processor milliseconds, the best of some repetitions, each of which is at values that differ from
-those before in their last digits, so that no steady state is remembered.  With `--write` the rows of each problem take
-their places in the table as soon as they are measured, so that problems may be measured one after the other.  Errors are relative to the largest value
-of each state (or output of the collection) and sensitivity: of classics from CVODES at its tightest, of the others, and
-of all with `--quick`, from our own solution at the tightest tolerance.
+whole call.  Times are processor milliseconds, the best of some repetitions, each at values that differ from those
+before in their last digits, so that no steady state is remembered.  With `--write` the rows of a problem take their
+places in the table as soon as they are measured, so that problems may be measured one after the other.  Errors are
+relative to the largest value of each state (or output of the collection) and sensitivity: of classics from CVODES at
+its tightest, of the others, and of all with `--quick`, from our own solution at the tightest tolerance.
 
 The late sensitivities of E5 rest on y2 - y3 - y4, which is constant and a difference of numbers that are 10^6 times
 larger, so that programs in double precision find about four digits of them.
@@ -45,7 +45,9 @@ from odejet.simulate.flow import TOLERANCE, Flow, Outcome, Trajectory
 RESULTS = Path(__file__).parent / "results" / "stiff"
 WORKER = Path(__file__).with_name("stiff_amici.py")
 COLLECTED = ("Boehm", "Raia", "Elowitz", "Fujita", "Brannmark", "Bachmann")
-REPEATS = 11
+REPEATS, ENOUGH = 51, 2.0
+"""Repetitions, and seconds after which there are no more of them."""
+
 NOTHING = 1e-20
 LONG = 0.3
 """Seconds of a call beyond which it is not repeated."""
@@ -244,8 +246,8 @@ def exact(name: str, case: Problem) -> np.ndarray | None:
 
 
 def milliseconds(call: Callable[[], object], repeats: int = REPEATS) -> float:
-    times = []
-    for _ in range(repeats):
+    times: list[float] = []
+    while len(times) < repeats and sum(times) < ENOUGH:
         begin = time.process_time()
         call()
         times.append(time.process_time() - begin)

@@ -132,7 +132,7 @@ def collocate(
 class Plan(NamedTuple):
     """What all trajectories of a tape have in common, by one rule and with as many lanes."""
 
-    layouts: tuple[Layout, Layout, Layout]  # with a lane per node, one per moving state, and those of the states
+    layouts: tuple[Layout, ...]  # with a lane per node, one per moving state, and those of the states
     recorded: np.ndarray  # the places of watched arguments and of switching functions
     moving: np.ndarray
     fill: Fill

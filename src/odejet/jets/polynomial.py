@@ -33,7 +33,17 @@ def analyse_row(rule, values, i, coefficients):
     """Legendre coefficients in lanes, from the values of row i at the nodes."""
     nodes, lanes = len(rule.nodes), values.shape[1]
     source, target, analysis = pointer(values), pointer(coefficients), pointer(rule.abreast.analysis)
-    for lane in range(0, lanes, WIDTH):
+    lane = 0
+    while lane + WIDTH < lanes:  # two blocks at a time, to keep the arithmetic units busy
+        total, beside = zero(source), zero(source)
+        for j in range(nodes):
+            number, weights = peek(source, i * lanes + j), j * lanes + lane
+            total = madd(total, number, load(analysis, weights), 0)
+            beside = madd(beside, number, load(analysis, weights + WIDTH), 0)
+        store(target, lane, total)
+        store(target, lane + WIDTH, beside)
+        lane += 2 * WIDTH
+    if lane < lanes:
         total = zero(source)
         for j in range(nodes):
             total = madd(total, peek(source, i * lanes + j), load(analysis, j * lanes + lane), 0)

@@ -73,7 +73,8 @@ def steps_along(
     lanes, (tolerance, *counts) = states.shape[1], limits
     plan = _plan(tape, lanes, free)
     parts = plan.benches.cleared(plan.shapes, lambda arrays: tuple(arrays.values()))
-    arrays = Arrays(*parts, np.empty((len(times), *states.shape)), np.empty((len(times), len(tape.outputs), lanes)))
+    found = np.empty((len(times), *states.shape)), np.empty((len(times), len(tape.outputs), lanes))
+    arrays = Arrays._make((*parts, *found))
     arrays.advances[:] = TABLES[1]
     call = _PLAIN if passing is None else _PASSING
     status, done, time, count, order, step = call(
@@ -90,5 +91,4 @@ def steps_along(
         arrays,
         *(passing or (None, None, None)),
     )
-    found = arrays.trajectory[:done], arrays.outputs[:done]
-    return Taken(status, *found, time, count, order, step, arrays.scales.copy())
+    return Taken(status, found[0][:done], found[1][:done], time, count, order, step, arrays.scales.copy())
