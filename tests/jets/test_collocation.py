@@ -5,7 +5,7 @@ import pytest
 from numba import njit
 
 from odejet.jets.lanes import padded, pointer
-from odejet.jets.linear import factor, solve, solve_many, solve_many_complex, systems_of
+from odejet.jets.linear import factor, factor_in_order, solve, solve_many, solve_many_complex, systems_of
 from odejet.jets.radau import radau
 from odejet.model import Model
 from odejet.simulate.flow import Flow, Outcome
@@ -48,6 +48,47 @@ def test_linear_systems_agree_with_numpy(size, systems, density):
         for solution in (found[q, 0] + 1j * found[q, 1], (one[:, 0, q] + 1j * one[:, 1, q])[:, None]):
             asked = (right[q, 0] + 1j * right[q, 1])[:, : solution.shape[1]]
             assert np.all(np.abs(whole @ solution - asked) <= 1e-11 * (np.abs(whole) @ np.abs(solution)))
+
+
+@njit
+def solved_in_order(matrices, pivots, filled, counts, rows, below, one):
+    systems = systems_of(matrices, pivots, filled, counts)
+    regular = factor_in_order(systems, pointer(rows), pointer(below))
+    if regular:
+        solve(systems, pointer(one))
+    return regular
+
+
+@pytest.mark.parametrize("weight", [1.0, 1e7])
+def test_factors_by_lists_of_entries_agree_with_numpy_while_the_diagonal_serves(weight):
+    """An arrow: its last row and column and its diagonal; a last row that is much larger asks for other pivots."""
+    size, rng = 7, np.random.default_rng(0)
+    matrix = np.diag(rng.uniform(1, 2, size))
+    matrix[-1, :-1], matrix[:-1, -1] = weight * rng.uniform(1, 2, size - 1), rng.uniform(1, 2, size - 1)
+    pivots, filled, counts = lists(size)
+    _, rows, _ = lists(size)
+    pivots[:], filled[:-1, 0], filled[-1, :-1] = np.arange(size), size - 1, np.arange(size - 1)
+    counts[:-1], counts[-1] = (0, 1), (size - 1, size - 1)
+    rows[:-1, 0], below = size - 1, np.r_[np.ones(size - 1, np.int64), 0]
+    matrices, one = np.zeros((size, size, 2, 4)), rng.standard_normal((size, 2, 4))
+    matrices[:, :, 0], right = matrix[:, :, None], one[:, 0, 0] + 1j * one[:, 1, 0]
+    assert solved_in_order(matrices, pivots, filled, counts, rows, below, one) == (weight == 1)
+    if weight == 1:
+        np.testing.assert_allclose(matrix @ (one[:, 0, 0] + 1j * one[:, 1, 0]), right, rtol=1e-12)
+
+
+@pytest.mark.parametrize("speed", [1.0, 1e3])
+def test_steps_go_on_where_the_diagonal_does_not_serve_for_pivots(speed):
+    """A slow state after which two fast ones turn, of which neither rate depends on its own state."""
+    model = Model({"x": "-x", "u": "w*v", "v": "-w*(u - x) - 0.5*w*v"}, {"y": "u"})
+    times = np.linspace(0, 3, 7)[1:]
+    found = Flow(model).run([speed], [1.0, 1.0, 0.0], times, start=0.0, tolerance=1e-10)
+    assert found.outcome is Outcome.COMPLETED
+    matrix = np.array([[-1.0, 0, 0], [0, 0, speed], [speed, -speed, -0.5 * speed]])
+    rates, vectors = np.linalg.eig(matrix)
+    parts = np.linalg.solve(vectors, [1.0, 1.0, 0.0])
+    exact = (np.exp(np.outer(times, rates)) * parts) @ vectors.T
+    np.testing.assert_allclose(found.states[:, :, 0], exact.real, atol=1e-8)
 
 
 @pytest.mark.parametrize("entry", [1.0, np.inf, np.nan])

@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from odejet.jets.sparsity import dependencies, sparse_order
+from odejet.jets.sparsity import dependencies, fill_of, sparse_order
 from odejet.model import Model
 from odejet.model.tape import build
 
@@ -26,3 +26,20 @@ def test_every_moving_state_has_its_place(pairs):
     rates = [f"-x{i}" + "".join(f" + x{j}" for k, j in pairs if k == i) for i in range(6)]
     tape = build(Model({f"x{i}": rate for i, rate in enumerate(rates)}, parameters=()))
     assert sorted(sparse_order(tape)) == [i for i in range(6) if tape.states[i] >= tape.statics]
+
+
+@given(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 5)), max_size=15), st.integers(0, 99))
+def test_elimination_fills_what_is_listed(pairs, seed):
+    rates = [f"-x{i}" + "".join(f" + 2*x{j}" for k, j in pairs if k == i) for i in range(6)]
+    tape = build(Model({f"x{i}": rate for i, rate in enumerate(rates)}, parameters=()))
+    order, fill = sparse_order(tape), fill_of(tape)
+    feels = dependencies(tape)[np.ix_(order, order)]
+    matrix = np.where(feels, np.random.default_rng(seed).uniform(1, 2, feels.shape), 0.0) + 20 * np.eye(6)
+    for k in range(6):
+        matrix[k + 1 :, k] /= matrix[k, k]
+        matrix[k + 1 :, k + 1 :] -= np.outer(matrix[k + 1 :, k], matrix[k, k + 1 :])
+        np.testing.assert_array_equal(fill.rows[k, : fill.below[k]], k + 1 + np.flatnonzero(matrix[k + 1 :, k]))
+    for k in range(6):
+        listed = fill.columns[k, : fill.counts[k, 1]]
+        np.testing.assert_array_equal(listed, [j for j in np.flatnonzero(matrix[k]) if j != k])
+        assert fill.counts[k, 0] == np.count_nonzero(listed < k)

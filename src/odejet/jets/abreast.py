@@ -16,11 +16,12 @@ _ADVANCE, _MULTIPLY, _SQUARE, _DIVIDE = int(Op.ADVANCE), int(Op.MULTIPLY), int(O
 
 
 @kernel
-def spread_statics(point, source, lanes):
-    """What is static into all lanes, from registers that have it in rows of some lanes."""
+def take_statics(point, source, count):
+    """What is static, into so many lanes of each register, from the values in the registers of another layout."""
     for register in range(point.dynamic // (2 * point.lanes)):
-        for lane in range(point.lanes):
-            poke(point.p, 2 * register * point.lanes + lane, peek(source, 2 * register * lanes))
+        value = peek(source.p, 2 * register * source.lanes)
+        for lane in range(count):
+            poke(point.p, 2 * register * point.lanes + lane, value)
 
 
 @kernel
@@ -44,7 +45,18 @@ def find_rates_abreast(point, piece, t, h, places, count):
         if op <= _ADVANCE:
             constant, out = peek(code, row + _C), out + lanes if op == _ADVANCE else out
             begin, end = 3 * peek(code, row + _BEGIN), 3 * peek(code, row + _END)
-            for lane in range(0, lanes, WIDTH):
+            lane = 0
+            while lane + WIDTH < lanes:  # two blocks at a time: a term is looked up once for both
+                total = load(c, constant + lane) if constant >= 0 else zero(c)
+                beside = load(c, constant + lane + WIDTH) if constant >= 0 else zero(c)
+                for i in range(begin, end, 3):
+                    weight, source = peek(c, peek(terms, i)), peek(terms, i + 1) + lane
+                    total = madd(total, weight, load(c, source), 0)
+                    beside = madd(beside, weight, load(c, source + WIDTH), 0)
+                store(c, out + lane, total)
+                store(c, out + lane + WIDTH, beside)
+                lane += 2 * WIDTH
+            if lane < lanes:
                 total = load(c, constant + lane) if constant >= 0 else zero(c)
                 for i in range(begin, end, 3):
                     total = madd(total, peek(c, peek(terms, i)), load(c, peek(terms, i + 1) + lane), 0)

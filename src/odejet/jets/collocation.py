@@ -16,9 +16,12 @@ switching function loses its sign inside a step, the step is taken again to end 
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
-from odejet.jets.abreast import find_rates_abreast, spread_statics
+from odejet.jets.abreast import find_rates_abreast, take_statics
+from odejet.jets.direct import Benches, Direct
 from odejet.jets.drive import Drive
 from odejet.jets.features import VANISHES, awake_step, exponent_of, may_hide, next_peak, slack_of
 from odejet.jets.kernel import TABLES, Layout, lay_out, prepare
@@ -30,10 +33,11 @@ from odejet.jets.lanes import (
     pointer,
     poke,
 )
-from odejet.jets.linear import solve, systems_of
+from odejet.jets.linear import solve
 from odejet.jets.points import point_of
 from odejet.jets.polynomial import (
     analyse,
+    analyse_row,
     analyse_tangents,
     extrapolate_tangents,
     legendre,
@@ -41,16 +45,19 @@ from odejet.jets.polynomial import (
     sample,
     start_next,
 )
-from odejet.jets.radau import radau, stages_for
+from odejet.jets.radau import Radau, radau, stages_for
 from odejet.jets.roots import NONE, Switches, crossing
-from odejet.jets.sparsity import sparse_order
+from odejet.jets.sparsity import Fill, fill_of, sparse_order
 from odejet.jets.stages import (
+    Work,
+    begin,
     decompose,
     differentiate,
+    factored,
     find_slight,
     is_outgrown,
     measure,
-    reserve,
+    shapes_of,
     size_of,
     solve_stages,
     solve_tangents,
@@ -72,6 +79,7 @@ _SHORT, _LENGTHENS = 5, 1.5  # steps in a row that are too short to be worth the
 _GRAIN_OF_TIME = 2e-15  # the rounding of a time, relative to it
 _RESOLUTION = 1e-13  # the smallest step, relative to the time
 _AIMED, _TRIES = 1e-13, 8  # how near to the end of a step a switch is to be, relative to the step; in how many tries
+_MEMORIES = "abreast", "slope", "force"  # of the layouts
 _UNSEEN = 300.0  # times the tolerance: what a hidden change may do to a state
 
 
@@ -96,30 +104,24 @@ def collocate(
     `parameters` and `states` are rows of value and tangents, of which the latter may be left out; the states are left
     at the time reached.  Sampled inputs are those of one piece.  Steps below `least` are not worth their effort.
     """
-    lanes, moving = states.shape[1], sparse_order(tape)
-    inner = padded(1 + len(moving))
-    alone, seeds = np.zeros((len(parameters), inner)), np.zeros((len(states), inner))
-    alone[:, 0], seeds[:, 0] = parameters[:, 0], states[:, 0]
-    seeds[moving, 1 + np.arange(len(moving))] = 1
-    rule = radau(stages or stages_for(tolerance))
-    layouts = tuple([lay_out(tape, width, 2, True) for width in (len(rule.abreast.nodes), inner, lanes)])
-    memories = tuple([np.zeros(layout.size) for layout in layouts])
+    rule, lanes = radau(stages or stages_for(tolerance)), states.shape[1]
+    plan = _plan(tape, rule, lanes)
+    work, memories = plan.benches.cleared(plan.shapes, plan.arranged)
     found = np.empty((len(times), *states.shape)), np.empty((len(times), len(tape.outputs), lanes))
-    recorded = _recorded(tape, layouts[0])
-    done, reached, steps, crossed = follow(
-        layouts,
+    done, reached, steps, crossed = _follow(
+        plan.layouts,
         memories,
-        (tape.constant_values, alone, seeds, parameters),
-        reserve(states[moving], len(rule.points), len(recorded)),
-        recorded,
-        moving,
+        (tape.constant_values, parameters),
+        work,
+        plan.recorded,
+        plan.moving,
         states,
         rule,
         drive,
-        piece,
-        start,
-        np.ascontiguousarray(times),
-        (tolerance, max_steps, least, tangents),
+        int(piece),
+        float(start),
+        np.ascontiguousarray(times, dtype=float),
+        (float(tolerance), int(max_steps), float(least), bool(tangents)),
         TABLES,
         found,
         switches,
@@ -127,11 +129,43 @@ def collocate(
     return found[0][:done], found[1][:done], reached, steps, crossed
 
 
-def _recorded(tape: Tape, layout: Layout) -> np.ndarray:
-    """The places of watched arguments and of switching functions."""
-    key = "recorded", layout.lanes
+class Plan(NamedTuple):
+    """What all trajectories of a tape have in common, by one rule and with as many lanes."""
+
+    layouts: tuple[Layout, ...]  # with a lane per node, one per moving state, and those of the states
+    recorded: np.ndarray  # the places of watched arguments and of switching functions
+    moving: np.ndarray
+    fill: Fill
+    stages: int
+    benches: Benches
+
+    def shapes(self) -> dict[str, tuple[int, ...]]:
+        sizes = {name: (layout.size,) for name, layout in zip(_MEMORIES, self.layouts, strict=True)}
+        return sizes | shapes_of(len(self.moving), self.layouts[2].lanes, self.stages, len(self.recorded))
+
+    def arranged(self, arrays: dict[str, np.ndarray]) -> tuple[Work, tuple[np.ndarray, ...]]:
+        memories = tuple([arrays.pop(name) for name in _MEMORIES])
+        n = len(self.moving)
+        lists = np.zeros((n + 3, n), np.int64)
+        work = Work(
+            **arrays,
+            fill=self.fill,
+            pivoted=np.zeros(1, np.int64),
+            pivots=lists[n],
+            filled=lists[:n],
+            counts=lists[n + 1 :].reshape(n, 2),
+        )
+        return work, memories
+
+
+def _plan(tape: Tape, rule: Radau, lanes: int) -> Plan:
+    key = "collocation", len(rule.points), lanes
     if key not in tape.layouts:
-        tape.layouts[key] = np.concatenate([layout.watched[:, 1], layout.switches])
+        moving = sparse_order(tape)
+        widths = len(rule.abreast.nodes), padded(1 + len(moving)), lanes
+        layouts = tuple([lay_out(tape, width, 2, True) for width in widths])
+        recorded = np.concatenate([layouts[0].watched[:, 1], layouts[0].switches])
+        tape.layouts[key] = Plan(layouts, recorded, moving, fill_of(tape), len(rule.points), Benches())
     return tape.layouts[key]
 
 
@@ -165,7 +199,7 @@ def gap(point, piece, moving, rule, work, t, h, s):
             for q in range(systems):
                 work.systems[a, part, q] = 0.0
         work.systems[a, 0, 0] = (h * rate - total) / work.scales[a]
-    solve(systems_of(work.factors, work.pivots, work.filled, work.counts), pointer(work.systems))
+    solve(factored(work), pointer(work.systems))
     largest = 0.0
     for a in range(n):
         if not abs(work.systems[a, 0, 0]) < np.inf:
@@ -185,22 +219,21 @@ def attentive_part(point, piece, moving, watched, rule, work, t, h, tolerance):
     for i in range(len(watched)):
         kind, power = watched[i, 0], watched[i, 2]
         exponent = exponent_of(point.p, power)
-        change, last, size = 0.0, 0.0, 0.0
+        first, change, last, size = work.watched[i, 0], 0.0, 0.0, 0.0
+        analyse_row(rule, work.watched, i, work.weights)
         for k in range(nodes):
-            coefficient, total, size = 0.0, 0.0, max(size, abs(work.watched[i, k]))
-            for j in range(nodes):
-                coefficient += rule.analysis[k, j] * work.watched[i, j]
-                total += rule.powers[k, j] * work.watched[i, j]
-            work.powers[k] = total
-            if k > 0:
-                change += 2 * abs(coefficient)
-                last = abs(coefficient)
-        if kind == VANISHES and work.powers[0] * work.watched[i, nodes - 1] <= 0:
+            last, size = abs(work.weights[0, k]), max(size, abs(work.watched[i, k]))
+            change += 2 * last if k > 0 else 0.0
+        if kind == VANISHES and first * work.watched[i, nodes - 1] <= 0:
             continue  # what it divides vanishes there too: at a pole there would be no smooth solution
         slack = slack_of(kind, size)
         if last > slack:
             part = min(part, max(_SHRINK, (slack / last) ** (1 / nodes)))
-        elif may_hide(kind, work.powers[0], change, exponent):
+        elif may_hide(kind, first, change, exponent):
+            for k in range(nodes):
+                work.powers[k] = 0.0
+                for j in range(nodes):
+                    work.powers[k] += rule.powers[k, j] * work.watched[i, j]
             degree = np.int64(nodes - 1)
             part = min(part, awake_step(c, np.int64(0), lanes, degree, kind, exponent, part))
             j, s = 0, 1.0
@@ -312,16 +345,19 @@ def follow(
     lost its sign there.
 
     The layouts carry a lane per node, one per moving state, and the lanes of `states`; states and outputs are `found`.
-    Rows are constants; parameters and states with a lane per moving state; and parameters with all lanes.
+    Rows are constants and parameters.  All memory is zero.
     """
     (tolerance, max_steps, least, with_tangents), (trajectory, outputs) = limits, found
+    constants, parameters = rows
     point, slope = point_of(layouts[0], memories[0], drive, tables), point_of(layouts[1], memories[1], drive, tables)
     force, stages, watched = point_of(layouts[2], memories[2], drive, tables), len(rule.points), layouts[0].watched
-    constants, alone, seeds, parameters = rows
     none = np.int64(0)  # named: numba would compile kernels anew for each literal
-    prepare(slope.p, layouts[1], constants, alone, seeds, point.tables, none)
-    spread_statics(point, slope.p, slope.lanes)
     prepare(force.p, layouts[2], constants, parameters, states, point.tables, none)
+    take_statics(slope, force, 1)
+    for a in range(len(moving)):
+        poke(slope.p, peek(slope.states, moving[a]) + 1 + a, 1.0)
+    take_statics(point, force, point.lanes)
+    begin(work, moving, states)
     find_slight(work, parameters)
     goal = max(_INSIDE * tolerance, _LACKING) ** (stages / (stages + 1))
     aim = max(_INSIDE * tolerance, _LACKING_TANGENTS) ** (stages / (stages + 1))
@@ -331,7 +367,7 @@ def follow(
     measure(work)
     for a in range(len(moving)):
         work.scales[a] = size_of(work, a)
-    before, factored, ratio = h, 0.0, 1.0
+    before, decomposed, ratio, failed = h, 0.0, 1.0, False
     which, tries, crossed = np.int64(-1), 0, False
     while done < len(times) and steps < max_steps and short < _SHORT:
         steps += 1
@@ -340,12 +376,13 @@ def follow(
             break
         look_ahead(rule, work, h / before, with_tangents)
         measure(work)
-        if h != factored or ratio > _FRESH or is_outgrown(work):
+        if h != decomposed or ratio > _FRESH or is_outgrown(work):
             middle = stages // 2
             differentiate(slope, piece, t + rule.nodes[middle] * h, h, moving, middle, work)
-            factored = h if decompose(rule, work, h) else 0.0
+            decomposed = h if decompose(rule, work, h, failed) else 0.0
         settled, ratio = solve_stages(point, piece, moving, rule, work, t, h, tolerance, min(ratio, 1.0))
-        if factored == 0.0 or not settled:
+        failed = decomposed == 0.0 or not settled
+        if failed:
             h, ratio, which = 0.4 * h, np.inf, np.int64(-1)
             continue
         measure(work)
@@ -368,7 +405,8 @@ def follow(
         if with_tangents:
             extrapolate_tangents(work)
             settled, left = solve_tangents(force, piece, moving, rule, work, t, h, tolerance, ratio)
-            if not settled:
+            failed = not settled
+            if failed:
                 h, ratio, which, crossed = 0.4 * h, np.inf, np.int64(-1), False
                 continue
             coarse = analyse_tangents(rule, work, left)
@@ -404,3 +442,6 @@ def follow(
     memories[0][0] += 0.0  # a last use, for pointers do not keep the memory alive
     memories[1][0] += 0.0
     return done, t, steps, crossed
+
+
+_follow = Direct(follow)

@@ -403,7 +403,10 @@ def prepare(c, layout, constants, parameters, states, tables, modulus):
     for i in range(len(parameters)):
         set_row(c, layout.parameters[i], parameters, i, dynamic, lanes)
     # Known initial states come from static instructions, and a static state may feed others: hence two rounds.
-    for _ in range(2):
+    known = False
+    for i in range(len(states)):
+        known = known or layout.initial[i] >= 0
+    for _ in range(2 if known else 1):
         for i in range(len(states)):
             set_row(c, layout.states[i], states, i, dynamic, lanes)
         run(c, code, terms, 0, static, 0, dynamic, lanes, tables, modulus)

@@ -1,9 +1,9 @@
-"""Linear: several complex systems of one size and kind at once, by dense LU factors with common row pivots.
+"""Linear: several complex systems of one size and kind at once, by LU factors with common row pivots.
 
 The systems of a step (see `radau`) differ only in their diagonals, so that they share their zeros and good pivots, and
 each takes a lane.  An entry is a row of the real parts in all lanes, then one of their imaginary parts.  Everything is
 a pointer: an array would bring its shape and strides along at every call.  What rows have beside zeros is kept in
-lists, for models whose rates depend on few states each.
+lists, for models whose rates depend on few states each; while the diagonal serves for pivots, these are known before.
 """
 
 from __future__ import annotations
@@ -30,6 +30,9 @@ from odejet.jets.lanes import (
 
 _PREFERENCE = 10.0
 """How many times larger than the diagonal a pivot beside it is to be: the order of the states keeps factors sparse."""
+
+_SERVES = 1e5
+"""The same where pivots are to stay on the diagonal: iterations make up for what such factors lose by rounding."""
 
 
 class Systems(NamedTuple):
@@ -73,6 +76,42 @@ def exchange(a, one, other, count):
         block = load(a, one + i)
         store(a, one + i, load(a, other + i))
         store(a, other + i, block)
+
+
+@kernel
+def factor_in_order(systems, rows, below):
+    """LU factors with pivots on the diagonal, in place, by lists of their entries; whether these pivots serve."""
+    a, size, lanes = systems.a, systems.size, systems.lanes
+    entry, row = 2 * lanes, 2 * lanes * size
+    for k in range(size):
+        upper, diagonal = k * row, k * row + k * entry
+        largest = smallest(a, diagonal, lanes)
+        if not 0 < largest < np.inf:
+            return False
+        for r in range(k * size, k * size + peek(below, k)):
+            if smallest(a, peek(rows, r) * row + k * entry, lanes) > _SERVES * largest:
+                return False
+        first, last = k * size + peek(systems.counts, 2 * k), k * size + peek(systems.counts, 2 * k + 1)
+        for q in range(0, lanes, WIDTH):
+            x, y = load(a, diagonal + q), load(a, diagonal + lanes + q)
+            norm = quotient(spread(1.0), plus(product(x, x), y, y))
+            x, y = product(x, norm), product(y, minus(spread(0.0), spread(1.0), norm))
+            store(a, diagonal + q, x)
+            store(a, diagonal + lanes + q, y)
+            for r in range(k * size, k * size + peek(below, k)):
+                left = peek(rows, r) * row + q
+                place = left + k * entry
+                u, v = load(a, place), load(a, place + lanes)
+                real, imaginary = minus(product(u, x), v, y), plus(product(u, y), v, x)
+                store(a, place, real)
+                store(a, place + lanes, imaginary)
+                for c in range(first, last):
+                    j = peek(systems.filled, c) * entry
+                    u, v, target = load(a, upper + j + q), load(a, upper + j + q + lanes), left + j
+                    store(a, target, plus(minus(load(a, target), real, u), imaginary, v))
+                    target += lanes
+                    store(a, target, minus(minus(load(a, target), real, v), imaginary, u))
+    return True
 
 
 @kernel

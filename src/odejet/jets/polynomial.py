@@ -29,23 +29,39 @@ _NOISE = 10.0  # times what Newton's method leaves: what that may contribute to 
 
 
 @kernel
+def analyse_row(rule, values, i, coefficients):
+    """Legendre coefficients in lanes, from the values of row i at the nodes."""
+    nodes, lanes = len(rule.nodes), values.shape[1]
+    source, target, analysis = pointer(values), pointer(coefficients), pointer(rule.abreast.analysis)
+    lane = 0
+    while lane + WIDTH < lanes:  # two blocks at a time, to keep the arithmetic units busy
+        total, beside = zero(source), zero(source)
+        for j in range(nodes):
+            number, weights = peek(source, i * lanes + j), j * lanes + lane
+            total = madd(total, number, load(analysis, weights), 0)
+            beside = madd(beside, number, load(analysis, weights + WIDTH), 0)
+        store(target, lane, total)
+        store(target, lane + WIDTH, beside)
+        lane += 2 * WIDTH
+    if lane < lanes:
+        total = zero(source)
+        for j in range(nodes):
+            total = madd(total, peek(source, i * lanes + j), load(analysis, j * lanes + lane), 0)
+        store(target, lane, total)
+
+
+@kernel
 def analyse(rule, work):
     """Legendre coefficients of the step: the last two beyond rounding, relative to the size of each state on it."""
-    n, lanes = work.values.shape
-    nodes, rough = len(rule.nodes), 0.0
-    values, coefficients, analysis = pointer(work.values), pointer(work.coefficients), pointer(rule.abreast.analysis)
-    for a in range(n):
-        for lane in range(0, lanes, WIDTH):
-            total = zero(values)
-            for j in range(nodes):
-                total = madd(total, peek(values, a * lanes + j), load(analysis, j * lanes + lane), 0)
-            store(coefficients, a * lanes + lane, total)
+    nodes, highest, high = len(rule.nodes), 0.0, 0.0
+    for a in range(len(work.values)):
+        analyse_row(rule, work.values, a, work.coefficients[a])
         last, before = work.coefficients[a, nodes - 1], work.coefficients[a, nodes - 2]
         size, noise = size_of(work, a), _NOISE * work.noise[a] * work.scales[a]
-        last, before = max(abs(last) - noise, 0.0) / size, max(abs(before) - noise, 0.0) / size
-        # The last but one is counted as it would look one degree further on.
-        rough = max(rough, last, before ** (nodes / (nodes - 1)))
-    return rough
+        highest = max(highest, max(abs(last) - noise, 0.0) / size)
+        high = max(high, max(abs(before) - noise, 0.0) / size)
+    # The last but one is counted as it would look one degree further on.
+    return max(highest, high ** (nodes / (nodes - 1)))
 
 
 @kernel

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from odejet.jets.kernel import Layout
-from odejet.jets.shared import interpret
+from odejet.jets.shared import Interpreter
 
 _CHUNK = 1 << 16  # numbers that are held at once, few enough for the cache
 
@@ -30,7 +30,8 @@ class Registers:
     """Rows of registers, one per point, laid out for the interpreter."""
 
     def __init__(self, layout: Layout, points: int, dtype: Any, tables: Sequence[np.ndarray], modulus: Any = 0) -> None:
-        self.layout, self.tables, self.modulus = layout, tables, modulus
+        self.layout, self.tables = layout, tables
+        self.interpreter = Interpreter(layout.terms, tables, modulus)
         self.memory = np.zeros((points, layout.size), dtype=dtype)
         self.indices: dict[str, _Index] = {}
 
@@ -63,8 +64,7 @@ class Registers:
         return numbers.reshape(len(self.memory), len(places), orders, lanes)
 
     def run(self, code: np.ndarray, orders: int) -> None:
-        sizes = orders, self.layout.dynamic, self.layout.lanes
-        interpret(self.memory, code, self.layout.terms, *sizes, tables=self.tables, modulus=self.modulus)
+        self.interpreter.run(self.memory, code, orders, self.layout.dynamic, self.layout.lanes)
 
     def prepare(self, constants: np.ndarray, parameters: np.ndarray, states: np.ndarray) -> None:
         """Order zero of everything static, and of the states."""

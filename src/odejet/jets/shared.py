@@ -3,15 +3,16 @@
 numba optimises whatever a kernel calls as a part of that kernel.  The interpreter is large and everything calls
 it, so it is compiled by itself, kept on disk, and called by its address: compiled kernels read the address from a table
 that they know by the name of a symbol.  An address is entered when a kernel over its number type is first used.
-Python calls the same function by `interpret`.
+Python calls the same function by an `Interpreter`.
 """
 
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import llvmlite.binding as llvm
 import numpy as np
@@ -82,18 +83,28 @@ def interpreter(number: types.Type) -> CFunc:
     return _COMPILED[number]
 
 
-def interpret(memory: np.ndarray, code: np.ndarray, terms: np.ndarray, *sizes: int, tables, modulus) -> None:
-    """The instructions of `code` on the registers in each row of `memory`; sizes are orders, where series begin, lanes.
+class Interpreter:
+    """The interpreter as Python calls it, for programs whose sums are in `terms`.
 
     `tables` hold the integers and their reciprocals; `modulus` is ignored but for residues.
     """
-    prime = np.array(modulus, dtype=np.uint64, ndmin=1)
-    arrays = code, terms, tables[0], tables[1], prime, memory
-    instructions, sums, integers, reciprocals, field, first = (array.__array_interface__["data"][0] for array in arrays)
-    function = _callable(memory.dtype.char)
-    for point in range(len(memory)):
-        place = first + point * memory.strides[0]
-        function(place, instructions, sums, 0, len(code), 0, *sizes, integers, reciprocals, reciprocals, field)
+
+    def __init__(self, terms: np.ndarray, tables: Sequence[np.ndarray], modulus: Any) -> None:
+        self._kept = terms, tables[0], tables[1], np.array(modulus, dtype=np.uint64, ndmin=1)
+        self._terms, integers, reciprocals, field = map(_address, self._kept)
+        self._tables = integers, reciprocals, reciprocals, field
+
+    def run(self, memory: np.ndarray, code: np.ndarray, *sizes: int) -> None:
+        """The instructions of `code` on the registers in each row of `memory`; sizes are orders, where series begin,
+        lanes."""
+        function, first, instructions = _callable(memory.dtype.char), _address(memory), _address(code)
+        for point in range(len(memory)):
+            place = first + point * memory.strides[0]
+            function(place, instructions, self._terms, 0, len(code), 0, *sizes, *self._tables)
+
+
+def _address(array: np.ndarray) -> int:
+    return int(array.__array_interface__["data"][0])
 
 
 @cache

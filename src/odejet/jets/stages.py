@@ -25,13 +25,13 @@ from odejet.jets.lanes import (
     pointer,
     poke,
     product,
-    quotient,
     spread,
     store,
     zero,
 )
-from odejet.jets.linear import factor, solve, solve_many, solve_many_complex, systems_of
+from odejet.jets.linear import factor, factor_in_order, solve, solve_many, solve_many_complex, systems_of
 from odejet.jets.points import find_rates
+from odejet.jets.sparsity import Fill
 
 _ITERATIONS = 25  # of Newton's method
 _SLOWEST = 0.6  # the largest ratio of one update to the last with which iterations go on
@@ -59,8 +59,10 @@ class Work(NamedTuple):
     systems: np.ndarray  # (states, 2, lanes): right-hand sides and solutions of all systems
     jacobian: np.ndarray  # in units of the states
     factors: np.ndarray  # (states, states, 2, lanes): of all systems mu_q I - h J
+    fill: Fill  # entries of the factors while their pivots are on the diagonal
+    pivoted: np.ndarray  # (1): whether they are not
     pivots: np.ndarray  # (states)
-    filled: np.ndarray  # (states, states)
+    filled: np.ndarray  # (states, states): entries of the factors then
     counts: np.ndarray  # (states, 2)
     scales: np.ndarray  # the unit of each state
     sizes: np.ndarray  # the largest value of each state on the step
@@ -80,45 +82,40 @@ class Work(NamedTuple):
     ahead: np.ndarray  # the same, of the step to come
 
 
-def reserve(rows: np.ndarray, stages: int, watched: int) -> Work:
-    """The memory of steps that begin at rows of value and tangents."""
-    n, lanes = rows.shape
+def shapes_of(n: int, lanes: int, stages: int, watched: int) -> dict[str, tuple[int, ...]]:
+    """The shapes of the arrays of numbers in `Work`."""
     nodes, wide, systems = stages + 1, padded(stages + 1), padded((stages + 1) // 2)
-    values, tangents = np.zeros((4, n, wide)), np.empty((2, nodes, n, lanes))
-    values[0], tangents[:] = rows[:, :1], rows
-    values[2, :, 0] = rows[:, 0]
-    states, places = np.zeros((5, n)), np.zeros((2 + nodes, wide))
-    columns, lists = np.zeros((2, stages, n, lanes)), np.zeros((n + 3, n), np.int64)
-    states[0] = rows[:, 0]
-    return Work(
-        start=states[0],
-        values=values[0],
-        coefficients=values[1],
-        before=values[2],
-        residuals=values[3],
-        systems=np.zeros((n, 2, systems)),
-        jacobian=np.zeros((n, n)),
-        factors=np.zeros((n, n, 2, systems)),
-        pivots=lists[n],
-        filled=lists[:n],
-        counts=lists[n + 1 :].reshape(n, 2),
-        scales=states[1],
-        sizes=states[2],
-        largest=states[3],
-        reached=np.zeros(lanes),
-        extents=np.zeros(lanes),
-        slight=np.zeros(lanes),
-        noise=states[4],
-        weights=places[:2],
-        polynomials=places[2:],
-        outlook=np.zeros((stages, nodes)),
-        watched=np.zeros((watched, wide)),
-        powers=np.zeros(nodes),
-        forcing=columns[0],
-        columns=columns[1],
-        nodes=tangents[0],
-        ahead=tangents[1],
-    )
+    of_states = ("start", "scales", "sizes", "largest", "noise")
+    return {
+        **dict.fromkeys(of_states, (n,)),
+        **dict.fromkeys(("values", "coefficients", "before", "residuals"), (n, wide)),
+        "systems": (n, 2, systems),
+        "jacobian": (n, n),
+        "factors": (n, n, 2, systems),
+        **dict.fromkeys(("reached", "extents", "slight"), (lanes,)),
+        "weights": (2, wide),
+        "polynomials": (nodes, wide),
+        "outlook": (stages, nodes),
+        "watched": (watched, wide),
+        "powers": (nodes,),
+        **dict.fromkeys(("forcing", "columns"), (stages, n, lanes)),
+        **dict.fromkeys(("nodes", "ahead"), (nodes, n, lanes)),
+    }
+
+
+@kernel
+def begin(work, moving, states):
+    """Where steps set out from rows of value and tangents; all numbers are zero before."""
+    nodes, n, lanes = work.nodes.shape
+    for a in range(n):
+        value = states[moving[a], 0]
+        work.start[a], work.before[a, 0] = value, value
+        for lane in range(work.values.shape[1]):
+            work.values[a, lane] = value
+        for j in range(nodes):
+            for k in range(lanes):
+                work.nodes[j, a, k] = states[moving[a], k]
+                work.ahead[j, a, k] = states[moving[a], k]
 
 
 @kernel
@@ -175,16 +172,64 @@ def differentiate(slope, piece, t, h, moving, node, work):
                 if a != b and feeds > 0 and work.sizes[a] > _NOTHING:
                     work.scales[b] = min(work.scales[b], work.scales[a] / feeds)
             work.scales[b] = max(work.scales[b], abs(h * peek(slope.p, peek(slope.states, moving[b]) + slope.lanes)))
-    for a in range(len(moving)):
+    n = len(moving)
+    for a in range(n):
         place, unit = peek(slope.states, moving[a]) + slope.lanes + 1, 1 / work.scales[a]
-        for b in range(len(moving)):
+        work.jacobian[a, a] = peek(slope.p, place + a) * work.scales[a] * unit
+        for c in range(work.fill.counts[a, 1]):
+            b = work.fill.columns[a, c]
             entry = peek(slope.p, place + b)
             work.jacobian[a, b] = entry * work.scales[b] * unit if entry != 0 else 0.0
 
 
 @kernel
-def decompose(rule, work, h):
-    """The factors of all systems; whether there are any."""
+def decompose(rule, work, h, carefully):
+    """The factors of all systems; whether there are any.
+
+    Pivots are on the diagonal where they serve, unless the best ones are to be looked for.
+    """
+    work.pivoted[0] = 0
+    if not carefully and decompose_in_order(rule, work, h):
+        return True
+    work.pivoted[0] = 1
+    return decompose_densely(rule, work, h)
+
+
+@kernel
+def decompose_in_order(rule, work, h):
+    """The factors with pivots on the diagonal; whether these serve."""
+    n, lanes, fill = work.factors.shape[0], work.factors.shape[3], work.fill
+    c, rates, columns = pointer(work.factors), pointer(rule.abreast.rates), pointer(fill.columns)
+    counts, entry = pointer(fill.counts), 2 * lanes
+    for a in range(n):
+        diagonal = spread(-h * work.jacobian[a, a])
+        for q in range(0, lanes, WIDTH):
+            place = a * (n + 1) * entry + q
+            store(c, place, add(diagonal, load(rates, q), 0))
+            store(c, place + lanes, load(rates, lanes + q))
+        for i in range(a * n, a * n + peek(counts, 2 * a + 1)):
+            b = peek(columns, i)
+            place, number = (a * n + b) * entry, spread(-h * work.jacobian[a, b])
+            for q in range(0, lanes, WIDTH):
+                store(c, place + q, number)
+                store(c, place + lanes + q, zero(c))
+    for a in range(n):
+        work.pivots[a] = a
+    systems = systems_of(work.factors, work.pivots, fill.columns, fill.counts)
+    return factor_in_order(systems, pointer(fill.rows), pointer(fill.below))
+
+
+@kernel
+def factored(work):
+    """The systems of the step, as factors."""
+    if work.pivoted[0] == 0:
+        return systems_of(work.factors, work.pivots, work.fill.columns, work.fill.counts)
+    return systems_of(work.factors, work.pivots, work.filled, work.counts)
+
+
+@kernel
+def decompose_densely(rule, work, h):
+    """The factors with pivots wherever these are largest; whether there are any."""
     n, lanes = work.factors.shape[0], work.factors.shape[3]
     c, rates = pointer(work.factors), pointer(rule.abreast.rates)
     for a in range(n):
@@ -209,17 +254,24 @@ def find_residuals(point, piece, moving, rule, work, t, h):
             store(point.p, place + lane, load(values, a * lanes + lane))
     find_rates_abreast(point, piece, t, h, rule.abreast.nodes, nodes)
     for a in range(n):
-        place, row, unit, start = (
-            peek(point.states, moving[a]) + lanes,
-            a * lanes,
-            spread(work.scales[a]),
-            work.start[a],
-        )
-        for lane in range(0, lanes, WIDTH):
+        place, row, start = peek(point.states, moving[a]) + lanes, a * lanes, work.start[a]
+        unit = 1 / work.scales[a]
+        lane = 0
+        while lane + WIDTH < lanes:  # two blocks at a time, to keep the arithmetic units busy
+            total = product(spread(h), load(point.p, place + lane))
+            beside = product(spread(h), load(point.p, place + lane + WIDTH))
+            for j in range(1, nodes):
+                gap, weights = start - peek(values, row + j), j * lanes + lane
+                total = madd(total, gap, load(inverse, weights), 0)
+                beside = madd(beside, gap, load(inverse, weights + WIDTH), 0)
+            store(residuals, row + lane, product(total, spread(unit)))
+            store(residuals, row + lane + WIDTH, product(beside, spread(unit)))
+            lane += 2 * WIDTH
+        if lane < lanes:
             total = product(spread(h), load(point.p, place + lane))
             for j in range(1, nodes):
                 total = madd(total, start - peek(values, row + j), load(inverse, j * lanes + lane), 0)
-            store(residuals, row + lane, quotient(total, unit))
+            store(residuals, row + lane, product(total, spread(unit)))
         for q in range(0, systems, WIDTH):
             real, imaginary = zero(right), zero(right)
             for j in range(1, nodes):
@@ -274,7 +326,7 @@ def solve_stages(point, piece, moving, rule, work, t, h, tolerance, rate):
     """
     earlier, last, best, known = np.inf, np.inf, 1.0, rate
     rate = max(rate, _LEAST) ** _AGAIN
-    systems, right = systems_of(work.factors, work.pivots, work.filled, work.counts), pointer(work.systems)
+    systems, right = factored(work), pointer(work.systems)
     for _ in range(_ITERATIONS):
         find_residuals(point, piece, moving, rule, work, t, h)
         solve(systems, right)
@@ -387,7 +439,7 @@ def take_updates(work):
 def solve_columns(rule, work):
     """The solutions of all systems for the right-hand sides in all lanes of `forcing`, in place."""
     lanes = work.forcing.shape[2]
-    systems = systems_of(work.factors, work.pivots, work.filled, work.counts)
+    systems = factored(work)
     blend(rule.apart, work.forcing, work.columns)
     solve_many(systems, pointer(work.columns), lanes)
     for q in range(1, len(rule.rates) + 1):

@@ -117,6 +117,11 @@ class Tape:
         return np.array([300.0, 3 * len(series) + terms, self.products, 0.7 * len(self.states)])
 
     @cached_property
+    def moving(self) -> int:
+        """How many states are no static numbers."""
+        return int(np.count_nonzero(self.states >= self.statics))
+
+    @cached_property
     def constant_values(self) -> np.ndarray:
         return np.array([float(value) for _, value in self.constants])
 

@@ -19,8 +19,8 @@ import numpy as np
 
 from odejet.jets.crossings import INSTANT, LATE, SHAKEN, Crossing, Side
 from odejet.jets.jumps import Jumps, no_jumps
-from odejet.jets.kernel import Layout, lay_out
-from odejet.jets.roots import Switches, no_switches
+from odejet.jets.kernel import MAX_ORDER, lay_out
+from odejet.jets.roots import LENGTH, Switches, no_switches
 from odejet.model.events import Event
 from odejet.model.expressions import Expression, Symbol, names, switches
 from odejet.simulate.program import Busy, Endless, Irreversible
@@ -34,6 +34,7 @@ _AT_ONCE = 100  # switches at one time that are taken to be endless
 
 _NOWHERE = np.full(2, -1, np.int64)  # in place of the positions of a function
 _NOTHING = np.zeros(0), np.zeros(0), np.zeros(0)  # in place of constants and registers
+_NO_SWITCHES, _NO_JUMPS = no_switches(), no_jumps()
 
 
 # --- one solution ---
@@ -43,12 +44,12 @@ _NOTHING = np.zeros(0), np.zeros(0), np.zeros(0)  # in place of constants and re
 class Passage(Standing):
     """A solution on its way through the events and modes of its model, in one direction."""
 
-    jumps: Jumps = field(default_factory=no_jumps)
+    jumps: Jumps = _NO_JUMPS
     events: Sequence[Event] = ()
-    which: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int64))  # of the events each jump is
+    which: np.ndarray = field(default_factory=lambda: _NO_JUMPS.maps)  # of the events each jump is
     barrier: float | None = None  # where a solution that goes backward meets an event that cannot be undone
     crossed_last: Expression | None = None  # the switching function that lost its sign last
-    fired: np.ndarray = field(default_factory=lambda: np.full(1, -1, np.int64))
+    fired: np.ndarray = field(default_factory=lambda: np.array([-1], np.int64))
     mark: float = math.nan
     repeats: int = 0
     switches_left: float = math.inf  # of functions of states
@@ -57,11 +58,13 @@ class Passage(Standing):
     def switches(self) -> Switches:
         """The switching functions of the mode, as steps watch them."""
         assert self.ready is not None
-        zeros = np.array([self.zeros.get(g, 0) for g in self.ready.watched], dtype=np.int64)
-        signs = np.where(zeros == STAYS, 0.0, self.ready.signs)
-        return no_switches(len(signs))._replace(signs=signs, zeros=zeros, fired=self.fired, moving=self.ready.moving)
+        signs, zeros = self.ready.signs, np.zeros(len(self.ready.watched), np.int64)
+        if self.zeros:
+            zeros[:] = [self.zeros.get(g, 0) for g in self.ready.watched]
+            signs = np.where(zeros == STAYS, 0.0, signs)
+        return Switches(signs, zeros, np.zeros((2, LENGTH)), self.fired, self.ready.moving)
 
-    def crossing(self, series: Layout, point: Layout) -> Crossing:
+    def crossing(self) -> Crossing:
         """The mode beyond the function that is crossed next, if that is the one that was crossed last; at first, the
         first one that states move."""
         assert self.ready is not None
@@ -71,14 +74,14 @@ class Passage(Standing):
         other = None if g is None or self.zeros.get(g) == STAYS else self.program.beyond(ready, g)
         marks = np.array([self.mark, INSTANT * abs(self.end - self.start), abs(self.start)])
         marks[0] = np.inf if math.isnan(self.mark) else self.mark
+        series, point = (lay_out(ready.tape, self.lanes, orders, True) for orders in (MAX_ORDER + 1, 2))
         if other is None or g is None:
-            side = Side(series, point, *_NOTHING, no_switches())
+            side = Side(series, point, *_NOTHING, _NO_SWITCHES)
             return Crossing(side, _NOWHERE, np.zeros(2, np.int64), marks)
         tape, lanes = other.tape, self.lanes
         series, point = (lay_out(tape, lanes, layout.orders, True) for layout in (series, point))
-        switches = no_switches()._replace(
-            signs=other.signs.copy(), zeros=np.zeros(len(other.signs), np.int64), fired=self.fired, moving=other.moving
-        )
+        zeros = np.zeros(len(other.signs), np.int64)
+        switches = Switches(other.signs, zeros, np.zeros((2, LENGTH)), self.fired, other.moving)
         side = Side(series, point, tape.constant_values, np.zeros(series.size), np.zeros(point.size), switches)
         left = min(self.switches_left, 1 << 62) if any(name in states for name in names(g)) else 1 << 62
         which = np.array([ready.watched.index(g), other.watched.index(g)])
@@ -112,8 +115,11 @@ class Passage(Standing):
         """Initial values, if they are known, the events ahead, the first mode, and what happens at the start."""
         program = self.program
         if known and program.initial:
-            taken = self.taken(place, program.initial) if program.begins_switch else program.initial
-            place.states[program.begins] = self.at(place, taken)
+            rows = program.begun(self.parameters)
+            if rows is None:
+                taken = self.taken(place, program.initial) if program.begins_switch else program.initial
+                rows = self.at(place, taken)
+            place.states[program.begins] = rows
             place.sizes[:] = np.abs(place.states[:, 0])
         self.schedule(place)
         if program.switching:
@@ -183,8 +189,8 @@ class Passage(Standing):
 
     def is_number(self, g: Expression) -> bool:
         """Whether no parameter in a function is among the unknowns, so that no tangent moves it."""
-        order = self.program.equations.parameters
-        return not any(self.parameters[order.index(name), 1:].any() for name in names(g) if name in order)
+        places = self.program.places
+        return not any(self.parameters[places[name], 1:].any() for name in names(g) if name in places)
 
     def preferences(self, g: Expression) -> dict[Expression, tuple[int, ...]]:
         """The signs to try first where a function has lost its own."""

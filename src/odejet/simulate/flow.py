@@ -23,10 +23,10 @@ from odejet.jets.collocation import collocate
 from odejet.jets.compilation import now
 from odejet.jets.drive import NO_DRIVE, Drive
 from odejet.jets.inputs import Pieces, Sampled, merged
-from odejet.jets.kernel import MAX_ORDER, TABLES, lay_out
 from odejet.jets.lanes import WIDTH, padded
 from odejet.jets.radau import stages_for
 from odejet.jets.roots import no_switches
+from odejet.jets.taylor import steps_along
 from odejet.model.tape import Tape, build
 from odejet.simulate.events import Passage
 from odejet.simulate.frame import Frame
@@ -329,8 +329,7 @@ class _Problem:
         program = self.flow.program
         if program is None:
             return times
-        numbers = {**program.numbers, **dict(zip(program.equations.parameters, self.parameters[:, 0], strict=True))}
-        self.passage = Passage(program, self.parameters, numbers, self.flow.pieces, leg.time, float(times[-1]))
+        self.passage = Passage(program, self.parameters, self.flow.pieces, leg.time, float(times[-1]))
         self.passage.switches_left = self.max_switches
         self.passage.begin(leg, not self.free_states)
         leg.explicit_steps += len(self.passage.jumps.times)
@@ -374,33 +373,25 @@ class _Problem:
         tape, passage = self.tape, self.passage
         # The known initial states of a model are those at its start; a passage has them in place.
         free = self.free_states or bool(leg.parts) or passage is not None
-        series, point = (lay_out(tape, self.lanes, orders, free) for orders in (MAX_ORDER + 1, 2))
-        arrays = steps.Arrays.allot(series, point, len(times))
-        crossing = None if passage is None else passage.crossing(series, point)
-        status, done, time, count, order, step = steps.integrate(
-            series,
-            point,
-            tape.constant_values,
+        crossing = None if passage is None else passage.crossing()
+        taken = steps_along(
+            tape,
+            free,
             self.parameters,
             leg.states,
             self.flow.drive(times),
             leg.time,
-            np.ascontiguousarray(times),
+            times,
             (tolerance, leg.explicit_steps, many, patience),
-            tape.work,
-            TABLES,
-            arrays,
-            None if passage is None else passage.jumps,
-            None if passage is None else passage.switches,
-            crossing,
+            None if passage is None else (passage.jumps, passage.switches, crossing),
         )
         if passage is not None and crossing is not None:
-            leg.sizes = np.maximum(np.abs(leg.states[:, 0]), arrays.scales)
-            passage.leave(leg.time, time)
-            passage.crossed(crossing, time)
-        leg.add(arrays.trajectory[:done], arrays.outputs[:done], time)
-        leg.steps, leg.explicit_steps = leg.steps + count, leg.explicit_steps - count
-        return status, order, step
+            leg.sizes = np.maximum(np.abs(leg.states[:, 0]), taken.scales)
+            passage.leave(leg.time, taken.time)
+            passage.crossed(crossing, taken.time)
+        leg.add(taken.states, taken.outputs, taken.time)
+        leg.steps, leg.explicit_steps = leg.steps + taken.steps, leg.explicit_steps - taken.steps
+        return taken.status, taken.order, taken.length
 
     def least_step(self, step: float, order: int, tolerance: float) -> float:
         """A step of collocation that is worth so many Taylor steps of this length and order, by counting operations.
@@ -408,8 +399,8 @@ class _Problem:
         Values alone are counted, so that the choice does not depend on whether sensitivities are asked for.
         """
         tape = self.tape
-        nodes, n = stages_for(self.stiff_tolerance(tolerance)) + 1, int(np.count_nonzero(tape.states >= tape.statics))
-        constant, linear, quadratic, _ = tape.work
+        nodes, n = stages_for(self.stiff_tolerance(tolerance)) + 1, tape.moving
+        constant, linear, quadratic, _ = tape.work.tolist()
         series = constant + linear * order + quadratic * order * order
         wide, systems, filled = padded(nodes) // WIDTH, padded(nodes // 2) // WIDTH, min(n, _FILLED)
         iteration = wide * (linear + nodes * n) + 4 * systems * n * filled
@@ -454,8 +445,10 @@ class _Problem:
         self, leg: _Leg, times: np.ndarray, piece: int, stop: float, tolerance: float, least: float
     ) -> tuple[bool, bool]:
         """Steps of collocation to a stop: do they arrive there, or where a switching function loses its sign?"""
-        inside = int(np.searchsorted(np.abs(times - leg.time), abs(stop - leg.time), side="right"))
-        grid = times[:inside] if inside and stop == times[inside - 1] else np.r_[times[:inside], stop]
+        grid, inside = times, len(times)
+        if not inside or stop != times[-1]:
+            inside = int(np.searchsorted(np.abs(times - leg.time), abs(stop - leg.time), side="right"))
+            grid = times[:inside] if inside and stop == times[inside - 1] else np.r_[times[:inside], stop]
         limits = self.stiff_tolerance(tolerance), leg.implicit_steps, least, self.used > 1
         switches = _NO_SWITCHES if self.passage is None else self.passage.switches
         trajectory, outputs, time, count, crossed = collocate(

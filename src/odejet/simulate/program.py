@@ -17,6 +17,7 @@ from odejet.model.expressions import (
     Choice,
     Comparison,
     Expression,
+    Number,
     Sum,
     Symbol,
     children,
@@ -146,6 +147,7 @@ class Program:
         events = [event.substituted(functions) for event in model.events]
         self.initial = tuple(model.initial.values())
         self.rows = {name: row for row, name in enumerate(self.equations.states)}
+        self.places = {name: place for place, name in enumerate(self.equations.parameters)}
         self.begins = np.array([self.rows[name] for name in model.initial], dtype=np.int64)
         # How states are shaken, to see what is rounding: not, all alike, and by turns.
         self.shaken = SHAKEN * np.array([[0, 1, 1 if i % 2 else -1] for i in range(len(self.rows))], dtype=float).T
@@ -161,6 +163,7 @@ class Program:
         self.switching = bool(self.conditions) or any(self.branching.values()) or any(map(switches, setting))
         self.numbers = {name: float(value) for name, value in self.equations.fixed.items()}
         self._modes: dict[Any, Ready] = {}
+        self._clocks: dict[Expression, int] = {}
         self._first: _Question | Ready | None = None
         self._beyond: dict[tuple[int, int], tuple[Ready, Expression, Ready | None]] = {}  # with what its keys are of
         self._maps: dict[Any, Maps] = {}
@@ -171,6 +174,31 @@ class Program:
         """Of all events at known times, the times and then the periods."""
         first = [time for event in self.timed for time in event.at]
         return (*first, *(event.every for event in self.timed if event.every is not None))
+
+    def begun(self, parameters: np.ndarray) -> np.ndarray | None:
+        """Rows of initial values that are all numbers or parameters; None if they are more than that."""
+        if self._begun is None:
+            return None
+        numbers, filled, taken = self._begun
+        rows = np.zeros((len(numbers), parameters.shape[1]))
+        rows[:, 0] = numbers
+        rows[filled] = parameters[taken]
+        return rows
+
+    @cached_property
+    def _begun(self) -> tuple[np.ndarray, list[int], list[int]] | None:
+        numbers, filled, taken = np.zeros(len(self.initial)), [], []
+        for i, value in enumerate(self.initial):
+            if isinstance(value, Number):
+                numbers[i] = float(value.value)
+            elif isinstance(value, Symbol) and value.name in self.places:
+                filled.append(i)
+                taken.append(self.places[value.name])
+            elif isinstance(value, Symbol) and value.name in self.numbers:
+                numbers[i] = self.numbers[value.name]
+            else:
+                return None
+        return numbers, filled, taken
 
     @cached_property
     def only(self) -> Ready:
@@ -187,6 +215,12 @@ class Program:
         parts = (*values, *self.conditions, *(value for event in events for value in event.set.values()))
         moving = {*whole.states, *whole.inputs}
         return not any(moving & set(names(part)) for value in parts for part in deciding(value))
+
+    def clock(self, g: Expression) -> int:
+        """The sign of the slope of a function that is the time but for what stays as it is; else zero."""
+        if g not in self._clocks:
+            self._clocks[g] = clock_sign(g, (*self.equations.states, *self.equations.inputs))
+        return self._clocks[g]
 
     def beyond(self, ready: Ready, g: Expression) -> Ready | None:
         """The mode on the other side of a switching function, if it is as simple as that: all else is asked alike."""

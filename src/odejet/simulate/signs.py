@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from odejet.jets.crossings import ROUNDING, SHAKEN
 from odejet.model.expressions import Expression, evaluate, names
@@ -29,23 +28,33 @@ class Open(Exception):
         self.g = g
 
 
-def in_turn(options: Iterable[tuple[int, ...]]) -> list[tuple[int, ...]]:
+def opened(g: Expression) -> int:
+    """No sign is known."""
+    raise Open(g)
+
+
+def in_turn(options: Iterable[tuple[int, ...]]) -> Iterator[tuple[int, ...]]:
     """All choices of signs, those first that hold no function at zero but the ones that were held before."""
     options = tuple(options)
+    yield tuple([each[0] for each in options])  # mostly the one that is taken
 
     def held(signs: tuple[int, ...]) -> int:
         return sum(sign == SLIDE != first[0] for sign, first in zip(signs, options, strict=True))
 
-    return sorted(itertools.product(*options), key=held)
+    yield from sorted(itertools.product(*options), key=held)[1:]
 
 
 def branches_at(
-    values: Mapping[str, float], sizes: Mapping[str, float], assumed: Mapping[Expression, int] | None
+    value_of: Callable[[str], float],
+    size_of: Callable[[str], float | None],
+    assumed: Mapping[Expression, int] | None,
+    after: Callable[[Expression], int] = opened,
 ) -> Branches:
-    """Signs where names have values, as they are or, with some assumed, as they are just after; `sizes` are those that
-    states and the time have had, to which rounding is relative."""
+    """Signs where names have values, as they are or, with some assumed, as they are just after; the sizes are those
+    that states and the time have had, to which rounding is relative, and None for what does not move.  `after` tells
+    the sign of a function that vanishes, if it can."""
 
-    def value(g: Expression, at: Mapping[str, Any]) -> float:
+    def value(g: Expression, at: Mapping[str, float]) -> float:
         try:
             return float(evaluate(g, at, math))
         except (ArithmeticError, ValueError, TypeError):
@@ -54,24 +63,26 @@ def branches_at(
     def sign(g: Expression) -> int:
         if assumed is not None and g in assumed:
             return assumed[g]
+        values = {name: value_of(name) for name in names(g)}
         here = value(g, values)
         if assumed is None:
             return (here > 0) - (here < 0)
-        noise = 0.0
-        for name in dict.fromkeys(names(g)):
-            shift = SHAKEN * sizes.get(name, 0.0)
-            if shift:
-                noise += abs(value(g, {**values, name: values[name] + shift}) - here)
+        noise, moves = 0.0, False
+        for name, number in values.items():
+            size = size_of(name)
+            moves = moves or size is not None
+            if size:
+                noise += abs(value(g, {**values, name: number + SHAKEN * size}) - here)
         if math.isnan(here):
             raise Undecided
         if abs(here) <= ROUNDING * noise or here == 0:
-            if not set(names(g)) & sizes.keys():
+            if not moves:
                 return 0  # a function of parameters alone stays zero
-            raise Open(g)
+            return after(g)
         return 1 if here > 0 else -1
 
     def whole(argument: Expression) -> int:
-        here = value(argument, values)
+        here = value(argument, {name: value_of(name) for name in names(argument)})
         if not math.isfinite(here):
             raise Undecided
         near = round(here)

@@ -6,7 +6,7 @@ here takes, just after, the sign that the mode assumes; the first coefficient of
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -20,7 +20,7 @@ from odejet.jets.registers import Registers
 from odejet.model.expressions import TIME, Expression, switches
 from odejet.model.modes import Branches, slid
 from odejet.model.tape import Tape
-from odejet.simulate.program import Program, Ready, Undecided, clock_sign
+from odejet.simulate.program import Program, Ready, Undecided
 from odejet.simulate.signs import SLIDE, Open, branches_at, in_turn
 
 STAYS = -1
@@ -49,12 +49,35 @@ class View:
     """What switching functions see at a place: values of all names, and the sizes of those that move."""
 
     place: Place
-    values: Mapping[str, float]
-    sizes: Mapping[str, float]
+    rows: Mapping[str, int]  # of the states
+    number: Callable[[str], float]  # the values of parameters and of what is fixed
+    inputs: Mapping[str, float]
+    time_size: float
+    clock: Callable[[Expression], int]  # the sign that a function has after it vanished, if the time alone tells
+    clocked: dict[Expression, int] = field(default_factory=dict)  # those that vanish here, and their signs
+
+    def value(self, name: str) -> float:
+        if name in self.rows:
+            return self.place.states[self.rows[name], 0]
+        if name == TIME:
+            return self.place.time
+        return self.inputs[name] if name in self.inputs else self.number(name)
+
+    def size(self, name: str) -> float | None:
+        if name in self.rows:
+            return float(self.place.sizes[self.rows[name]])
+        return self.time_size if name == TIME else None
 
     def branches(self, assumed: Mapping[Expression, int] | None) -> Branches:
         """Signs of switching functions as they are there or, with some assumed, as they are just after."""
-        return branches_at(self.values, self.sizes, assumed)
+        return branches_at(self.value, self.size, assumed, self.after)
+
+    def after(self, g: Expression) -> int:
+        sign = self.clock(g)
+        if not sign:
+            raise Open(g)
+        self.clocked[g] = sign
+        return sign
 
 
 @dataclass
@@ -63,7 +86,6 @@ class Standing:
 
     program: Program
     parameters: np.ndarray  # rows
-    numbers: Mapping[str, float]  # of parameters and of what is fixed
     pieces: Pieces
     start: float
     end: float
@@ -112,14 +134,20 @@ class Standing:
 
     def view(self, place: Place) -> View:
         """What switching functions see at a place."""
-        order, values = self.program.equations.states, dict(self.numbers)
-        values.update(zip(order, place.states[:, 0], strict=True))
+        inputs: dict[str, float] = {}
         if len(self.pieces.coefficients):
-            values.update(zip(self.program.equations.inputs, self.input_series(place.time, 0)[:, 0], strict=True))
-        values[TIME] = place.time
-        sizes = dict(zip(order, place.sizes, strict=True))
-        sizes[TIME] = self.time_size(place)
-        return View(place, values, sizes)
+            values = self.input_series(place.time, 0)[:, 0]
+            inputs = dict(zip(self.program.equations.inputs, values, strict=True))
+        return View(place, self.program.rows, self.number, inputs, self.time_size(place), self.clock)
+
+    def number(self, name: str) -> float:
+        """The value of a parameter or of what is fixed."""
+        places = self.program.places
+        return self.parameters[places[name], 0] if name in places else self.program.numbers[name]
+
+    def clock(self, g: Expression) -> int:
+        """The sign of a function just after it vanished, if it is the time but for what stays as it is; else zero."""
+        return self.program.clock(g) * self.direction
 
     def taken(self, place: Place, expressions: Sequence[Expression]) -> list[Expression]:
         """Expressions with the branches that they take at a place."""
@@ -145,20 +173,18 @@ class Standing:
                 self.ready, self.zeros, self.assumed = (self.tried if few else self.followed)(view, opened)
                 return
             except Open as more:
-                equations = self.program.equations
-                clock = clock_sign(more.g, (*equations.states, *equations.inputs))
-                opened[more.g] = (clock * self.direction,) if clock else (1, -1, 0, SLIDE)
+                opened[more.g] = (1, -1, 0, SLIDE)
 
     def tried(self, place: View, opened: Mapping[Expression, tuple[int, ...]]) -> Choice:
         """The first choice of signs whose mode agrees with it; else one that is held at zero from one side alone."""
-        choices = [dict(zip(opened, signs, strict=True)) for signs in in_turn(opened.values())]
         for loosely in (False, True):
-            for assumed in choices:
-                if loosely and SLIDE not in assumed.values():
+            for signs in in_turn(opened.values()):
+                assumed = dict(zip(opened, signs, strict=True))
+                if loosely and SLIDE not in signs:
                     continue
                 found = self.judged(place, assumed, loosely)
                 if found is not None and not found[2]:
-                    return found[0], found[1], assumed
+                    return found[0], found[1], {**assumed, **place.clocked}
         raise Undecided
 
     def followed(self, place: View, opened: Mapping[Expression, tuple[int, ...]]) -> Choice:
@@ -176,7 +202,7 @@ class Standing:
                 break
             ready, zeros, wrong = found
             if not wrong:
-                return ready, zeros, assumed
+                return ready, zeros, {**assumed, **place.clocked}
             g, sign = next(iter(wrong.items()))
             pairs = ready.mode.sliding.items()
             held, sign = next(((h, 1 if g == pair[0] else -1) for h, pair in pairs if g in pair), (g, sign))
@@ -199,11 +225,11 @@ class Standing:
             raise
         zeros: dict[Expression, int] = {}
         wrong: dict[Expression, int] = {}
+        assumed = {**assumed, **place.clocked}
         rates = {rate for pair in ready.mode.sliding.values() for rate in pair}
-        doubtful = [g for g in ready.watched if g in rates or assumed.get(g, SLIDE) != SLIDE]
-        if not doubtful:
+        asked = [(i, g in rates) for i, g in enumerate(ready.watched) if g in rates or assumed.get(g, SLIDE) != SLIDE]
+        if not asked:
             return ready, zeros, wrong
-        asked = [(i, g in rates) for i, g in enumerate(ready.watched) if g in doubtful]
         clocked = all(ready.clocks[i] and not is_rate for i, is_rate in asked)
         leading = None if clocked else self.leading(ready, place.place, asked)
         for i, is_rate in asked:

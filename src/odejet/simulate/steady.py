@@ -170,7 +170,7 @@ class _Resting:
         rows = np.zeros((len(found.rows), used))
         rows[:, 0] = found.rows[:, 0]
         rows[:, self.lanes(used)] = found.rows[:, 1:]
-        return replace(found, rows=rows)
+        return Rested(rows, found.outcome)
 
     def settled(self, parameters: np.ndarray, start: np.ndarray, used: int) -> Rested:
         """The steady state that is approached from rows of value and derivatives."""
@@ -213,7 +213,7 @@ class _Journey:
             "tangents": rows[: len(self.flow.model.states), 1:],
             "held": {name: rows[i] for name, i in held.items()},
         }
-        return replace(self, known=known)
+        return _Journey(self.flow, self.parameters, self.sensitivities, self.free_states, self.options, known)
 
     def run(self, states, times, start) -> Trajectory:
         return Flow.run(

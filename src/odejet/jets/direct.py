@@ -1,0 +1,79 @@
+"""Direct: kernels that Python calls without a look at the types of their arguments, and memory that it lends them.
+
+numba finds compiled code by the types of all arguments, through every array of every tuple.  For kernels with a hundred
+arrays that takes as long as a dozen steps, and to allot the arrays takes no less.  Where the types are always the same,
+they are looked at once; and memory is that of the call before.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+
+class Direct:
+    """A kernel whose arguments have the same types at every call: arrays are contiguous, floats no integers."""
+
+    def __init__(self, kernel: Any) -> None:
+        self.kernel, self._compiled = kernel, None
+
+    def __call__(self, *arguments: Any) -> Any:
+        return self._first(arguments) if self._compiled is None else self._compiled(*arguments)
+
+    def _first(self, arguments: tuple[Any, ...]) -> Any:
+        found = self.kernel(*arguments)
+        self._compiled = self.kernel.overloads[self.types(arguments)].entry_point
+        return found
+
+    def types(self, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
+        return tuple(map(self.kernel.typeof_pyval, arguments))
+
+
+class _Ground(threading.local):
+    """Memory of a thread, which one kernel after the other uses: it stays in the processor's cache."""
+
+    numbers = np.zeros(0)
+
+    def of(self, size: int) -> np.ndarray:
+        if len(self.numbers) < size:
+            self.numbers = np.zeros(2 * size)
+        return self.numbers
+
+
+_GROUND = _Ground()
+
+
+class Bench(NamedTuple):
+    """Arrays for a kernel, in memory of this thread that it has for one call."""
+
+    ground: np.ndarray
+    numbers: np.ndarray  # of all arrays
+    made: Any
+
+
+class Benches(dict[int, Bench]):
+    """Those of one program, by thread; nothing of them goes to another process."""
+
+    def cleared(self, shapes: Callable[[], Mapping[str, tuple[int, ...]]], make: Callable[[Any], Any]) -> Any:
+        """What is made of arrays of some shapes, which are all zero."""
+        thread = threading.get_ident()
+        bench = self.get(thread)
+        if bench is None or bench.ground is not _GROUND.numbers:
+            bench = self[thread] = _bench(shapes(), make)
+        bench.numbers.fill(0)
+        return bench.made
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Benches, ()
+
+
+def _bench(shapes: Mapping[str, tuple[int, ...]], make: Callable[[Any], Any]) -> Bench:
+    ends = np.cumsum([math.prod(shape) for shape in shapes.values()]).tolist()
+    numbers = _GROUND.of(ends[-1])[: ends[-1]]
+    places = zip(shapes.items(), [0, *ends], ends, strict=False)
+    arrays = {name: numbers[begin:end].reshape(shape) for (name, shape), begin, end in places}
+    return Bench(_GROUND.numbers, numbers, make(arrays))
