@@ -138,9 +138,11 @@ def information(misfit: Misfit, refined: Refined, check: FitCheck, free: np.ndar
     degrees = np.where(estimated, degrees, math.inf)
     ratios = inflation**2 if misfit.weighted else np.ones(len(degrees))
     free = np.ones(len(refined.z), dtype=bool) if free is None else free
-    parts = _inverse(refined.jacobian[:, free], misfit.row_levels(inflation))
-    roots = tuple(_widened(_root(parts, rows), free) for rows in misfit.row_groups)
-    if len(roots) > len(degrees):  # what scales of the noise and priors tell, whose own errors are not estimated
+    further = np.ones(len(refined.groups) - len(inflation))  # what scales of the noise and priors tell
+    sds = np.repeat(np.append(inflation, further), [rows.stop - rows.start for rows in refined.groups])
+    parts = _inverse(refined.jacobian[:, free], sds)
+    roots = tuple(_widened(_root(parts, rows), free) for rows in refined.groups)
+    if len(further):  # whose own errors are not estimated
         degrees, ratios = np.append(degrees, math.inf), np.append(ratios, 1.0)
     sizes = np.ones(len(free))
     sizes[free] = 1 / parts.units
