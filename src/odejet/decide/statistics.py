@@ -113,7 +113,7 @@ class _Residuals:
     def of(cls, misfit: Misfit, refined: Refined, fitted: Fitted, number: int, known: float) -> _Residuals:
         rows, scale = misfit.groups[number], math.nan
         if refined.noise is None or not misfit.measurements.densities[number]:
-            values = refined.residuals[rows] * refined.levels[number]
+            values = fitted.residuals
         else:
             values, scale = refined.noise.scores[rows], float(np.median(refined.noise.scales[rows]))
         own = cls(misfit, number, values, fitted, known, True, scale)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -16,14 +17,14 @@ from odejet.search.ending import Ending
 class Refined:
     """The end of a refinement; residuals and Jacobian (by z) are in units of the noise level of their output.
 
-    Where measurements are very many, `jacobian` has the triangles of outputs in place of their rows: its singular
-    values, what it makes of lengths, and both of any output alone are the same.
+    Where measurements are very many, nothing is kept that has a number for each: `jacobian` has the triangles of
+    outputs in place of their rows, of which singular values and lengths are the same, all together and each alone.
     """
 
     labels: tuple[str, ...]
     z: np.ndarray
     cost: float  # of the misfit: a negative log-likelihood, or half the sum of squares; infinite without a start
-    residuals: np.ndarray
+    residuals: np.ndarray  # none where the Jacobian has no rows for them
     jacobian: np.ndarray
     levels: np.ndarray  # most likely noise level per output of the misfit; one for laws with a scale of their own
     held: np.ndarray  # which unknowns sit on a bound that keeps them from going on
@@ -34,9 +35,15 @@ class Refined:
     gradient: np.ndarray = field(default_factory=lambda: np.empty(0))  # of the cost by z
     prior: float = 0.0  # what priors have of the cost
     noise: NoiseAt | None = None  # of every measurement, where it is not a level times a shape everywhere
+    rms: float = math.nan  # of the residuals
     groups: tuple[slice, ...] = ()  # where the rows of each output are in the Jacobian, and after them all others
     by_rows: bool = True  # whether the Jacobian has a row for every residual
     start: np.ndarray = field(default_factory=lambda: np.empty(0))  # where it began, in the box
+
+    @property
+    def simulated(self) -> bool:
+        """Whether there is a point at all."""
+        return len(self.jacobian) > 0
 
     @property
     def message(self) -> str:
@@ -56,13 +63,13 @@ def refined_at(
     assert found.residuals is not None
     levels = misfit.levels(found.residuals)
     rows = misfit.row_levels(levels)
-    residuals = found.residuals / rows
+    residuals, by_rows = found.residuals / rows, not isinstance(found.jacobian, Triangles)
     jacobian, gradient, groups = _derivatives(misfit, found, residuals, rows, levels)
     told = Refined(
         labels=misfit.labels,
         z=z,
         cost=misfit.cost(found.residuals, rest=found.rest),
-        residuals=residuals,
+        residuals=residuals if by_rows else np.empty(0),
         jacobian=jacobian,
         levels=levels,
         held=(ends[0] & (gradient > 0)) | (ends[1] & (gradient < 0)),
@@ -70,8 +77,9 @@ def refined_at(
         evaluations=evaluations,
         seconds=seconds,
         gradient=gradient,
+        rms=float(np.sqrt(np.mean(residuals**2))),
         groups=groups,
-        by_rows=not isinstance(found.jacobian, Triangles),
+        by_rows=by_rows,
     )
     if found.standing is None:
         return told

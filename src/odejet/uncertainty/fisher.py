@@ -56,7 +56,7 @@ class Uncertainty:
 def fisher(misfit: Misfit, refined: Refined, check: FitCheck) -> Uncertainty:
     """Covariance of the unknowns from the Jacobian at the optimum."""
     labels, n = misfit.labels, len(misfit.labels)
-    if not len(refined.residuals):
+    if not refined.simulated:
         nothing = np.full((n, n), math.nan)
         np.fill_diagonal(nothing, math.inf)
         return Uncertainty(Matrix(tuple(misfit.unknowns), nothing), (), dict.fromkeys(labels, math.inf))
@@ -161,7 +161,7 @@ def held_labels(refined: Refined, stderr: Mapping[str, float], bounds: Mapping[s
 
     Such a one is far below its standard error, and the likelihood would have it smaller still.
     """
-    gradient = refined.gradient if len(refined.residuals) else np.zeros(len(refined.z))
+    gradient = refined.gradient if refined.simulated else np.zeros(len(refined.z))
     held = []
     for label, value, slope, stopped in zip(refined.labels, refined.z, gradient, refined.held, strict=True):
         low, high = bounds[label]
