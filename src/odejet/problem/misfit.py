@@ -229,20 +229,20 @@ class Misfit:
         return self.scoring is None and not self.in_blocks and self.points * len(self.unknowns) > LARGE
 
     def reduced(self, z: np.ndarray, deadline: float = math.inf, aim: Aim | None = None) -> Evaluation:
-        """Residuals at z and the triangles of their derivatives, of residuals and of what these miss an aim by."""
+        """Residuals at z and the triangles of their derivatives, with what an aim asks for."""
         n, total = len(z), 1.0
-        residuals, beyond = np.empty(self.points), None if aim is None else np.empty(self.points)
-        piles = tuple(Pile(n + 1 + (aim is not None)) for _ in self.groups)
+        residuals = np.empty(self.points)
+        piles = tuple(Pile(n + (1 if aim is None else 3)) for _ in self.groups)
         for course, run in runs(self.measured, z, self.effort, True, self.jobs, deadline):
             total += work(run) / len(self.measured)
             if (broken := self._broken(course, run, total, deadline)) is not None:
                 return broken
             for group, rows, tall in self._rows(course, run, n, piles[0].columns):
                 residuals[rows] = tall[:, n]
-                if aim is not None and beyond is not None:
-                    beyond[rows] = tall[:, -1] = aim.missed(rows, tall[:, n], tall[:, :n])
+                if aim is not None:
+                    tall[:, n + 1], tall[:, n + 2] = tall[:, n] - aim.target[rows], aim.before[rows]
                 piles[group].add(tall)
-        triangles = Triangles(tuple(pile.triangle for pile in piles), n, beyond)
+        triangles = Triangles(tuple(pile.triangle for pile in piles), n)
         return Evaluation(residuals, triangles, Outcome.COMPLETED, Outcome.COMPLETED.value, 1.0, int(total))
 
     def derivatives(self, z: np.ndarray) -> Iterator[tuple[int, slice, np.ndarray]]:

@@ -4,8 +4,8 @@ Householder reflections keep lengths and angles of columns, and the triangle of 
 same rounding as if made at once.  So whatever asks for J'J, J'r or the singular values of J, with any weights per
 group, gets them from as many rows as there are unknowns, and no more than those of one experiment are ever there.
 
-What needs one row of another point's Jacobian cannot be had from a triangle.  An `Aim` says beforehand what will be
-asked: the residuals that a step was to reach.
+Products with vectors that have a number per row cannot be had from a triangle.  An `Aim` says beforehand what will be
+asked of a trial: residuals where its step began, and those that it was to reach.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-ENOUGH = 2048
+ENOUGH = 256
 """Rows that are reduced at once, at least: a triangle is worth while if it is much smaller than they are."""
 
 
@@ -47,9 +47,10 @@ class Pile:
 class Triangles:
     """A Jacobian of which the triangle of every group of rows is left."""
 
-    parts: tuple[np.ndarray, ...]  # derivatives, residuals and, if there was an aim, what these miss it by: its columns
+    parts: tuple[
+        np.ndarray, ...
+    ]  # derivatives, residuals, and if there was an aim what they miss it by and were before
     unknowns: int
-    beyond: np.ndarray | None = None  # what residuals miss their aim by, row by row
 
     def weighted(self, levels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Derivatives and residuals of all groups, one below the other, each in units of its level."""
@@ -66,21 +67,12 @@ class Triangles:
         """Derivatives by other unknowns, on which these depend by a matrix."""
         n = self.unknowns
         parts = (np.column_stack([part[:, :n] @ matrix, part[:, n:]]) for part in self.parts)
-        return Triangles(tuple(parts), matrix.shape[1], self.beyond)
+        return Triangles(tuple(parts), matrix.shape[1])
 
 
 @dataclass(frozen=True, eq=False)
 class Aim:
-    """Residuals that a step was to reach: given, or those of the linear model at its begin.
+    """Residuals where a step began, and those that it was to reach."""
 
-    A step d from residuals r leads to r + Jd by the linear model there.  At its end the residuals are s and their
-    derivatives K, and s - r is (Jd + Kd) / 2 to second order, so that s misses its aim by Kd - (s - r).
-    """
-
-    residuals: np.ndarray  # the aim, or those at the begin of a step
-    step: np.ndarray | None = None  # of the unknowns
-
-    def missed(self, rows: slice, residuals: np.ndarray, derivatives: np.ndarray) -> np.ndarray:
-        """By how much some of the residuals miss their aim."""
-        gap = residuals - self.residuals[rows]
-        return gap if self.step is None else derivatives @ self.step - gap
+    before: np.ndarray
+    target: np.ndarray

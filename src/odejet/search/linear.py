@@ -75,7 +75,7 @@ def _solver(triangles: tuple[np.ndarray, ...], levels: np.ndarray, low: np.ndarr
 class Triangular:
     """The same without the matrix: what a step needs, and what tells how the gradient changes along it."""
 
-    triangles: tuple[np.ndarray, ...]  # derivatives by theta, residuals and, if there was an aim, by what they miss it
+    triangles: tuple[np.ndarray, ...]  # derivatives by theta, and the further columns of `reduction.Triangles`
     unknowns: int
 
     @classmethod
@@ -89,19 +89,20 @@ class Triangular:
 
     def missing(self, levels: np.ndarray, low: np.ndarray, high: np.ndarray) -> Solver:
         """Steps from what residuals miss their aim by, as if these were all there is."""
-        return _solver(tuple(np.delete(part, self.unknowns, axis=1) for part in self.triangles), levels, low, high)
+        columns = [*range(self.unknowns), self.unknowns + 1]
+        return _solver(tuple(part[:, columns] for part in self.triangles), levels, low, high)
 
     def gradient(self, levels: np.ndarray) -> np.ndarray:
-        return self._transposed(levels, [part[:, self.unknowns] for part in self.triangles])
+        return self._times(levels, self.unknowns)
 
-    def turned(self, levels: np.ndarray, move: np.ndarray) -> np.ndarray:
-        """What a move changes of the gradient, by the linear model."""
-        return self._transposed(levels, [part[:, : self.unknowns] @ move for part in self.triangles])
+    def gradient_before(self, levels: np.ndarray) -> np.ndarray:
+        """What the gradient would be with the residuals where the step to here began."""
+        return self._times(levels, self.unknowns + 2)
 
-    def _transposed(self, levels: np.ndarray, vectors: list[np.ndarray]) -> np.ndarray:
+    def _times(self, levels: np.ndarray, column: int) -> np.ndarray:
         result = np.zeros(self.unknowns)
-        for part, vector, level in zip(self.triangles, vectors, levels, strict=True):
-            result += (vector / level) @ (part[:, : self.unknowns] / level)
+        for part, level in zip(self.triangles, levels, strict=True):
+            result += (part[:, column] / level) @ (part[:, : self.unknowns] / level)
         return result
 
 

@@ -157,8 +157,6 @@ class Held(Misfit):
             return _NOWHERE
         # All unknowns by those that are left.
         matrix = np.insert(np.eye(len(z)), self.pivot, self._slopes(full), axis=0)
-        if aim is not None and aim.step is not None:
-            aim = Aim(aim.residuals, matrix @ aim.step)
         found = self.whole.reduced(full, deadline, aim)
         if found.jacobian is None:
             return found
