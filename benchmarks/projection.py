@@ -31,7 +31,7 @@ import odejet as oj
 from benchmarks import lines as records
 from benchmarks.store import write_whole
 from odejet.problem import Problem
-from odejet.problem.misfit import Evaluation
+from odejet.problem.evaluation import Evaluation
 from odejet.search import multistart, projection
 from odejet.search import refine as refinement
 

@@ -35,7 +35,7 @@ from benchmarks import lines as records
 from benchmarks.clock import by_processor
 from benchmarks.collection import FOLDER, RESULTS, SHORT, names, per_arrival, read, yaml_of
 from odejet.jets import compilation
-from odejet.problem.misfit import Evaluation
+from odejet.problem.evaluation import Evaluation
 from odejet.search.refine import _Descent
 
 STARTS, TIMES, LEAST = 100, 10.0, 20.0

@@ -31,7 +31,8 @@ import numpy as np
 from benchmarks import lines as records
 from benchmarks.clock import by_processor
 from benchmarks.collection import FOLDER, RESULTS, SHORT, names, per_arrival, read
-from odejet.problem.misfit import Evaluation, Misfit
+from odejet.problem.evaluation import Evaluation
+from odejet.problem.misfit import Misfit
 from odejet.search import multistart as module
 from odejet.search import race
 from odejet.search.projection import Projected

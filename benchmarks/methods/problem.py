@@ -17,7 +17,8 @@ import numpy as np
 
 import odejet as oj
 from odejet.problem import coordinates
-from odejet.problem.misfit import Evaluation, Misfit
+from odejet.problem.evaluation import Evaluation
+from odejet.problem.misfit import Misfit
 from odejet.search.refine import MAX_EVALUATIONS, refine
 
 SEARCH = 0.8

@@ -42,7 +42,8 @@ def test_what_its_upper_bound_holds_has_not_vanished():
     misfit, frame, z = problem.misfit, problem.frame(np.ones(3)), np.array([1.0, 1.0, 1.0])
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        there = way_back(frame, frame.to(z), misfit.evaluate(z), misfit.row_groups, misfit.scales, 1.0)
+        way = way_back(frame, frame.to(z), misfit.evaluate(z), misfit.row_groups, misfit.scales, 1.0)
+        there = None if way is None else way.up_to(1.0)
     assert there is None or there[1] == frame.to(z)[1]
 
 

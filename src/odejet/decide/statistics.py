@@ -14,14 +14,10 @@ from functools import cached_property
 import numpy as np
 
 from odejet.decide import outliers
+from odejet.decide.fitted import LAGS, WEIGHTS, Fitted, beside, fitted, neighbours
 from odejet.decide.outliers import Measurement
 from odejet.problem.misfit import Misfit
 from odejet.search.refine import Refined
-
-LAGS = 8
-"""Lags of the test for autocorrelation: errors of a model stretch over many measurements."""
-
-_WEIGHTS = 0.5 * (1 - np.arange(LAGS) / LAGS)
 
 WHITE = 1e-4
 """Residuals less like noise than noise is with this probability are those of a wrong model or optimum, or no normal
@@ -30,9 +26,6 @@ noise: more autocorrelation, more outliers, heavier tails."""
 NUMERICAL = 1e-10
 """Residuals that are this small beside the spread of their output are the errors of a simulation: no instrument has ten
 digits, and such errors are autocorrelated."""
-
-RANK = 1e-12
-"""Singular values of the scaled Jacobian below this fraction of the largest fit nothing."""
 
 LEAST_DEGREES = 1e-3
 """What is left of an output's degrees of freedom where the unknowns could take them all."""
@@ -89,19 +82,19 @@ def check(misfit: Misfit, refined: Refined, reference: np.ndarray | None = None)
     Where neither is known the reference is the level that the fit itself estimates, and chi-square says nothing.  Of
     laws other than a level times a shape the normal scores are judged, in whose units noise has the level one.
     """
-    basis = _basis(misfit, refined)
+    rank, outputs = fitted(misfit, refined)
     known = np.where(misfit.free_noise, math.nan, misfit.known) if reference is None else reference
     checks, suspicious = [], list[Measurement]()
     for number, level in enumerate(known.tolist()):
-        residuals = _Residuals.of(misfit, refined, basis, number, level)
+        residuals = _Residuals.of(misfit, refined, outputs[number], number, level)
         checks.append(told := residuals.check())
         suspicious += residuals.suspicious(told, WHITE / len(known))
-    free, cost = basis.shape[1] + int(misfit.estimated.sum()), refined.cost - refined.prior
+    free, cost = rank + int(misfit.estimated.sum()), refined.cost - refined.prior
     if not misfit.weighted:  # half the squares are no likelihood; one noise level for all outputs makes them one
         variance = max(2 * cost / misfit.points, float(misfit.floors.max()) ** 2)
         free, cost = free + 1, 0.5 * misfit.points * math.log(2 * math.pi * variance) + cost / variance
     aic, bic = 2 * free + 2 * cost, free * math.log(misfit.points) + 2 * cost
-    return FitCheck(tuple(checks), basis.shape[1], aic, bic, tuple(suspicious))
+    return FitCheck(tuple(checks), rank, aic, bic, tuple(suspicious))
 
 
 @dataclass(frozen=True)
@@ -111,28 +104,24 @@ class _Residuals:
     misfit: Misfit
     number: int  # of the output
     values: np.ndarray
-    basis: np.ndarray  # its rows of what the unknowns can fit
+    fitted: Fitted
     unit: float  # the noise level they are judged by
     known: bool  # whether it was known beforehand
     scale: float = math.nan  # the median scale of a law that has its own, in the units in which values are compared
 
     @classmethod
-    def of(cls, misfit: Misfit, refined: Refined, basis: np.ndarray, number: int, known: float) -> _Residuals:
+    def of(cls, misfit: Misfit, refined: Refined, fitted: Fitted, number: int, known: float) -> _Residuals:
         rows, scale = misfit.groups[number], math.nan
         if refined.noise is None or not misfit.measurements.densities[number]:
-            values = refined.residuals[rows] * refined.levels[number]
+            values = fitted.residuals
         else:
             values, scale = refined.noise.scores[rows], float(np.median(refined.noise.scales[rows]))
-        own = cls(misfit, number, values, basis[rows], known, True, scale)
+        own = cls(misfit, number, values, fitted, known, True, scale)
         return replace(own, unit=own.level, known=False) if math.isnan(known) else own
 
     @cached_property
-    def leverages(self) -> np.ndarray:
-        return np.asarray((self.basis**2).sum(axis=1))
-
-    @cached_property
     def degrees_of_freedom(self) -> float:
-        return max(len(self.values) - float(self.leverages.sum()), LEAST_DEGREES)
+        return max(len(self.values) - float(self.fitted.leverages.sum()), LEAST_DEGREES)
 
     @cached_property
     def level(self) -> float:
@@ -155,7 +144,7 @@ class _Residuals:
 
     @cached_property
     def deviations(self) -> np.ndarray:
-        return outliers.deviations(self.values / self.unit, self.leverages, self.degrees_of_freedom, self.known)
+        return outliers.deviations(self.values / self.unit, self.fitted.leverages, self.degrees_of_freedom, self.known)
 
     @cached_property
     def deviations_p(self) -> np.ndarray:
@@ -176,7 +165,7 @@ class _Residuals:
         if math.sqrt(squares / max(count, 1)) <= floor:  # rounding is no random process
             return told
         courses = [rows for _, rows in self.courses]
-        z = _autocorrelation(self.values / self.level, self.basis, courses)
+        z = _autocorrelation(self.values / self.level, self.fitted, courses)
         return replace(
             told,
             autocorrelation_z=z,
@@ -223,40 +212,18 @@ def is_plausible(misfit: Misfit, refined: Refined) -> bool:
     return all(output.numerical or output.white_p > WHITE / len(outputs) for output in outputs)
 
 
-def _basis(misfit: Misfit, refined: Refined) -> np.ndarray:
-    """An orthonormal basis of what the unknowns can fit; those held on a bound fit nothing."""
-    free = refined.jacobian[:, ~refined.held]
-    sizes = np.sqrt((free**2).sum(axis=0))
-    scaled = free[:, sizes > 0] / sizes[sizes > 0]
-    if not scaled.shape[1]:
-        return np.zeros((misfit.rows, 0))
-    u, s, _ = np.linalg.svd(scaled, full_matrices=False)
-    return u[:, s > RANK * s[0]]
-
-
-def _autocorrelation(residuals: np.ndarray, basis: np.ndarray, courses: list[slice]) -> float:
+def _autocorrelation(residuals: np.ndarray, fitted: Fitted, courses: list[slice]) -> float:
     """The weighted sum of products of neighbours, standardised by its mean and variance in a fit of pure noise.
 
     The sum is e'Ae with a banded A of triangular weights; with M = I - QQ' its mean is tr(MA) and its variance
     2 tr(MAMA), for noise of unit size.  Only the rows of Q that belong to the output enter: what other outputs do
     to these residuals is of second order.
     """
-    neighbours = np.zeros_like(residuals)
-    moved = np.zeros_like(basis)
-    squares = 0.0
-    for course in courses:
-        begin, end = course.start, course.stop
-        for lag in range(1, min(LAGS, end - begin - 1) + 1):
-            weight = _WEIGHTS[lag - 1]
-            first, second = slice(begin, end - lag), slice(begin + lag, end)
-            for target, source in ((neighbours, residuals), (moved, basis)):
-                target[first] += weight * source[second]
-                target[second] += weight * source[first]
-            squares += 2 * weight**2 * (end - begin - lag)
-    inner = basis.T @ moved
-    mean = -float(np.trace(inner))
-    variance = 2 * (squares - 2 * float((moved**2).sum()) + float((inner * inner.T).sum()))
-    return (float(residuals @ neighbours) - mean) / math.sqrt(variance) if variance > 1e-12 else 0.0
+    squares = 2 * sum(float(w) ** 2 * max(c.stop - c.start - lag, 0) for c in courses for lag, w in neighbours())
+    inner = fitted.inner
+    variance = 2 * (squares - 2 * fitted.squares + float((inner * inner.T).sum()))
+    excess = float(residuals @ beside(residuals, courses)) + float(np.trace(inner))
+    return excess / math.sqrt(variance) if variance > 1e-12 else 0.0
 
 
 def _autocorrelation_tail(z: float, lengths: list[int]) -> float:
@@ -267,10 +234,10 @@ def _autocorrelation_tail(z: float, lengths: list[int]) -> float:
     from scipy.special import gammaincc
 
     ways = sum(
-        _WEIGHTS[a - 1] * _WEIGHTS[b - 1] * _WEIGHTS[a + b - 1] for a in range(1, LAGS) for b in range(1, LAGS - a + 1)
+        WEIGHTS[a - 1] * WEIGHTS[b - 1] * WEIGHTS[a + b - 1] for a in range(1, LAGS) for b in range(1, LAGS - a + 1)
     )
     cubes = 8 * 6 * ways * sum(max(n - LAGS, 0) for n in lengths)
-    squares = sum(4 * _WEIGHTS[lag - 1] ** 2 * max(n - lag, 0) for n in lengths for lag in range(1, LAGS + 1))
+    squares = sum(4 * WEIGHTS[lag - 1] ** 2 * max(n - lag, 0) for n in lengths for lag in range(1, LAGS + 1))
     if cubes <= 0:
         return _normal_tail(z)
     shape = 4 * squares**3 / cubes**2

@@ -8,8 +8,9 @@ in blocks.
 from __future__ import annotations
 
 import math
+from collections import deque
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -48,6 +49,9 @@ GLANCE = Effort(1e-6, 1000, 25, 60)
 
 FEWEST_FOR_THREADS = 4
 """Experiments that are worth the time of handing them to threads."""
+
+_AHEAD = 2
+"""Simulations per core that are begun before they are asked for."""
 
 ORDINARY_STEPS, STIFF_WORK = 250, 4
 """Steps beyond which a simulation counts as more than one, and what stiffness adds."""
@@ -110,8 +114,26 @@ def runs(
     if jobs == 1 or len(courses) < FEWEST_FOR_THREADS:
         yield from ((course, course.run(z, effort, sensitivities, deadline)) for course in courses)
     else:
-        found = _threads(jobs).map(lambda course: course.run(z, effort, sensitivities, deadline), courses)
-        yield from zip(courses, found, strict=True)
+        yield from _in_turn(_threads(jobs), courses, jobs, (z, effort, sensitivities, deadline))
+
+
+def _in_turn(
+    threads: ThreadPoolExecutor, courses: Sequence[Course], jobs: int, arguments: tuple[Any, ...]
+) -> Iterator[tuple[Course, Trajectory]]:
+    """Simulations in their order, never more than a few ahead of what is asked for: each may be large."""
+    waiting: deque[tuple[Course, Future[Trajectory]]] = deque()
+    try:
+        for course in courses:
+            waiting.append((course, threads.submit(course.run, *arguments)))
+            if len(waiting) > _AHEAD * jobs:
+                first, found = waiting.popleft()
+                yield first, found.result()
+        while waiting:
+            first, found = waiting.popleft()
+            yield first, found.result()
+    finally:
+        for _, found in waiting:
+            found.cancel()
 
 
 @cache

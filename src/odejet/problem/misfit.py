@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any
@@ -39,11 +39,13 @@ from odejet.problem.courses import (
     work,
 )
 from odejet.problem.distributions import Logarithmic, Normal
+from odejet.problem.evaluation import Evaluation, NoiseAt
 from odejet.problem.measurements import Measurements
 from odejet.problem.priors import Truncated
-from odejet.problem.scoring import Refusal, Scoring, Standing, tuned
+from odejet.problem.reduction import Aim, Pile, Triangles
+from odejet.problem.scoring import Refusal, Scoring, tuned
 from odejet.problem.unknowns import Unknown, Unknowns
-from odejet.simulate.flow import Flow, Outcome
+from odejet.simulate.flow import Flow, Outcome, Trajectory
 
 ROUGH_POINTS = 30
 """Measurements per series that are compared at a glance."""
@@ -51,67 +53,8 @@ ROUGH_POINTS = 30
 MANY_EXPERIMENTS, MANY_UNKNOWNS = 8, 48
 """From so many on a Jacobian is kept in blocks: below, one dense matrix is as fast."""
 
-
-@dataclass(frozen=True, eq=False)
-class Evaluation:
-    """Residuals in units of their noise's shape and their derivative by z; None where the simulation broke off."""
-
-    residuals: np.ndarray | None  # of all measurements, then of scales of the noise and of priors
-    jacobian: np.ndarray | Blocks | None
-    outcome: Outcome
-    message: str
-    reached: float  # the fraction of the time span that was simulated, the least of all experiments
-    work: int = 1  # in units of an ordinary simulation of all experiments
-    standing: Standing | None = None  # of what is no sum of squares
-    predicted: tuple[np.ndarray, np.ndarray | None] | None = None  # outputs and their derivatives, if noise may change
-    eliminated: Eliminated | None = None  # what is no unknown of a search
-
-    @property
-    def rest(self) -> float:
-        """What the cost has beside squares."""
-        return 0.0 if self.standing is None else self.standing.cost + self.standing.prior
-
-    def beyond(self, here: Evaluation, predicted: np.ndarray) -> np.ndarray:
-        """What the residuals have changed by since `here` beyond the change that a linear model predicted."""
-        assert self.residuals is not None and here.residuals is not None
-        if self.standing is None or here.standing is None:
-            return np.asarray(self.residuals - (here.residuals + predicted))
-        return (self.standing.positions - here.standing.positions) * here.standing.roots - predicted
-
-    @property
-    def complete(self) -> bool:
-        return self.residuals is not None
-
-    @property
-    def dense(self) -> np.ndarray:
-        """The Jacobian as one matrix."""
-        assert self.jacobian is not None
-        return self.jacobian.dense() if isinstance(self.jacobian, Blocks) else self.jacobian
-
-    @property
-    def expected(self) -> np.ndarray:
-        """The same with weights by the expected information, which is what the data are worth."""
-        if self.standing is None:
-            return self.dense
-        roots = self.standing.roots
-        return self.dense * (self.standing.information_roots / np.where(roots > 0, roots, 1.0))[:, None]
-
-
-@dataclass(frozen=True, eq=False)
-class Eliminated:
-    """Unknowns that follow from the others: their best values, and the derivatives of the residuals there by all."""
-
-    values: np.ndarray
-    jacobian: np.ndarray
-
-
-@dataclass(frozen=True, eq=False)
-class NoiseAt:
-    """The noise of every measurement at a point."""
-
-    scores: np.ndarray  # residuals that normal noise of unit size would have with the same probability
-    sds: np.ndarray  # in the units of the measurement
-    scales: np.ndarray  # of the law, in the units in which values are compared
+LARGE = 1 << 20
+"""Numbers of a Jacobian from which on its rows are not kept: below, one matrix is as fast, and some may be kept."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -254,14 +197,10 @@ class Misfit:
         """
         outputs, parts, total = np.empty(self.rows), [], 1.0
         whole = np.zeros((self.rows, len(z))) if jacobian and not self.in_blocks else None
-        measured = [course for course in self.courses if course.series]
-        for course, run in runs(measured, z, self.effort, jacobian, self.jobs, deadline):
-            total += work(run) / len(measured)
-            if not completed(run):
-                return Evaluation(None, None, run.outcome, run.message, course.reached(run), int(total))
-            if course is not measured[-1] and now() > deadline:
-                late = Outcome.OUT_OF_TIME
-                return Evaluation(None, None, late, late.value, 0.0, int(total))
+        for course, run in runs(self.measured, z, self.effort, jacobian, self.jobs, deadline):
+            total += work(run) / len(self.measured)
+            if (broken := self._broken(course, run, total, deadline)) is not None:
+                return broken
             for rows, output, positions in course.series:
                 outputs[rows] = run.outputs[positions, output, 0]
                 if whole is not None:
@@ -271,17 +210,69 @@ class Misfit:
         derivative = (whole if whole is not None else Blocks((self.points, len(z)), tuple(parts))) if jacobian else None
         return Evaluation(outputs, derivative, Outcome.COMPLETED, Outcome.COMPLETED.value, 1.0, int(total))
 
+    @cached_property
+    def measured(self) -> tuple[Course, ...]:
+        """The experiments with measurements."""
+        return tuple(course for course in self.courses if course.series)
+
+    def _broken(self, course: Course, run: Trajectory, total: float, deadline: float) -> Evaluation | None:
+        """What is left of an evaluation that a simulation, or the clock after it, breaks off."""
+        if not completed(run):
+            return Evaluation(None, None, run.outcome, run.message, course.reached(run), int(total))
+        if course is self.measured[-1] or now() <= deadline:
+            return None
+        return Evaluation(None, None, Outcome.OUT_OF_TIME, Outcome.OUT_OF_TIME.value, 0.0, int(total))
+
+    @property
+    def large(self) -> bool:
+        """Whether rows of a Jacobian are reduced as they come, so that no more than one experiment's are there."""
+        return self.scoring is None and not self.in_blocks and self.points * len(self.unknowns) > LARGE
+
+    def reduced(self, z: np.ndarray, deadline: float = math.inf, aim: Aim | None = None) -> Evaluation:
+        """Residuals at z and the triangles of their derivatives, with what an aim asks for."""
+        n, total = len(z), 1.0
+        residuals = np.empty(self.points)
+        piles = tuple(Pile(n + (1 if aim is None else 3)) for _ in self.groups)
+        for course, run in runs(self.measured, z, self.effort, True, self.jobs, deadline):
+            total += work(run) / len(self.measured)
+            if (broken := self._broken(course, run, total, deadline)) is not None:
+                return broken
+            for group, rows, tall in self._rows(course, run, n, piles[0].columns):
+                residuals[rows] = tall[:, n]
+                if aim is not None:
+                    tall[:, n + 1], tall[:, n + 2] = tall[:, n] - aim.target[rows], aim.before[rows]
+                piles[group].add(tall)
+        triangles = Triangles(tuple(pile.triangle for pile in piles), n)
+        return Evaluation(residuals, triangles, Outcome.COMPLETED, Outcome.COMPLETED.value, 1.0, int(total))
+
+    def derivatives(self, z: np.ndarray) -> Iterator[tuple[int, slice, np.ndarray]]:
+        """The Jacobian at a z that can be simulated, series by series: the output's number, rows, and their values."""
+        n = len(z)
+        for course, run in runs(self.measured, z, self.effort, True, self.jobs, math.inf):
+            yield from self._rows(course, run, n, n + 1)
+
+    def _rows(self, course: Course, run: Trajectory, n: int, columns: int) -> Iterator[tuple[int, slice, np.ndarray]]:
+        """Of each series of an experiment the output's number, rows, derivatives, residuals and a place for more."""
+        for rows, output, positions in course.series:
+            tall, values = np.zeros((rows.stop - rows.start, columns)), run.outputs[positions, output]
+            tall[:, course.columns] = values[:, course.lanes]
+            tall[:, n] = values[:, 0] - self.values[rows]
+            if not self.measurements.plain:
+                tall /= self.shapes[rows, None]
+            yield next(i for i, own in enumerate(self.groups) if own.start <= rows.start < own.stop), rows, tall
+
     def compared(self, z: np.ndarray, found: Evaluation) -> Evaluation:
         """Residuals from predictions at z, which are used up."""
         if found.residuals is None:
             return found
         if self.scoring is not None:
-            assert not isinstance(found.jacobian, Blocks)
+            assert not isinstance(found.jacobian, Blocks | Triangles)
             return self._scored(self.scoring, z, found.residuals, found.jacobian, found.work)
         residuals, derivative = found.residuals, found.jacobian
         residuals -= self.values
         if not self.measurements.plain:
             residuals /= self.shapes
+            assert not isinstance(derivative, Triangles)
             derivative = _divided(derivative, self.shapes)
         return replace(found, residuals=residuals, jacobian=derivative)
 

@@ -104,7 +104,7 @@ class Fit:
         all the same.
         """
         misfit, bounds, experiments = problem.misfit, problem.bounds, problem.experiments
-        simulated = len(refined.residuals) > 0
+        simulated = refined.simulated
         if checks is None:
             checks = check(misfit, refined) if simulated else FitCheck((), 0, math.nan, math.nan)
         inflation = noise_inflation(misfit, refined, checks) if simulated else np.full(len(misfit.outputs), math.nan)

@@ -3,6 +3,7 @@
 One dense matrix serves ordinary problems.  Where many experiments have unknowns of their own, the matrix has the form
 of an arrow: blocks along the diagonal for what is local, and a border for what is shared.  Eliminating the local
 unknowns block by block leaves a small problem for the shared ones, at a cost linear in the number of experiments.
+Where measurements are very many, the matrix is not kept at all, but the triangle of each output.
 """
 
 from __future__ import annotations
@@ -12,7 +13,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from odejet.problem.courses import Blocks
-from odejet.search.trust import Solver, Step, triangle
+from odejet.problem.reduction import Triangles, triangle
+from odejet.search.trust import Solver, Step
 
 _RANK = 1e-10  # of the largest entry: a damping that regularises what the data do not determine
 AT_ONCE = 1 << 22
@@ -41,9 +43,7 @@ class Dense:
 
     def solver(self, levels: np.ndarray, low: np.ndarray, high: np.ndarray) -> Solver:
         """Steps with outputs weighted by their noise levels; one triangle of the triangles of all outputs."""
-        weighted = np.concatenate([block / level for block, level in zip(self.triangles, levels, strict=True)])
-        reduced = triangle(weighted) if len(self.triangles) > 1 else weighted
-        return Solver(reduced[:, :-1], reduced[:, -1], low, high)
+        return _solver(self.triangles, levels, low, high)
 
 
 def _reduced(jacobian: np.ndarray, slopes: np.ndarray, residuals: np.ndarray, rows: slice) -> np.ndarray:
@@ -62,6 +62,48 @@ def _reduced(jacobian: np.ndarray, slopes: np.ndarray, residuals: np.ndarray, ro
         # A block with no more rows than columns is as small as its triangle.
         found = tall if len(tall) <= columns else triangle(tall)
     return found
+
+
+def _solver(triangles: tuple[np.ndarray, ...], levels: np.ndarray, low: np.ndarray, high: np.ndarray) -> Solver:
+    """Steps on the triangles of all outputs together, with residuals in the last column."""
+    weighted = np.concatenate([block / level for block, level in zip(triangles, levels, strict=True)])
+    reduced = triangle(weighted) if len(triangles) > 1 else weighted
+    return Solver(reduced[:, :-1], reduced[:, -1], low, high)
+
+
+@dataclass(frozen=True, eq=False)
+class Triangular:
+    """The same without the matrix: what a step needs, and what tells how the gradient changes along it."""
+
+    triangles: tuple[np.ndarray, ...]  # derivatives by theta, and the further columns of `reduction.Triangles`
+    unknowns: int
+
+    @classmethod
+    def of(cls, found: Triangles, slopes: np.ndarray) -> Triangular:
+        scales = [np.append(slopes, np.ones(part.shape[1] - len(slopes))) for part in found.parts]
+        return cls(tuple(part * own for part, own in zip(found.parts, scales, strict=True)), found.unknowns)
+
+    def solver(self, levels: np.ndarray, low: np.ndarray, high: np.ndarray) -> Solver:
+        """Steps from the residuals there are."""
+        return _solver(tuple(part[:, : self.unknowns + 1] for part in self.triangles), levels, low, high)
+
+    def missing(self, levels: np.ndarray, low: np.ndarray, high: np.ndarray) -> Solver:
+        """Steps from what residuals miss their aim by, as if these were all there is."""
+        columns = [*range(self.unknowns), self.unknowns + 1]
+        return _solver(tuple(part[:, columns] for part in self.triangles), levels, low, high)
+
+    def gradient(self, levels: np.ndarray) -> np.ndarray:
+        return self._times(levels, self.unknowns)
+
+    def gradient_before(self, levels: np.ndarray) -> np.ndarray:
+        """What the gradient would be with the residuals where the step to here began."""
+        return self._times(levels, self.unknowns + 2)
+
+    def _times(self, levels: np.ndarray, column: int) -> np.ndarray:
+        result = np.zeros(self.unknowns)
+        for part, level in zip(self.triangles, levels, strict=True):
+            result += (part[:, column] / level) @ (part[:, : self.unknowns] / level)
+        return result
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,6 +146,9 @@ class Arrow:
             mine[:, -1] = self.residuals[rows] * weights[rows]
             local[e, : len(own[e])] = own[e]
         return ArrowSolver(triangle(tall), local, self.shared, low, high)
+
+
+Linear = Dense | Arrow | Triangular
 
 
 @dataclass(frozen=True, eq=False)

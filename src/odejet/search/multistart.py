@@ -173,7 +173,7 @@ class _Guide:
             end = refine(part, z, time_limit=left, max_evaluations=evaluations, precision=PRECISION, frame=self.frame)
             if math.isinf(end.cost):
                 break  # perhaps all of the data are too much for a rough simulation
-            z, rms = end.z, float(np.sqrt(np.mean(end.residuals**2)))
+            z, rms = end.z, end.rms
         return None if math.isinf(rms) else _Followed(start, z, rms)
 
     def begin(self, followed: _Followed) -> Refined:

@@ -26,7 +26,8 @@ from odejet.problem import Unknown
 from odejet.problem.affine import Affine
 from odejet.problem.coordinates import Coordinates
 from odejet.problem.distributions import is_of_squares
-from odejet.problem.misfit import Eliminated, Evaluation, Misfit
+from odejet.problem.evaluation import Eliminated, Evaluation
+from odejet.problem.misfit import Misfit
 from odejet.search.line import Line
 
 _RANK = 1e-12
@@ -152,6 +153,11 @@ class Projected(Misfit):
             if not np.isfinite(full).all():
                 return replace(found, residuals=None, jacobian=None, message="an output is too large for a number")
             return self._projected(full, self.whole.compared(full, self._stretched(full, found, outputs)))
+
+    @property
+    def large(self) -> bool:
+        """Never: scales are only known when all experiments are simulated, and derivatives depend on them."""
+        return False
 
     # --- what follows from the others ---
 

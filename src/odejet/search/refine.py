@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -29,10 +29,13 @@ from odejet.jets.compilation import now
 from odejet.problem import coordinates
 from odejet.problem.coordinates import Bounds, Coordinates
 from odejet.problem.courses import Blocks
-from odejet.problem.misfit import Evaluation, Misfit, NoiseAt
+from odejet.problem.evaluation import Evaluation
+from odejet.problem.misfit import Misfit
+from odejet.problem.reduction import Aim, Triangles
 from odejet.search.ending import Ending
-from odejet.search.linear import Arrow, ArrowSolver, Dense
+from odejet.search.linear import Arrow, ArrowSolver, Dense, Linear, Triangular
 from odejet.search.projection import Projected, projected
+from odejet.search.refined import Refined, refined_at
 from odejet.search.trust import Solver, Step, secant
 from odejet.search.vanishing import way_back
 
@@ -49,37 +52,13 @@ _GROW, _SHRINK, _RETREAT = 2.0, 0.25, 0.1
 _RELIABLE = 1e-4  # the ratio at which a step is taken
 _BEND = 0.75  # a correction longer than this, relative to its step, comes from more than curvature
 _CORRECTIONS, _SETTLING = 6, 0.5  # how many, and by how much each must shorten the distance to the prediction
+_SHARE = 1e-3  # of a step, for differences that tell where it goes
 _BETTER = 0.7  # how much closer a prediction must be before the curvature is used
 _CREEP, _CREEP_EVALUATIONS = 1e-4, 30  # a decrease that matters to nobody if it takes so many evaluations
 _RETURNS, _REACHES = 3, (1.0, 0.3)  # of what has vanished, and how far, on the scale of what the data want
 _LONG = 3  # times the work of an ordinary simulation that an evaluation may take without counting as more
 _APPROACH = 40  # evaluations to fit what can be simulated of a start that does not reach the end
 _WINDOW = 0.8  # of the time that a start reaches: what is fitted first, if it does not reach the end
-
-
-@dataclass(frozen=True)
-class Refined:
-    """The end of a refinement; residuals and Jacobian (by z) are in units of the noise level of their output."""
-
-    labels: tuple[str, ...]
-    z: np.ndarray
-    cost: float  # of the misfit: a negative log-likelihood, or half the sum of squares; infinite without a start
-    residuals: np.ndarray
-    jacobian: np.ndarray
-    levels: np.ndarray  # most likely noise level per output of the misfit; one for laws with a scale of their own
-    held: np.ndarray  # which unknowns sit on a bound that keeps them from going on
-    ending: Ending
-    evaluations: int
-    seconds: float
-    detail: str = ""
-    gradient: np.ndarray = field(default_factory=lambda: np.empty(0))  # of the cost by z
-    prior: float = 0.0  # what priors have of the cost
-    noise: NoiseAt | None = None  # of every measurement, where it is not a level times a shape everywhere
-    start: np.ndarray = field(default_factory=lambda: np.empty(0))  # where it began, in the box
-
-    @property
-    def message(self) -> str:
-        return f"{self.ending.value}: {self.detail}" if self.detail else self.ending.value
 
 
 def refine(
@@ -147,8 +126,8 @@ class _Descent:
         self.theta = np.empty(0)
         self.here: Evaluation | None = None
         self.failure: Evaluation | None = None
-        self.linear: Dense | Arrow | None = None  # the residuals here, and their derivatives by theta
-        self.made: tuple[Dense | Arrow, np.ndarray, Solver | ArrowSolver] | None = None  # steps, and of what they are
+        self.linear: Linear | None = None  # the residuals here, and their derivatives by theta
+        self.made: tuple[Linear, np.ndarray, Solver | ArrowSolver] | None = None  # steps, and of what they are
 
     @property
     def used(self) -> int:
@@ -258,8 +237,9 @@ class _Descent:
         assert self.here is not None
         groups, levels, unit = self.misfit.row_groups, self.all_levels(), self.unit()
         self.returns += 1
+        way = way_back(self.frame, self.theta, self.here, groups, levels, unit)
         for reach in _REACHES:
-            theta = way_back(self.frame, self.theta, self.here, groups, levels, unit, reach)
+            theta = None if way is None else way.up_to(reach)
             if theta is None or self.over() is not None:
                 return False
             found = self.evaluate(theta)
@@ -284,12 +264,12 @@ class _Descent:
     def take(self, solver: Solver | ArrowSolver, step: Step) -> Ending | None:
         """Try a step and, where the residuals turn out to be curved, its correction; change the radius accordingly."""
         theta = np.clip(self.theta + step.move, self.low, self.high)
-        found = self.evaluate(theta)
+        found = self.evaluate(theta, aim := self.aim(step))
         ratio = self.decrease(found) / step.decrease if found.complete else -math.inf
         if found.complete:
             self.choose(solver, step, ratio * step.decrease)
         if found.complete and ratio < _GOOD:
-            theta, found, ratio = self.corrected(solver, step, theta, found, ratio)
+            theta, found, ratio = self.corrected(solver, step, theta, found, ratio, aim)
         if ratio < _POOR:
             self.radius = (_SHRINK if found.complete else _RETREAT) * step.length
         elif ratio > _GOOD and step.damping:
@@ -319,19 +299,31 @@ class _Descent:
             return
         assert found.residuals is not None and self.linear is not None
         assert self.here is not None and self.here.residuals is not None
-        weights = self.misfit.row_levels(self.levels) ** -2
-        after, before = found.residuals * weights, self.here.residuals * weights
-        gradient = (after @ found.dense) * self.frame.slopes(self.frame.back(theta))
-        change = gradient - self.linear.transposed(before)
-        if self.misfit.scoring is None:
-            structured = gradient - self.linear.transposed(after)
-        else:  # all that the curvature of the linear model does not tell
-            bent = self.linear.times(theta - self.theta) * weights
-            structured = change - self.linear.transposed(bent)
-        self.curvature = secant(self.curvature, theta - self.theta, change, structured)
+        move, slopes = theta - self.theta, self.frame.slopes(self.frame.back(theta))
+        if isinstance(self.linear, Triangular):
+            assert isinstance(found.jacobian, Triangles)
+            levels = self.all_levels()
+            there, gradient = Triangular.of(found.jacobian, slopes), self.linear.gradient(levels)
+            change, structured = there.gradient(levels) - gradient, there.gradient_before(levels) - gradient
+        else:
+            weights = self.misfit.row_levels(self.levels) ** -2
+            after, before = found.residuals * weights, self.here.residuals * weights
+            gradient = (after @ found.dense) * slopes
+            change = gradient - self.linear.transposed(before)
+            if self.misfit.scoring is None:
+                structured = gradient - self.linear.transposed(after)
+            else:  # all that the curvature of the linear model does not tell
+                structured = change - self.linear.transposed(self.linear.times(move) * weights)
+        self.curvature = secant(self.curvature, move, change, structured)
 
     def corrected(
-        self, solver: Solver | ArrowSolver, step: Step, theta: np.ndarray, found: Evaluation, ratio: float
+        self,
+        solver: Solver | ArrowSolver,
+        step: Step,
+        theta: np.ndarray,
+        found: Evaluation,
+        ratio: float,
+        aim: Aim | None,
     ) -> tuple[np.ndarray, Evaluation, float]:
         """The best of a trial point and of those that its residuals suggest.
 
@@ -341,20 +333,20 @@ class _Descent:
         comes down to the valley's floor as long as every correction brings it much closer to what was predicted.
         """
         assert found.residuals is not None and self.here is not None and self.here.residuals is not None
-        assert self.linear is not None
-        best, predicted = (theta, found, ratio), self.linear.times(step.move)
+        best, predicted = (theta, found, ratio), np.empty(0)
+        if not isinstance(self.linear, Triangular):
+            assert self.linear is not None
+            predicted = self.linear.times(step.move)
         total, before = step.move, math.inf
         for _ in range(_CORRECTIONS):
-            assert found.residuals is not None
-            excess = found.beyond(self.here, predicted)
-            there = self.linearised(theta, found, excess).solver(self.all_levels(), self.low, self.high)
+            there = self.missing(theta, found, predicted)
             move = solver.correction(step, total, there)  # type: ignore[arg-type]
             slow = 1 - ratio > _SETTLING * before
             if slow or float(np.sqrt(move @ move)) > _BEND * step.length or self.over() is not None:
                 break
             total, before = total + move, 1 - ratio
             theta = np.clip(self.theta + total, self.low, self.high)
-            found = self.evaluate(theta)
+            found = self.evaluate(theta, aim)
             if found.residuals is None:
                 break
             ratio = self.decrease(found) / step.decrease
@@ -388,12 +380,39 @@ class _Descent:
 
     # --- the point ---
 
-    def evaluate(self, theta: np.ndarray) -> Evaluation:
-        found = self.misfit.evaluate(self.frame.back(theta), deadline=self.deadline)
+    def evaluate(self, theta: np.ndarray, aim: Aim | None = None) -> Evaluation:
+        z, large = self.frame.back(theta), self.misfit.large
+        found = self.misfit.reduced(z, self.deadline, aim) if large else self.misfit.evaluate(z, deadline=self.deadline)
         self.evaluations, self.work = self.evaluations + 1, self.work + found.work
         if found.residuals is not None and not _usable(found):
             return Evaluation(None, None, found.outcome, "a residual is too large for a number", 0.0)
         return found
+
+    def aim(self, step: Step) -> Aim | None:
+        """What a step is to reach by the linear model, where rows of this are not kept.
+
+        Differences of simulations without derivatives tell it to six digits, for a small part of the time of a trial.
+        """
+        if not self.misfit.large:
+            return None
+        assert self.here is not None and self.here.residuals is not None
+        before = target = self.here.residuals
+        first, second = (
+            self.misfit.evaluate(self.frame.back(self.theta + share * step.move), False, self.deadline).residuals
+            for share in (_SHARE, 2 * _SHARE)
+        )
+        if first is not None and second is not None and np.isfinite(first @ first + second @ second):
+            target = before + (4 * first - second - 3 * before) / (2 * _SHARE)
+        return Aim(before, target)
+
+    def missing(self, theta: np.ndarray, found: Evaluation, predicted: np.ndarray) -> Solver | ArrowSolver:
+        """The linear model there of what the residuals have beyond a prediction."""
+        assert self.here is not None
+        if isinstance(found.jacobian, Triangles):
+            own = Triangular.of(found.jacobian, self.frame.slopes(self.frame.back(theta)))
+            return own.missing(self.all_levels(), self.low, self.high)
+        excess = found.beyond(self.here, predicted)
+        return self.linearised(theta, found, excess).solver(self.all_levels(), self.low, self.high)
 
     def stand(self, theta: np.ndarray, found: Evaluation) -> None:
         """Move to a point."""
@@ -401,9 +420,11 @@ class _Descent:
         self.theta, self.here, self.made = theta, found, None
         self.linear = self.linearised(theta, found, found.residuals)
 
-    def linearised(self, theta: np.ndarray, found: Evaluation, residuals: np.ndarray) -> Dense | Arrow:
+    def linearised(self, theta: np.ndarray, found: Evaluation, residuals: np.ndarray) -> Linear:
         """Residuals as a linear function of a move of theta."""
         slopes, groups = self.frame.slopes(self.frame.back(theta)), self.misfit.row_groups
+        if isinstance(found.jacobian, Triangles):
+            return Triangular.of(found.jacobian, slopes)
         if isinstance(found.jacobian, Blocks):
             return Arrow(found.jacobian, slopes, residuals, groups, self.misfit.simulator.unknowns.shared)
         return Dense.of(found.dense, slopes, residuals, groups)
@@ -463,35 +484,17 @@ class _Descent:
             nothing = np.empty(0), np.empty((0, n)), self.levels, np.zeros(n, dtype=bool)
             detail = self.failure.message if self.failure is not None else ""
             return Refined(self.misfit.labels, z, math.inf, *nothing, ending, self.evaluations, seconds, detail)
-        levels = self.misfit.levels(self.here.residuals)
-        rows = self.misfit.row_levels(levels)
-        residuals, jacobian = self.here.residuals / rows, self.here.dense / rows[:, None]
-        gradient = residuals @ jacobian
-        held = ((self.theta <= self.low) & (gradient > 0)) | ((self.theta >= self.high) & (gradient < 0))
-        cost = self.misfit.cost(self.here.residuals, rest=self.here.rest)
-        told = Refined(
-            self.misfit.labels,
-            z,
-            cost,
-            residuals,
-            jacobian,
-            levels,
-            held,
-            ending,
-            self.evaluations,
-            seconds,
-            "",
-            gradient,
-        )
-        if (standing := self.here.standing) is None:
-            return told
-        noise, expected = self.misfit.noise_at(self.here, levels), self.here.expected / rows[:, None]
-        return replace(told, jacobian=expected, prior=standing.prior, noise=noise)
+        ends = self.theta <= self.low, self.theta >= self.high
+        return refined_at(self.misfit, z, self.here, ends, ending, self.evaluations, seconds)
 
 
 def _usable(found: Evaluation) -> bool:
     """Whether squares of all numbers are finite."""
     assert found.residuals is not None and found.jacobian is not None
-    parts = [part[2] for part in found.jacobian.parts] if isinstance(found.jacobian, Blocks) else [found.jacobian]
+    whole = found.jacobian
+    if isinstance(whole, Blocks):
+        parts = [part[2] for part in whole.parts]
+    else:
+        parts = list(whole.parts) if isinstance(whole, Triangles) else [whole]
     largest = max(float(max(part.max(initial=0), -part.min(initial=0))) for part in parts)
     return bool(np.isfinite(found.residuals @ found.residuals) and np.isfinite(largest))

@@ -143,8 +143,3 @@ def secant(matrix: np.ndarray, move: np.ndarray, change: np.ndarray, structured:
     gap = structured - matrix @ move
     outer = np.outer(gap, change)
     return matrix + (outer + outer.T) / along - float(gap @ move) / along**2 * np.outer(change, change)
-
-
-def triangle(matrix: np.ndarray) -> np.ndarray:
-    """R of a QR factorisation."""
-    return np.asarray(np.linalg.qr(matrix, mode="r"))

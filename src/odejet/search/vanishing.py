@@ -7,11 +7,15 @@ its end, unknowns that the linear model would make several times larger move by 
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from odejet.problem.coordinates import Coordinates
-from odejet.problem.misfit import Evaluation
-from odejet.search.linear import Dense
+from odejet.problem.evaluation import Evaluation
+from odejet.problem.reduction import Triangles
+from odejet.search.linear import Dense, Triangular
+from odejet.search.trust import Solver
 
 LARGER = 2.0
 """An unknown has vanished if the data want it larger by more than so many times what it is."""
@@ -27,15 +31,11 @@ def way_back(
     groups: tuple[slice, ...],
     levels: np.ndarray,
     unit: float,
-    reach: float = 1.0,
-) -> np.ndarray | None:
-    """Where what has vanished is back, up to so many times as large as the data want it; None where nothing has
-    vanished, or where bringing it back is not worth it."""
+) -> WayBack | None:
+    """The way on which what has vanished comes back; None where nothing has."""
     assert found.residuals is not None
-    z, jacobian = frame.back(theta), found.dense
-    weights = 1 / np.repeat(levels, [rows.stop - rows.start for rows in groups])
-    weighted = jacobian * weights[:, None]
-    gradient, bends = (found.residuals * weights) @ weighted, (weighted**2).sum(axis=0)
+    z = frame.back(theta)
+    gradient, bends = _slope(found, groups, levels)
     room = np.where(frame.signs > 0, frame.high - z, z - frame.low)
     wanted = np.minimum(-frame.signs * gradient / np.maximum(bends, 1e-300), room)
     vanished = (wanted > LARGER * np.abs(z)) & (gradient**2 > 2 * WORTH * unit * bends)
@@ -45,8 +45,41 @@ def way_back(
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # what is not chosen may be no number
         low = np.where(vanished, (frame.low - z) / slopes, frame.box[0] - theta)
         high = np.where(vanished, (frame.high - z) / slopes, frame.box[1] - theta)
-    step = Dense.of(jacobian, slopes, found.residuals, groups).solver(levels, low, high).step(reach)
-    if not step.decrease > WORTH * unit:
-        return None
-    grown = frame.to(frame.inside(np.where(vanished, z + slopes * step.move, z)))
-    return np.clip(np.where(vanished, grown, theta + step.move), *frame.box)
+    if isinstance(found.jacobian, Triangles):
+        solver = Triangular.of(found.jacobian, slopes).solver(levels, low, high)
+    else:
+        solver = Dense.of(found.dense, slopes, found.residuals, groups).solver(levels, low, high)
+    return WayBack(frame, theta, vanished, slopes, solver, WORTH * unit)
+
+
+def _slope(found: Evaluation, groups: tuple[slice, ...], levels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The gradient of half the weighted squares by z, and the squares of the columns of the Jacobian."""
+    if isinstance(found.jacobian, Triangles):
+        weighted, residuals = found.jacobian.weighted(levels)
+    else:
+        assert found.residuals is not None
+        weights = 1 / np.repeat(levels, [rows.stop - rows.start for rows in groups])
+        weighted, residuals = found.dense * weights[:, None], found.residuals * weights
+    return residuals @ weighted, (weighted**2).sum(axis=0)
+
+
+@dataclass(frozen=True, eq=False)
+class WayBack:
+    """The linear model in which unknowns that have vanished move by z, and all others on their own scales."""
+
+    frame: Coordinates
+    theta: np.ndarray
+    vanished: np.ndarray
+    slopes: np.ndarray
+    solver: Solver
+    worth: float  # the decrease that is worth an evaluation
+
+    def up_to(self, reach: float) -> np.ndarray | None:
+        """Where what has vanished is back, up to so many times as large as the data want it; None where that is not
+        worth it."""
+        step = self.solver.step(reach)
+        if not step.decrease > self.worth:
+            return None
+        z = self.frame.back(self.theta)
+        grown = self.frame.to(self.frame.inside(np.where(self.vanished, z + self.slopes * step.move, z)))
+        return np.clip(np.where(self.vanished, grown, self.theta + step.move), *self.frame.box)

@@ -22,6 +22,7 @@ from odejet.model import Model
 from odejet.problem import Problem
 from odejet.problem.misfit import Misfit
 from odejet.problem.noise import noise_of
+from odejet.problem.reduction import Triangles
 from odejet.simulate import Simulation, simulate
 from odejet.uncertainty.fisher import covariance
 from odejet.uncertainty.names import ByName, Matrix
@@ -97,11 +98,14 @@ class Design:
     @cached_property
     def covariance(self) -> Matrix:
         misfit, z = self._misfit
-        found = misfit.evaluate(z)
+        found = misfit.reduced(z) if misfit.large else misfit.evaluate(z)
         if found.jacobian is None:
             raise ModelError(f"the design cannot be simulated: {found.message}")
-        jacobian = found.expected / misfit.row_levels(misfit.known)[:, None]
-        return Matrix(tuple(misfit.unknowns), covariance(jacobian, np.ones(misfit.rows))[0])
+        if isinstance(found.jacobian, Triangles):
+            jacobian = found.jacobian.weighted(misfit.known)[0]
+        else:
+            jacobian = found.expected / misfit.row_levels(misfit.known)[:, None]
+        return Matrix(tuple(misfit.unknowns), covariance(jacobian, np.ones(len(jacobian)))[0])
 
     @property
     def labels(self) -> tuple[str, ...]:

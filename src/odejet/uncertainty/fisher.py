@@ -56,7 +56,7 @@ class Uncertainty:
 def fisher(misfit: Misfit, refined: Refined, check: FitCheck) -> Uncertainty:
     """Covariance of the unknowns from the Jacobian at the optimum."""
     labels, n = misfit.labels, len(misfit.labels)
-    if not len(refined.residuals):
+    if not refined.simulated:
         nothing = np.full((n, n), math.nan)
         np.fill_diagonal(nothing, math.inf)
         return Uncertainty(Matrix(tuple(misfit.unknowns), nothing), (), dict.fromkeys(labels, math.inf))
@@ -138,9 +138,11 @@ def information(misfit: Misfit, refined: Refined, check: FitCheck, free: np.ndar
     degrees = np.where(estimated, degrees, math.inf)
     ratios = inflation**2 if misfit.weighted else np.ones(len(degrees))
     free = np.ones(len(refined.z), dtype=bool) if free is None else free
-    parts = _inverse(refined.jacobian[:, free], misfit.row_levels(inflation))
-    roots = tuple(_widened(_root(parts, rows), free) for rows in misfit.row_groups)
-    if len(roots) > len(degrees):  # what scales of the noise and priors tell, whose own errors are not estimated
+    further = np.ones(len(refined.groups) - len(inflation))  # what scales of the noise and priors tell
+    sds = np.repeat(np.append(inflation, further), [rows.stop - rows.start for rows in refined.groups])
+    parts = _inverse(refined.jacobian[:, free], sds)
+    roots = tuple(_widened(_root(parts, rows), free) for rows in refined.groups)
+    if len(further):  # whose own errors are not estimated
         degrees, ratios = np.append(degrees, math.inf), np.append(ratios, 1.0)
     sizes = np.ones(len(free))
     sizes[free] = 1 / parts.units
@@ -159,7 +161,7 @@ def held_labels(refined: Refined, stderr: Mapping[str, float], bounds: Mapping[s
 
     Such a one is far below its standard error, and the likelihood would have it smaller still.
     """
-    gradient = refined.gradient if len(refined.residuals) else np.zeros(len(refined.z))
+    gradient = refined.gradient if refined.simulated else np.zeros(len(refined.z))
     held = []
     for label, value, slope, stopped in zip(refined.labels, refined.z, gradient, refined.held, strict=True):
         low, high = bounds[label]

@@ -23,7 +23,9 @@ from odejet.decide.statistics import FitCheck, check
 from odejet.errors import ModelError
 from odejet.problem import Problem, Unknown
 from odejet.problem.coordinates import Coordinates
-from odejet.problem.misfit import Evaluation, Misfit
+from odejet.problem.evaluation import Evaluation
+from odejet.problem.misfit import Misfit
+from odejet.problem.reduction import Aim, Triangles
 from odejet.search.refine import MAX_EVALUATIONS, Refined, evaluated, refine
 from odejet.simulate.flow import Outcome
 from odejet.uncertainty.derived import Asked, Derived, derived
@@ -104,6 +106,11 @@ class Likelihood:
         return z
 
 
+_NOWHERE = Evaluation(
+    None, None, Outcome.SINGULAR, "the quantity cannot have this value within the bounds", reached=0.0
+)
+
+
 @dataclass(frozen=True, eq=False)
 class Held(Misfit):
     """A misfit with one quantity held, as a function of all unknowns but the pivot."""
@@ -142,10 +149,19 @@ class Held(Misfit):
 
     def evaluate(self, z: np.ndarray, jacobian: bool = True, deadline: float = math.inf) -> Evaluation:
         full = self.filled(z)
+        return _NOWHERE if full is None else self._projected(full, self.whole.evaluate(full, jacobian, deadline))
+
+    def reduced(self, z: np.ndarray, deadline: float = math.inf, aim: Aim | None = None) -> Evaluation:
+        full = self.filled(z)
         if full is None:
-            nothing = "the quantity cannot have this value within the bounds"
-            return Evaluation(None, None, Outcome.SINGULAR, nothing, 0.0)
-        return self._projected(full, self.whole.evaluate(full, jacobian, deadline))
+            return _NOWHERE
+        # All unknowns by those that are left.
+        matrix = np.insert(np.eye(len(z)), self.pivot, self._slopes(full), axis=0)
+        found = self.whole.reduced(full, deadline, aim)
+        if found.jacobian is None:
+            return found
+        assert isinstance(found.jacobian, Triangles)
+        return replace(found, jacobian=found.jacobian.of(matrix))
 
     def tuned(
         self,
@@ -166,10 +182,14 @@ class Held(Misfit):
         """An evaluation as a function of all unknowns but the pivot."""
         if found.jacobian is None:
             return found
-        _, gradient = self.held.at(full)
-        slopes, whole = np.delete(-gradient / gradient[self.pivot], self.pivot), found.dense
+        slopes, whole = self._slopes(full), found.dense
         columns = np.delete(whole, self.pivot, axis=1) + np.outer(whole[:, self.pivot], slopes)
         return replace(found, jacobian=columns)
+
+    def _slopes(self, full: np.ndarray) -> np.ndarray:
+        """The derivative of the pivot by the other unknowns."""
+        _, gradient = self.held.at(full)
+        return np.delete(-gradient / gradient[self.pivot], self.pivot)
 
     def filled(self, z: np.ndarray) -> np.ndarray | None:
         """All unknowns, the pivot solved for on its own scale; None where there is no solution within its bounds."""

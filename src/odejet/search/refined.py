@@ -1,0 +1,98 @@
+"""Refined: where a refinement came to, and what is known of the misfit there."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from odejet.problem.evaluation import Evaluation, NoiseAt
+from odejet.problem.misfit import Misfit
+from odejet.problem.reduction import Triangles
+from odejet.search.ending import Ending
+
+
+@dataclass(frozen=True)
+class Refined:
+    """The end of a refinement; residuals and Jacobian (by z) are in units of the noise level of their output.
+
+    Where measurements are very many, nothing is kept that has a number for each: `jacobian` has the triangles of
+    outputs in place of their rows, of which singular values and lengths are the same, all together and each alone.
+    """
+
+    labels: tuple[str, ...]
+    z: np.ndarray
+    cost: float  # of the misfit: a negative log-likelihood, or half the sum of squares; infinite without a start
+    residuals: np.ndarray  # none where the Jacobian has no rows for them
+    jacobian: np.ndarray
+    levels: np.ndarray  # most likely noise level per output of the misfit; one for laws with a scale of their own
+    held: np.ndarray  # which unknowns sit on a bound that keeps them from going on
+    ending: Ending
+    evaluations: int
+    seconds: float
+    detail: str = ""
+    gradient: np.ndarray = field(default_factory=lambda: np.empty(0))  # of the cost by z
+    prior: float = 0.0  # what priors have of the cost
+    noise: NoiseAt | None = None  # of every measurement, where it is not a level times a shape everywhere
+    rms: float = math.nan  # of the residuals
+    groups: tuple[slice, ...] = ()  # where the rows of each output are in the Jacobian, and after them all others
+    by_rows: bool = True  # whether the Jacobian has a row for every residual
+    start: np.ndarray = field(default_factory=lambda: np.empty(0))  # where it began, in the box
+
+    @property
+    def simulated(self) -> bool:
+        """Whether there is a point at all."""
+        return len(self.jacobian) > 0
+
+    @property
+    def message(self) -> str:
+        return f"{self.ending.value}: {self.detail}" if self.detail else self.ending.value
+
+
+def refined_at(
+    misfit: Misfit,
+    z: np.ndarray,
+    found: Evaluation,
+    ends: tuple[np.ndarray, np.ndarray],
+    ending: Ending,
+    evaluations: int,
+    seconds: float,
+) -> Refined:
+    """A refinement that ended at z with this evaluation; `ends` are the unknowns at their lower and upper bounds."""
+    assert found.residuals is not None
+    levels = misfit.levels(found.residuals)
+    rows = misfit.row_levels(levels)
+    residuals, by_rows = found.residuals / rows, not isinstance(found.jacobian, Triangles)
+    jacobian, gradient, groups = _derivatives(misfit, found, residuals, rows, levels)
+    told = Refined(
+        labels=misfit.labels,
+        z=z,
+        cost=misfit.cost(found.residuals, rest=found.rest),
+        residuals=residuals if by_rows else np.empty(0),
+        jacobian=jacobian,
+        levels=levels,
+        held=(ends[0] & (gradient > 0)) | (ends[1] & (gradient < 0)),
+        ending=ending,
+        evaluations=evaluations,
+        seconds=seconds,
+        gradient=gradient,
+        rms=float(np.sqrt(np.mean(residuals**2))),
+        groups=groups,
+        by_rows=by_rows,
+    )
+    if found.standing is None:
+        return told
+    noise, expected = misfit.noise_at(found, levels), found.expected / rows[:, None]
+    return replace(told, jacobian=expected, prior=found.standing.prior, noise=noise)
+
+
+def _derivatives(
+    misfit: Misfit, found: Evaluation, residuals: np.ndarray, rows: np.ndarray, levels: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, tuple[slice, ...]]:
+    """The Jacobian in units of the noise, or its triangles; the gradient; and where the rows of outputs are."""
+    if not isinstance(reduced := found.jacobian, Triangles):
+        jacobian = found.dense / rows[:, None]
+        return jacobian, residuals @ jacobian, misfit.row_groups
+    jacobian, right = reduced.weighted(levels)
+    return jacobian, right @ jacobian, reduced.groups
