@@ -53,7 +53,7 @@ FEWEST_FOR_THREADS = 4
 _AHEAD = 2
 """Simulations per core that are begun before they are asked for."""
 
-ORDINARY_STEPS, STIFF_WORK = 250, 4
+ORDINARY_STEPS, STIFF_WORK = 250, 2
 """Steps beyond which a simulation counts as more than one, and what stiffness adds."""
 
 
