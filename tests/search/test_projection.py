@@ -150,10 +150,10 @@ def test_what_an_event_changes_is_neither_scale_nor_offset():
 
 
 @pytest.mark.parametrize("noise", ["normal(s)", "lognormal(s)"])
-@pytest.mark.parametrize("bounds", [(1e-3, 1e3), (1e-3, 10.0)])
+@pytest.mark.parametrize("bounds", [(1e-3, 1e3), (1e-3, 10.0), {"a": (100.0, 1e3)}, {"a": (1e-3, 6.0)}])
 def test_within_bounds_the_gradient_is_that_of_the_best_scales(noise, bounds):
     data = logistic_data("a*x + b", a=30.0, b=2.0)
-    problem = Problem(oj.Model(LOGISTIC, {"y": "a*x + b"}), data, noise=noise, bounds=bounds)
+    problem = Problem(oj.Model(LOGISTIC, {"y": "a*x + b"}), data, noise=noise, bounds=bounds, positive=True)
     part = projected(problem.misfit, problem.frame())
     assert part is not None and [problem.unknowns[i] for i in part.gone] == ["a", "b", "s"]
     z = np.array([0.08, 0.7])

@@ -109,7 +109,8 @@ class Line:
             gained, log, now, squares = squares - after, log + step, then, after
             if gained <= _ENOUGH * squares:
                 break
-        return np.asarray(np.clip(np.exp(log), self.low, self.high))
+        # What is on a bound is exactly there, whatever rounding says, or nobody would know that it is held.
+        return np.where(log <= low, self.low, np.where(log >= high, self.high, np.exp(log)))
 
 
 def bounded(matrix: np.ndarray, right: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.ndarray:
