@@ -116,3 +116,12 @@ def test_hops_are_rarer_where_starts_agree_on_what_explains_the_data(explained, 
     found = [ended(0.0)] * 4 + [ended(2.0)]
     search = SimpleNamespace(is_explained=explained, found=found, before=(), best_cost=0.0)
     assert module._Search.between_hops.fget(search) == starts
+
+
+def test_hops_take_about_as_many_evaluations_as_each_way(monkeypatch):
+    misfit, _, _ = problem("lotka_volterra", points=12)
+    seen, over = [], module._Search.over
+    monkeypatch.setattr(module._Search, "over", lambda search, *asked: seen.append(search) or over(search, *asked))
+    multistart(misfit, BOX, starts=256, agree=1000, plausible=lambda _: False)
+    search = seen[-1]
+    assert search.spent > 1000 and 0.15 < search.hops.spent / search.spent < 0.5
