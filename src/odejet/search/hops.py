@@ -37,7 +37,7 @@ FIRST, FURTHER, BEHIND = 60, 150, 10.0
 SAME = 1e-3
 """Costs that differ by less are of one optimum."""
 
-BETWEEN = (0.25, 0.5, 0.75)
+BETWEEN = (0.5, 0.25, 0.75)
 """Of the way to a better point, where a hill would show."""
 
 
