@@ -1,6 +1,7 @@
 """Searches: which way to search a box finds the published optimum of a problem soonest.
 
-    python -m benchmarks searches [FOLDER] [--only NAMES] [--ways WAYS] [--seeds S ...] [--limit S] [--output FILE]
+    python -m benchmarks searches [FOLDER] [--only NAMES] [--ways WAYS] [--seeds S ...] [--drawn S ...] [--limit S]
+                                  [--output FILE]
 
 The box search is run in each of its ways on the problems of a collection, until it is at the published optimum (0.1 of
 the log-likelihood above it at most) or out of time, by processor seconds of one core:
@@ -10,6 +11,9 @@ the log-likelihood above it at most) or out of time, by processor seconds of one
     race    starts race on all of the data
     both    race and parts in turn
     hops    race, parts and hops from the best so far in turn, as fits do
+
+With --drawn the data are drawn too, once per number: those of the same design at other values, near the published ones,
+to which no search was ever fitted.  Then the optimum is the one that the true values lead to.
 
 Every run is one line of a file: stopping and starting again repeats nothing.  Without seeds the table is told alone.
 """
@@ -22,6 +26,7 @@ import math
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -31,15 +36,21 @@ import numpy as np
 from benchmarks import lines as records
 from benchmarks.clock import by_processor
 from benchmarks.collection import FOLDER, RESULTS, SHORT, names, per_arrival, read
+from odejet.problem import Problem
 from odejet.problem.evaluation import Evaluation
+from odejet.problem.measurements import Block
 from odejet.problem.misfit import Misfit
 from odejet.search import multistart as module
 from odejet.search import race
 from odejet.search.projection import Projected
-from odejet.search.refine import MAX_EVALUATIONS
+from odejet.search.refine import MAX_EVALUATIONS, refine
 from odejet.smooth.threads import one_thread
 
 WAYS = ("parts", "plain", "race", "both", "hops")
+
+AROUND, ATTEMPTS = 0.1, 100
+"""How far other values are from the published ones, of the width of the box, and how often they are drawn until the
+model can be simulated with them."""
 
 
 @contextmanager
@@ -77,11 +88,55 @@ def counting() -> Iterator[list[int]]:
         yield seen
 
 
-def searched(folder: Path, way: str, seed: int, limit: float) -> dict[str, Any]:
+def drawn(problem: Problem, seed: int) -> tuple[Misfit, float]:
+    """The same design with other data, and what the optimum costs to which the values behind them lead."""
+    misfit, frame, rng = problem.misfit, problem.frame(), np.random.default_rng(seed)
+    low, high = frame.box
+    published = frame.to(frame.inside(_published(problem)))
+    near = np.setdiff1d(np.arange(len(low)), misfit.noise_entries)
+    for _ in range(ATTEMPTS):
+        theta = published.copy()
+        theta[near] += AROUND * rng.uniform(-1, 1, len(near)) * (high - low)[near]
+        z = frame.back(np.clip(theta, low, high))
+        found = misfit.predicted(z, jacobian=False)
+        if found.residuals is None or not np.isfinite(found.residuals).all():
+            continue
+        residuals = misfit.evaluate(z, jacobian=False).residuals
+        if residuals is None:
+            continue
+        levels = dict(zip(misfit.outputs, misfit.levels(residuals).tolist(), strict=True))
+        rows = zip(misfit.measurements.rows, misfit.measurements.blocks, strict=True)
+        blocks = tuple(_measured(block, found.residuals[own], z, levels[block.output], rng) for own, block in rows)
+        if all(np.isfinite(block.targets).all() for block in blocks):
+            other = misfit._with(measurements=replace(misfit.measurements, blocks=blocks))
+            return other, min(other.score(z), refine(other, z, frame=frame).cost)
+    raise ValueError(f"no values near the published ones can be simulated in {ATTEMPTS} attempts")
+
+
+def _measured(block: Block, mu: np.ndarray, z: np.ndarray, level: float, rng: np.random.Generator) -> Block:
+    """A series as it might have been measured."""
+    if block.density is not None:
+        chances, scales = rng.random(len(mu)), block.density.scales(mu, z)[0]
+        points = zip(chances.tolist(), mu, np.broadcast_to(scales, mu.shape), strict=True)
+        values = [block.density.law.quantile(p, np.array([m]), np.array([s]))[0] for p, m, s in points]
+        return replace(block, values=np.array(values))
+    errors = level * block.shapes * rng.standard_normal(len(mu))
+    with np.errstate(invalid="ignore", divide="ignore"):
+        values = np.exp(np.log(mu) + block.logarithm * errors) if block.logarithm else mu + errors
+    return replace(block, values=values)
+
+
+def _published(problem: Problem) -> np.ndarray:
+    return np.array([problem.nominal[label] for label in problem.misfit.labels])
+
+
+def searched(folder: Path, way: str, seed: int, limit: float, data: int | None = None) -> dict[str, Any]:
     """One search: what it found, and how soon."""
     problem = read(folder).problem
-    misfit = problem.misfit
-    published = misfit.score(np.array([problem.nominal[label] for label in misfit.labels]))
+    if data is None:
+        misfit, optimum = problem.misfit, problem.misfit.score(_published(problem))
+    else:
+        misfit, optimum = drawn(problem, data)
     with searching(way), counting() as seen:
         began = time.process_time()
         found = module.multistart(
@@ -92,10 +147,10 @@ def searched(folder: Path, way: str, seed: int, limit: float) -> dict[str, Any]:
             seed=seed,
             starts=1 << 20,
             time_limit=limit,
-            goal=published + SHORT,
+            goal=optimum + SHORT,
             agree=1 << 20,
         )
-    short = found[0].cost - published if found else math.inf
+    short = found[0].cost - optimum if found else math.inf
     seconds = round(time.process_time() - began, 2)
     return {"short": round(short, 4), "seconds": seconds, "evaluations": seen[0], "optima": len(found)}
 
@@ -104,14 +159,15 @@ def table(lines: list[dict[str, Any]]) -> str:
     """One line per problem: how many searches arrived, and the seconds of all of them per arrival."""
     ways = [way for way in WAYS if any(line["way"] == way for line in lines)]
     rows = [f"| problem | {' | '.join(ways)} |", "|---" + "|--:" * len(ways) + "|"]
-    for name in sorted({line["problem"] for line in lines}):
+    for name, data in sorted({(line["problem"], "drawn" in line) for line in lines}):
         cells = []
         for way in ways:
-            own = [line for line in lines if line["problem"] == name and line["way"] == way]
+            alike = [line for line in lines if line["problem"] == name and ("drawn" in line) == data]
+            own = [line for line in alike if line["way"] == way]
             arrived = sum(line["short"] <= SHORT for line in own)
             total = sum(line["seconds"] for line in own)
             cells.append(f"{arrived} of {len(own)}, {per_arrival(total, arrived)}" if own else "")
-        rows.append(f"| {name} | {' | '.join(cells)} |")
+        rows.append(f"| {name}{', data drawn' if data else ''} | {' | '.join(cells)} |")
     return "\n".join(rows)
 
 
@@ -121,21 +177,34 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument("--only", nargs="+", default=[])
     parser.add_argument("--ways", nargs="+", choices=WAYS, default=WAYS)
     parser.add_argument("--seeds", type=int, nargs="*", default=[])
+    parser.add_argument("--drawn", type=int, nargs="+", default=[])
     parser.add_argument("--limit", type=float, default=60.0)
     parser.add_argument("--output", type=Path, default=RESULTS / "searches.jsonl")
     options = parser.parse_args(argv)
     lines = records.read(options.output)
-    done = {(line["problem"], line["way"], line["seed"], line["limit"]) for line in lines}
+    done = {_key(line) for line in lines}
     wanted = options.only or names(options.folder)
-    tasks = [(name, way, seed) for seed in options.seeds for name in wanted for way in options.ways]
+    drawings = [{"drawn": number} for number in options.drawn] or [{}]
+    tasks = [
+        {"problem": name, "way": way, "seed": seed, "limit": options.limit, **data}
+        for seed in options.seeds
+        for data in drawings
+        for name in wanted
+        for way in options.ways
+    ]
     by_processor()
-    for name, way, seed in tasks:
-        if (name, way, seed, options.limit) in done:
+    for task in tasks:
+        if _key(task) in done:
             continue
+        asked = task["way"], task["seed"], task["limit"], task.get("drawn")
         with one_thread():
-            found = searched(options.folder / name, way, seed, options.limit)
-        lines.append({"problem": name, "way": way, "seed": seed, "limit": options.limit, **found})
+            lines.append(task | searched(options.folder / task["problem"], *asked))
         records.add(options.output, lines[-1])
         print(json.dumps(lines[-1]), flush=True)
     print(table(lines))
     return 0
+
+
+def _key(line: dict[str, Any]) -> tuple[Any, ...]:
+    """What tells runs apart."""
+    return tuple(line.get(name) for name in ("problem", "way", "seed", "limit", "drawn"))

@@ -79,6 +79,10 @@ def test_a_search_without_certificate_goes_on_until_starts_agree():
     assert wants_more(reached(state(), 1)) and wants_more(reached(state(WRONG), AGREE - 1))
     assert not wants_more(reached(state(), AGREE))  # certified
     assert not wants_more(reached(state(WRONG), AGREE))  # nothing explains these data
+    several = reached(state(WRONG), AGREE)
+    ends = [replace(several.best, refined=replace(several.best.refined, cost=several.best.cost + i)) for i in range(8)]
+    assert wants_more(replace(several, optima=several.optima.adding(*ends)))  # but there are many optima
+    assert not wants_more(replace(several, optima=several.optima.adding(*ends[:2], *ends[:2])))
     assert not wants_more(reached(state(), 1, rounds=0))  # no search of the box was wanted
     assert not wants_more(reached(state(), 1, ending=Ending.EXACT))
     assert not wants_more(reached(state(time_limit=0.0), 1))

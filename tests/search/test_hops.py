@@ -11,7 +11,7 @@ import pytest
 import odejet as oj
 from odejet.problem import Problem
 from odejet.problem.misfit import ROUGH
-from odejet.search.hops import SAME, Hops
+from odejet.search.hops import FIRST, SAME, Hops
 from odejet.search.refine import Ending, refine
 from odejet.search.screen import Screen
 
@@ -62,6 +62,24 @@ def test_coming_back_tells_nothing():
         known = [begin.cost, *(one.cost for one in own.ends)]
         end = own.hop([begin])
         assert end is None or min(abs(end.cost - cost) for cost in known) > SAME
+
+
+def test_what_is_on_its_way_back_is_known_by_the_slope_and_what_lies_behind_a_hill_is_not():
+    own, begin = hops(), poor()
+    w, free = WAVE.unknowns.index("w"), begin.z.copy()
+    free[w] *= 1.05
+    near = replace(begin, z=free, cost=own.screen.cost(free))
+    assert near.cost > begin.cost + SAME and own.returns(near, [begin])
+    best = refine(WAVE.misfit, np.array([1.1, 1.0, 1.0, 1.0]), frame=WAVE.frame())
+    assert best.cost < begin.cost - 50 and not own.returns(begin, [best])
+    assert not own.returns(begin, [near])  # it is lower than what is known
+
+
+def test_a_hop_on_its_way_back_ends_after_its_first_evaluations(monkeypatch):
+    monkeypatch.setattr(Hops, "returns", lambda *_: True)
+    own, begin = hops(), poor()
+    assert [own.hop([begin]) for _ in range(5)] == [None] * 5 and not own.ends
+    assert 0 < own.spent <= 5 * FIRST
 
 
 def test_without_a_place_to_begin_or_time_there_is_no_hop():

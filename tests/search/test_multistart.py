@@ -83,26 +83,31 @@ def ended(cost):
     return SimpleNamespace(cost=cost, ending=Ending.CONVERGED)
 
 
-def turns_of(explained, successes, count=60):
-    """How many turns each of two ways has, of whose starts such parts lead to the best."""
+def spent_by(explained, successes, costs=(1, 1), count=60):
+    """The evaluations of each of two ways, of whose starts such parts lead to the best, at such a cost each."""
     ways = [module._Way(None), module._Way(None)]
     search = SimpleNamespace(is_explained=explained, best_cost=0.0)
     for _ in range(count):
         way = module._Search.next_of(search, ways)
         own = ways.index(way)
-        way.turns, way.starts = way.turns + 1, way.starts + 1
+        way.spent, way.starts = way.spent + costs[own], way.starts + 1
         way.ends.append(ended(0.0 if way.starts * successes[own] % 1 < successes[own] else 5.0))
-    return [way.turns for way in ways]
+    return [way.spent for way in ways]
 
 
 def test_ways_take_turns_as_long_as_the_data_are_not_explained():
-    assert turns_of(False, (0.0, 0.9)) == [30, 30]
+    assert spent_by(False, (0.0, 0.9)) == [30, 30]
+
+
+def test_a_way_whose_starts_take_long_has_fewer():
+    dear, cheap = spent_by(False, (0.5, 0.5), costs=(30, 3))
+    assert abs(dear - cheap) <= 30
 
 
 def test_a_way_that_leads_to_what_explains_the_data_has_more_turns_but_not_all():
-    rarely, often = turns_of(True, (0.0, 0.5))
+    rarely, often = spent_by(True, (0.0, 0.5))
     assert rarely >= 3 and often >= 4 * rarely
-    one, other = turns_of(True, (0.5, 0.5))
+    one, other = spent_by(True, (0.5, 0.5))
     assert abs(one - other) <= 4
 
 
@@ -111,3 +116,12 @@ def test_hops_are_rarer_where_starts_agree_on_what_explains_the_data(explained, 
     found = [ended(0.0)] * 4 + [ended(2.0)]
     search = SimpleNamespace(is_explained=explained, found=found, before=(), best_cost=0.0)
     assert module._Search.between_hops.fget(search) == starts
+
+
+def test_hops_take_about_as_many_evaluations_as_each_way(monkeypatch):
+    misfit, _, _ = problem("lotka_volterra", points=12)
+    seen, over = [], module._Search.over
+    monkeypatch.setattr(module._Search, "over", lambda search, *asked: seen.append(search) or over(search, *asked))
+    multistart(misfit, BOX, starts=256, agree=1000, plausible=lambda _: False)
+    search = seen[-1]
+    assert search.spent > 1000 and 0.15 < search.hops.spent / search.spent < 0.5

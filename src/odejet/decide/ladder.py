@@ -16,6 +16,7 @@ from odejet.budget import Budget
 from odejet.data.series import MIN_TIMES
 from odejet.decide import stages
 from odejet.decide.answer import Answer, answer
+from odejet.decide.certificate import UNSEEN
 from odejet.decide.optima import Provenance
 from odejet.decide.stages import AGREE
 from odejet.decide.state import BOX, State
@@ -206,7 +207,8 @@ def is_over(state: State) -> bool:
 def wants_more(state: State) -> bool:
     """Whether more starts in the box may earn a certificate, or lead to a better optimum.
 
-    As long as few starts agree on the best one there may be a better, and the search goes on while there is time.
+    As long as few starts agree on the best one there may be a better, and the search goes on while there is time; also
+    where enough agree on what does not explain the data, if others have ended elsewhere and few optima were seen twice.
     Where no start has led anywhere, thousands more will not.
     """
     if not state.rounds or not state.task.left or state.is_certified or state.is_exact:
@@ -215,7 +217,9 @@ def wants_more(state: State) -> bool:
         return state.rounds <= MORE_ROUNDS
     if state.optima.at_best(BOX) < AGREE:
         return True
-    return state.explains_data and state.is_tested and state.rounds <= MORE_ROUNDS
+    if not state.explains_data:
+        return state.optima.unseen(BOX) > UNSEEN
+    return state.is_tested and state.rounds <= MORE_ROUNDS
 
 
 def can_smooth(problem: Problem) -> bool:

@@ -3,7 +3,8 @@
 A poor optimum of a model with many unknowns mostly has some of them right, and another one others.  So a few of its
 values are drawn anew in the box or taken from another, the best of several such points is refined, and where that ends
 lower, the next hop begins there: an iterated local search (Lourenço et al. 2003) with recombination, as scatter search
-has it (Egea et al. 2009).  What a hop comes back to is no witness of an optimum, since it began there.
+has it (Egea et al. 2009).  What a hop comes back to is no witness of an optimum, since it began there, and one that is
+on its way back is not followed: from where it is the misfit only falls towards what is known already.
 """
 
 from __future__ import annotations
@@ -36,6 +37,9 @@ FIRST, FURTHER, BEHIND = 60, 150, 10.0
 SAME = 1e-3
 """Costs that differ by less are of one optimum."""
 
+BETWEEN = (0.5, 0.25, 0.75)
+"""Of the way to a better point, where a hill would show."""
+
 
 @dataclass
 class Hops:
@@ -48,6 +52,7 @@ class Hops:
     box: tuple[np.ndarray, np.ndarray]  # of theta, where values are drawn
     ends: list[Refined] = field(default_factory=list)
     count: int = 0
+    spent: int = 0  # evaluations
 
     def hop(self, elites: Sequence[Refined]) -> Refined | None:
         """Where a hop from one of these, or from the end of another hop, leads, if that is anywhere else."""
@@ -59,9 +64,9 @@ class Hops:
         if start is None:
             return None
         end = self.refined(start, FIRST)
-        if end.ending is Ending.EVALUATION_LIMIT and end.cost <= begin.cost + BEHIND:
+        if end.ending is Ending.EVALUATION_LIMIT and end.cost <= begin.cost + BEHIND and not self.returns(end, apart):
             end = self.refined(end.z, FURTHER)
-        if math.isinf(end.cost) or any(abs(end.cost - one.cost) <= SAME for one in apart):
+        if self.returns(end, apart):
             return None
         self.ends = sorted([*self.ends, end], key=lambda one: one.cost)[:OTHERS]
         return end
@@ -73,6 +78,19 @@ class Hops:
             if not apart or one.cost > apart[-1].cost + SAME:
                 apart.append(one)
         return apart
+
+    def returns(self, end: Refined, known: Sequence[Refined]) -> bool:
+        """Whether a hop leads to one of the best that are known, or nowhere: there is no hill on the way to it."""
+        if math.isinf(end.cost) or any(abs(end.cost - one.cost) <= SAME for one in known):
+            return True
+        here, back = self._theta(end), self.screen.frame.back
+        for one in known[:OTHERS]:
+            way = self._theta(one) - here
+            if one.cost < end.cost and all(
+                self.screen.cost(back(here + part * way), self.deadline) <= end.cost for part in BETWEEN
+            ):
+                return True
+        return False
 
     def drawn(self, begin: Refined, others: Sequence[Refined]) -> np.ndarray | None:
         """The best of several points that share most values with this one, the rest anew or from one other."""
@@ -97,6 +115,8 @@ class Hops:
 
     def refined(self, z: np.ndarray, evaluations: int) -> Refined:
         left, frame = self.deadline - now(), self.screen.frame
-        return refine(
+        found = refine(
             self.screen.misfit, z, levels=self.levels, time_limit=left, max_evaluations=evaluations, frame=frame
         )
+        self.spent += found.evaluations
+        return found

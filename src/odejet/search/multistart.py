@@ -44,9 +44,9 @@ oscillation has no wrong number of periods."""
 SEEN = 3
 """Measurements per series that make the first part a piece of a curve."""
 
-GROUPS = (4, 12, 48)
-"""Starts of which the best one races: few and many in turn, since the best of many all lie in the broadest valley of
-some problems and in the right one of others."""
+GROUPS = (1, 4, 1, 12, 1, 45)
+"""Starts of which the best one races: one, and few or many in turn.  What fits best at once leads to the optimum of
+some problems, and on others, where an output that vanishes fits better than a wrong one, away from it."""
 
 AT_ONCE = 10
 """Evaluations to fit the whole at once, where scales are free: most starts that can do it need fewer."""
@@ -75,6 +75,7 @@ class _Followed:
     start: np.ndarray
     z: np.ndarray
     rms: float
+    evaluations: int
 
 
 def multistart(
@@ -165,16 +166,17 @@ class _Guide:
 
     def led(self, z: np.ndarray, parts: Sequence[tuple[Misfit, int]]) -> _Followed | None:
         """The optimum of one part after the other, each with so many evaluations."""
-        start, rms = z, math.inf
+        start, rms, used = z, math.inf, 0
         for part, evaluations in parts:
             left = self.deadline - now()
             if left <= 0:
                 break
             end = refine(part, z, time_limit=left, max_evaluations=evaluations, precision=PRECISION, frame=self.frame)
+            used += end.evaluations
             if math.isinf(end.cost):
                 break  # perhaps all of the data are too much for a rough simulation
             z, rms = end.z, end.rms
-        return None if math.isinf(rms) else _Followed(start, z, rms)
+        return None if math.isinf(rms) else _Followed(start, z, rms, used)
 
     def begin(self, followed: _Followed) -> Refined:
         """The first lap on all of the data."""
@@ -194,7 +196,7 @@ class _Way:
     search: Callable[[np.ndarray], Iterator[None]]
     steps: Iterator[None] = field(default_factory=lambda: iter(()))
     starts: int = 0
-    turns: int = 0  # since all ways take turns
+    spent: int = 0  # evaluations
     ends: list[Refined] = field(default_factory=list)
 
     def success(self, cost: float) -> float:
@@ -219,6 +221,7 @@ class _Search:
         self.ends: list[Refined] = []  # as they were found
         self.found: list[Refined] = []  # the best first
         self.least = math.inf  # rms of the best coarse fit, in units of the outputs' spread
+        self.others = 0  # evaluations that neither the race nor hops have made
 
     def by_parts(self, batch: np.ndarray) -> Iterator[None]:
         """The best starts of a batch, led to the whole of the data in parts, those that end close to the data first; a
@@ -228,6 +231,7 @@ class _Search:
         best = [batch[i] for i in np.argsort(scores, kind="stable")[:FOLLOWED] if np.isfinite(scores[i])]
         rest = []
         for end in self.workers.ahead("follow", best):
+            self.others += 0 if end is None else end.evaluations
             if end is not None and end.rms <= CLOSE:
                 if self.promises(end):
                     yield from self.followed(end, self.guide.begin(end))
@@ -257,39 +261,43 @@ class _Search:
             yield
 
     def steps(self, batches: Iterator[np.ndarray]) -> Iterator[None]:
-        """The first batch in the way that suits the data, then a start in each way in turn, with hops between them."""
+        """The first batch in the way that suits the data, then starts in each way and hops, all for as long."""
         first, *others = (_Way(search) for search in self.ways)
         for batch in itertools.islice(batches, 1):
             first.steps = first.search(batch)
             while self.goes(first):
                 yield
-        ways, hops, since = [*others, first], self.hop(), 0
+        ways, hops = [*others, first], _Way(lambda _: iter(()), self.hop())
         for way in ways:
-            way.steps, way.turns = itertools.chain.from_iterable(map(way.search, batches)), 0
+            way.steps = itertools.chain.from_iterable(map(way.search, batches))
         while ways:
             way = self.next_of(ways)
             if not self.goes(way):  # there are no more starts
                 ways.remove(way)
             yield
-            since += 1
-            if since >= self.between_hops:
-                since = 0
-                next(hops, None)
+            if ways and hops.spent * self.between_hops <= sum(way.spent for way in ways) / len(ways):
+                self.goes(hops)
                 yield
 
     def goes(self, way: _Way) -> bool:
         """Search on in one way up to its next pause; whether there was anything left to search."""
-        before = len(self.ends)
+        before, spent = len(self.ends), self.spent
         gone = next(way.steps, way) is not way
         way.ends += self.ends[before:]
-        way.turns, way.starts = way.turns + gone, way.starts + gone
+        way.starts, way.spent = way.starts + gone, way.spent + self.spent - spent
         return gone
 
+    @property
+    def spent(self) -> int:
+        """Evaluations so far, with derivatives: beside these, others take little time."""
+        return self.runners.spent + self.hops.spent + self.others
+
     def next_of(self, ways: Sequence[_Way]) -> _Way:
-        """Which way has the next turn: all as many, or those more that lead to an optimum which explains the data."""
+        """Which way has the next turn: the one that has had least, or those more that lead to an optimum which explains
+        the data.  Turns are counted by what they take, since a start may take a hundred times as long as another."""
         if not self.is_explained:
-            return min(ways, key=lambda way: way.turns)
-        return min(ways, key=lambda way: (way.turns + 1) / way.success(self.best_cost))
+            return min(ways, key=lambda way: way.spent)
+        return min(ways, key=lambda way: (way.spent + 1) / way.success(self.best_cost))
 
     def hop(self) -> Iterator[None]:
         """Hops from the best so far; only one that leads to a better optimum tells anything."""
@@ -337,8 +345,8 @@ class _Search:
 
     @property
     def between_hops(self) -> int:
-        """Starts from one hop to the next: more as more of them agree on an optimum that explains the data, since only
-        starts can still tell anything then, by leading there too."""
+        """How much longer than hops each way is searched: the more starts agree on an optimum that explains the data,
+        since only starts can still tell anything then, by leading there too."""
         return max(_agreeing((*self.found, *self.before), self.best_cost), 1) if self.is_explained else 1
 
     def polish(self, end: Refined) -> None:
@@ -348,6 +356,7 @@ class _Search:
         """
         if end.cost <= max(self.best_cost, self.runners.least) + BEHIND and now() < self.guide.deadline:
             exact = self.guide.refined(end.z, MAX_EVALUATIONS)
+            self.others += exact.evaluations
             end = replace(exact, start=end.start) if math.isfinite(exact.cost) else end
         self.add(end)
 

@@ -52,6 +52,7 @@ class Race:
     levels: np.ndarray | None
     deadline: float
     laps: list[list[Runner]] = field(default_factory=lambda: [[] for _ in LAPS])
+    spent: int = 0  # evaluations
 
     @classmethod
     def on(cls, misfit: Misfit, frame: Coordinates, levels: np.ndarray | None, deadline: float) -> Race:
@@ -78,6 +79,7 @@ class Race:
 
     def ended(self, start: np.ndarray, end: Refined, lap: int, before: float = math.inf) -> Iterator[Refined]:
         """The end of a lap, if the start does not go on from there."""
+        self.spent += end.evaluations
         if math.isinf(end.cost):
             return
         end = replace(end, start=start)
