@@ -7,7 +7,14 @@ from collections.abc import Iterable
 
 
 class DataError(ValueError):
-    """Data that cannot be used; the message says what was given and what to do."""
+    """Data that cannot be used; the message says what was given and what to do.
+
+    `where` is the place that the message begins with, such as a line of a file, where that is known.
+    """
+
+    def __init__(self, message: str, where: str = "") -> None:
+        super().__init__(f"{where}: {message}" if where else message)
+        self.where = where
 
 
 class ModelError(ValueError):

@@ -47,8 +47,9 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = Parser(
         prog="odejet",
-        description="Ordinary differential equations, their outputs and what data say about them.",
-        epilog="Exit status: 0 done, 1 fitted without a certificate, 2 bad input, 3 not solved or not fitted.",
+        description="Fit ordinary differential equations to data, without initial guesses, and tell what can be known.",
+        epilog="To begin: odejet fit model.toml data.csv --report fit.html. "
+        "Exit status: 0 done, 1 fitted without a certificate, 2 bad input, 3 not solved or not fitted.",
         allow_abbrev=False,
     )
     parser.add_argument("--version", action="version", version=f"odejet {__version__}")

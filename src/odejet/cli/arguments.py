@@ -80,19 +80,23 @@ def spelled_out(argv: Sequence[str]) -> Iterator[str]:
             yield word
 
 
-def described(commands: Any, run: Callable[..., int], name: str, summary: str, details: str) -> argparse.ArgumentParser:
-    """A command with what all commands have: a model file, and what in it is not believed."""
+def described(
+    commands: Any, run: Callable[..., int], name: str, summary: str, details: str, problems: bool = False
+) -> argparse.ArgumentParser:
+    """A command with what all commands have: a model file, or perhaps that of a problem, and what in it is not
+    believed."""
     parser: argparse.ArgumentParser = commands.add_parser(
         name, help=summary, description=f"{summary[0].upper()}{summary[1:]}.", epilog=details, allow_abbrev=False
     )
-    parser.add_argument("model", metavar="MODEL", help="model file (TOML, SBML or Antimony)")
+    files = "model file (TOML, SBML or Antimony)"
+    parser.add_argument("model", metavar="MODEL", help=f"{files}, or a PEtab problem (YAML)" if problems else files)
     parser.add_argument(
         "--free",
         metavar="NAME",
         nargs="+",
         action="extend",
         default=[],
-        help="parameters, and states for their initial values, whose numbers in the file are not to be used",
+        help="look for these although the file has numbers for them: parameters, or states for their initial values",
     )
     parser.set_defaults(run=run)
     return parser

@@ -18,7 +18,7 @@ def describe(commands: Any) -> None:
         "Formats go by suffix: .toml, .xml or .sbml (SBML), .ant (Antimony). TOML alone keeps bounds and experiments. "
         "A PEtab problem (.yaml), of either version, is written into the folder OUT in version 2."
     )
-    parser = described(commands, run, "convert", "write a model file in another format", details)
+    parser = described(commands, run, "convert", "write a model file in another format", details, problems=True)
     parser.add_argument("output", metavar="OUT", help="the file to write (.toml, .xml, .sbml or .ant), or a folder")
     parser.add_argument("-q", "--quiet", action="store_true", help="no words on stderr")
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from odejet.cli.arguments import add_values, described, read_noise, read_times, read_values
 from odejet.cli.console import Status, put
+from odejet.cli.posing import read_inputs
 
 
 def describe(commands: Any) -> None:
@@ -22,19 +23,18 @@ def describe(commands: Any) -> None:
         nargs="+",
         action="extend",
         required=True,
-        help="an sd such as 0.1, or a relative one such as 2%%; for one output, such as y1=0.1",
+        help="a standard deviation such as 0.1, or a relative one such as 2%%; of one output: y1=0.1",
     )
     add("--inputs", metavar="FILE", help="samples of inputs (CSV): a column time and one per input")
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from odejet.io import csv
     from odejet.io.formats import read_model
 
     model = read_model(arguments.model, arguments.free)
     values, times = read_values(arguments.set, model), read_times(arguments.times)
     noise = read_noise(arguments.noise, model)
-    inputs = csv.read_inputs(arguments.inputs) if arguments.inputs else None
+    inputs = read_inputs(arguments.inputs, model, times.min(), times.max()) if arguments.inputs else None
 
     from odejet.uncertainty.design import design
 

@@ -7,26 +7,14 @@ import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from odejet.cli.arguments import (
-    check_files,
-    described,
-    read_box,
-    read_known,
-    read_noise,
-    read_number,
-    read_texts,
-    read_values_by_experiment,
-    seconds,
-    whole_number,
-)
+from odejet.cli.arguments import described, seconds, whole_number
 from odejet.cli.console import Status, complain, put
-from odejet.cli.networks import check_unknowns, is_network, is_problem
-from odejet.errors import DataError, ModelError
+from odejet.cli.posing import posed
+from odejet.errors import ModelError
 from odejet.numerals import duration
 from odejet.progress import Progress
 
 if TYPE_CHECKING:
-    from odejet.problem import Problem
     from odejet.result import Fit
 
 
@@ -37,87 +25,68 @@ NOTICED = 0.5
 def describe(commands: Any) -> None:
     details = "Exit status: 0 certified, 1 fitted without a certificate, 2 bad input, 3 no fit."
     summary = "find all parameters and initial states from data"
-    parser = described(commands, run, "fit", summary, details)
-    add = parser.add_argument
-    add(
+    parser = described(commands, run, "fit", summary, details, problems=True)
+    parser.add_argument(
         "data",
         metavar="DATA",
         nargs="?",
-        help="measurements (CSV): a column time and one per output, or PEtab's columns; a PEtab problem has its own",
+        help="measurements (CSV): a column time and one per output, or PEtab's columns; a PEtab problem names its own",
     )
-    add("--bounds", metavar=("LO", "HI"), nargs=2, help="where to look for every unknown; not needed")
-    add("--positive", action="store_true", help="all unknowns are positive")
-    add(
-        "--noise",
-        metavar="NOISE",
-        nargs="+",
-        action="extend",
-        default=[],
-        help="a known sd such as 0.1, a relative one such as 2%%, relative, or a law such as 'lognormal(s)'; for one "
-        "output, such as y1=0.1",
-    )
-    add(
-        "--prior",
-        metavar="NAME=PRIOR",
-        nargs="+",
-        action="extend",
-        default=[],
-        help="what is known of an unknown before the data, such as 'k1=lognormal(log(0.3), 0.5)'",
-    )
-    add("--start", metavar="T", help="when the initial state holds (default: the first time in the data)")
-    add(
-        "--values",
-        metavar="EXPERIMENT:NAME=VALUE",
-        nargs="+",
-        action="extend",
-        default=[],
-        help="what a parameter or an initial state is in an experiment: a number, or an expression in parameters",
-    )
-    add(
-        "--fix",
-        metavar="NAME=VALUE",
-        nargs="+",
-        action="extend",
-        default=[],
-        help="what it is in all experiments, such as D=0.2 or k3=k1",
-    )
-    add(
-        "--local",
-        metavar="NAME",
-        nargs="+",
-        action="extend",
-        default=[],
-        help="parameters with a value of their own in each experiment",
-    )
-    add("--doses", metavar="FILE", help="what was given (CSV): columns time, state, amount and perhaps duration, every")
+    _describe_experiments(parser.add_argument_group("what was done"))
+    _describe_knowledge(parser.add_argument_group("what is known beforehand"))
+    _describe_search(parser.add_argument_group("how to look"))
+    _describe_results(parser.add_argument_group("what to tell"))
+
+
+def _several(group: Any, name: str, metavar: str, words: str) -> None:
+    """An option that takes one value or more, and may be repeated."""
+    group.add_argument(name, metavar=metavar, nargs="+", action="extend", default=[], help=words)
+
+
+def _describe_experiments(group: Any) -> None:
+    add = group.add_argument
+    words = "what was given (CSV): the columns time, state, amount and, if needed, duration, every, count"
+    add("--doses", metavar="FILE", help=words)
     add("--inputs", metavar="FILE", help="samples of inputs (CSV): a column time and one per input")
+    add("--start", metavar="T", help="when the initial state holds (default: the first time in the data)")
+    words = "what a parameter or an initial state is in an experiment: a number, or an expression in parameters"
+    _several(group, "--values", "EXPERIMENT:NAME=VALUE", words)
+    _several(group, "--local", "NAME", "parameters with a value of their own in each experiment")
+
+
+def _describe_knowledge(group: Any) -> None:
+    add = group.add_argument
+    add("--positive", action="store_true", help="all unknowns are positive")
+    add("--bounds", metavar=("LO", "HI"), nargs=2, help="where to look for every unknown; not needed")
+    words = "what a parameter or an initial state is in all experiments, such as D=0.2 or k3=k1"
+    _several(group, "--fix", "NAME=VALUE", words)
+    words = (
+        "of all outputs: a known standard deviation such as 0.1 or 2%%, relative for an unknown share of the value, or "
+        "a law such as 'lognormal(s)'; of one output: y1=0.1"
+    )
+    _several(group, "--noise", "NOISE", words)
+    words = "what is known of an unknown before the data, such as 'k1=lognormal(log(0.3), 0.5)'"
+    _several(group, "--prior", "NAME=PRIOR", words)
+
+
+def _describe_search(group: Any) -> None:
+    add = group.add_argument
     add("--effort", choices=("quick", "auto", "full"), default="auto", help="how much to try (default %(default)s)")
-    add("--seed", metavar="S", type=whole_number(), default=0, help="seed of random starts (default %(default)s)")
-    add(
-        "--jobs",
-        metavar="N",
-        type=whole_number(1),
-        default=1,
-        help="cores on which starts are tried and experiments simulated; the answer is the same for any (default 1)",
-    )
     add("--time-limit", metavar="SECONDS", type=seconds, help="give up after so long (default 120; 1200 for full)")
-    add(
-        "--profile",
-        metavar="NAME",
-        nargs="+",
-        action="extend",
-        default=[],
-        help="intervals by the likelihood of unknowns or expressions, such as k1 or k1*k2",
-    )
-    add(
-        "--intervals",
-        choices=("fisher", "profile"),
-        default="fisher",
-        help="intervals of all unknowns by curvature, or by the likelihood too (default %(default)s)",
-    )
-    add("--json", metavar="FILE", help="write the whole fit into a file; - is stdout, and words then go to stderr")
+    words = "cores on which starts are tried and experiments simulated; the answer is the same for any (default 1)"
+    add("--jobs", metavar="N", type=whole_number(1), default=1, help=words)
+    add("--seed", metavar="S", type=whole_number(), default=0, help="seed of random starts (default %(default)s)")
+
+
+def _describe_results(group: Any) -> None:
+    add = group.add_argument
     add("--report", metavar="FILE", help="write a page with all plots (HTML); - is stdout")
-    add("--pypesto", metavar="FILE", help="write every start and where it has led for pyPESTO (HDF5)")
+    add("--json", metavar="FILE", help="write the whole fit into a file; - is stdout, and words then go to stderr")
+    add("--pypesto", metavar="FILE", help="write every start and where it led, for pyPESTO (HDF5)")
+    words = "intervals of all unknowns by curvature, or by the likelihood too (default %(default)s)"
+    add("--intervals", choices=("fisher", "profile"), default="fisher", help=words)
+    words = "intervals by the likelihood of unknowns or expressions, such as k1 or k1*k2"
+    _several(group, "--profile", "NAME", words)
     add("-v", "--verbose", action="store_true", help="all that was tried, and the time of every stage")
     add("-q", "--quiet", action="store_true", help="no table on stdout")
 
@@ -128,9 +97,8 @@ def run(arguments: argparse.Namespace) -> int:
 
     if arguments.pypesto:
         hdf5()  # before the fit, not after it
-    problem = _read(arguments) if is_problem(arguments.model) else _posed(arguments)
     found = fit(
-        problem,
+        posed(arguments),
         seed=arguments.seed,
         jobs=arguments.jobs,
         effort=arguments.effort,
@@ -140,63 +108,6 @@ def run(arguments: argparse.Namespace) -> int:
     if not found.found:
         return complain(f"{arguments.data or arguments.model}: {found.message}", Status.UNSOLVED)
     return _delivered(found, arguments)
-
-
-_OF_PROBLEMS = ("bounds", "positive", "noise", "prior", "start", "values", "fix", "local", "doses", "inputs", "free")
-"""Options that tell what a PEtab problem tells itself."""
-
-
-def _read(arguments: argparse.Namespace) -> Problem:
-    """The problem in a PEtab file."""
-    from odejet.io.petab import read_petab
-    from odejet.uncertainty.derived import derived
-
-    for name in ("data", *_OF_PROBLEMS):
-        if getattr(arguments, name):
-            shown = "the data" if name == "data" else f"--{name}"
-            raise ModelError(f"{arguments.model}: a PEtab problem tells this itself; leave out {shown}")
-    check_files(arguments)
-    problem = read_petab(arguments.model)
-    for name in arguments.profile:
-        derived(name, problem.model, problem.layout)
-    return problem
-
-
-def _posed(arguments: argparse.Namespace) -> Problem:
-    """The problem, with everything checked that can be before the fit."""
-    from odejet.data import Data
-    from odejet.io import csv
-    from odejet.io.formats import read_model
-    from odejet.io.networks import measured
-
-    if arguments.data is None:
-        raise DataError(f"{arguments.model}: a fit of a model needs data; name a CSV file after it")
-    model = read_model(arguments.model, arguments.free)
-    check_files(arguments)
-    bounds = read_box(arguments.bounds)
-    data = Data.from_csv(arguments.data, arguments.doses)
-    if is_network(arguments.model):
-        check_unknowns(model, arguments.model)
-        model, data = measured(model, data)
-    noise = read_noise(arguments.noise, model)
-    if arguments.inputs:
-        data = data.driven(csv.read_inputs(arguments.inputs))
-
-    from odejet.problem import Problem
-    from odejet.uncertainty.derived import derived
-
-    fixed, local = read_known(arguments.fix, "--fix"), arguments.local
-    priors = read_texts(arguments.prior, "--prior", "NAME=TEXT, such as k1=normal(1, 0.2)")
-    if arguments.start is not None:
-        data = data.starting(read_number(arguments.start, "--start"))
-    data = data.knowing(read_values_by_experiment(arguments.values), model.states)
-    try:
-        problem = Problem(model, data, bounds, arguments.positive, noise, fixed, local, priors=priors)
-    except DataError as error:
-        raise DataError(f"{arguments.data}: {error}") from None
-    for name in arguments.profile:
-        derived(name, model, problem.layout)
-    return problem
 
 
 def _delivered(found: Fit, arguments: argparse.Namespace) -> int:

@@ -37,9 +37,7 @@ def describe(commands: Any) -> None:
         default=1,
         help="ask what so many experiments with the same parameters tell, or any number of them (default %(default)s)",
     )
-    add(
-        "--budget", metavar="S", type=seconds, default=60.0, help="seconds for counting solutions (default %(default)s)"
-    )
+    add("--budget", metavar="SECONDS", type=seconds, default=60.0, help="stop counting solutions then (default 60)")
     add("--seed", metavar="S", type=whole_number(), default=0, help="seed of the random points (default %(default)s)")
 
 

@@ -17,7 +17,7 @@ def describe(commands: Any) -> None:
         "predict",
         help="outputs and states of a saved fit at any time, with bands",
         description="Write what a fit that `odejet fit --json` saved says of any time, past the data too, as CSV: a "
-        "row per quantity and time, with where it may be and where a new measurement may be.",
+        "row per quantity and time, with the band of the curve and that of a new measurement.",
         epilog="Bands come from the curvature of the likelihood where that is to be trusted, and from profiles of the "
         "likelihood where it is not.",
         allow_abbrev=False,
@@ -25,7 +25,7 @@ def describe(commands: Any) -> None:
     add = parser.add_argument
     add("fit", metavar="FIT", help="fit file (JSON)")
     add("--times", metavar="TIMES", help="START:STOP:COUNT, or a list such as 0,0.5,2 (default: those of the data)")
-    add("--experiment", metavar="NAME", help="which experiment of the data goes on, if there are several")
+    add("--experiment", metavar="NAME", help="which experiment to predict, if there are several")
     add("--level", metavar="P", default="0.95", help="the probability of the bands (default %(default)s)")
     add(
         "--method",

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from odejet.cli.arguments import add_values, check_files, described, read_times, read_values, whole_number
 from odejet.cli.console import Status, complain, told
 from odejet.cli.course import add_course, check_plot, write_course
+from odejet.cli.posing import read_inputs
 from odejet.errors import ModelError, clipped
 
 if TYPE_CHECKING:
@@ -61,13 +62,12 @@ def _eta(text: str) -> float:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from odejet.io import csv
     from odejet.io.formats import read_model
 
     model = read_model(arguments.model, arguments.free)
     _check(arguments, model)
-    inputs = csv.read_inputs(arguments.inputs) if arguments.inputs else None
     values, times = read_values(arguments.set, model), read_times(arguments.times)
+    inputs = read_inputs(arguments.inputs, model, times.min(), times.max()) if arguments.inputs else None
 
     from odejet.simulate import simulate
     from odejet.simulate.flow import MAX_STEPS

@@ -130,9 +130,10 @@ class Data:
     def given(self, found: Mapping[str, Sequence[Dose]]) -> Data:
         """The same with doses by experiment; an empty name is that of all."""
         names = [one.name for one in self.experiments]
-        for name in found:
+        for name, own in found.items():
             if name and name not in names:
-                raise DataError(f"there is no experiment {clipped(name)} that doses are given to{nearest(name, names)}")
+                reason = f"there is no experiment {clipped(name)} that doses are given to{nearest(name, names)}"
+                raise DataError(reason, own[0].where if own else "")
         experiments = []
         for one in self.experiments:
             mine = (*found.get("", ()), *found.get(one.name, ()))

@@ -12,7 +12,7 @@ event raises and another lowers again.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -36,6 +36,7 @@ class Dose:
     duration: Expression | None = None  # of an infusion
     every: Expression | None = None
     count: int | None = None
+    where: str = field(default="", compare=False)  # the row that tells it, for messages
 
     @property
     def first(self) -> float:
@@ -99,7 +100,7 @@ def read(rows: Rows) -> dict[str, list[Dose]]:
         except (DataError, ModelError) as error:
             raise DataError(f"{where}: {error}") from None
         if doses:
-            found.setdefault(_label(cells), []).extend(doses)
+            found.setdefault(_label(cells), []).extend(replace(dose, where=where) for dose in doses)
     return found
 
 

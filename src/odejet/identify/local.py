@@ -320,8 +320,8 @@ def analyse(question: Problem, seed: int = 0, points: int = POINTS, budget: Budg
         ) from None
     rank = max(point.rank for point in found)
     if rank == 0:
-        name = question.model.name
-        raise ModelError(f"{name}: no output depends on a parameter or an unknown state, so nothing can be identified")
+        reason = "no output depends on a parameter or an unknown state, so nothing can be identified"
+        raise ModelError(f"{question.model.name}: {reason}; if a dose or an event begins it all, add that")
     generic = tuple(point for point in found if point.rank == rank)
     unknowns = question.model.unknowns
     unit = np.eye(len(unknowns), dtype=int).astype(object)

@@ -66,12 +66,14 @@ def check_given(experiment: Experiment, states: Collection[str]) -> None:
     """Refuse doses to what is no state, and what happens before the experiment begins."""
     where, start = experiment.name, experiment.start
     for dose in experiment.doses:
+        row = dose.where or where
         if dose.state.isdecimal() and not 1 <= int(dose.state) <= len(states):
-            raise DataError(f"{where}: a dose goes to state number {dose.state}, but there are {len(states)}")
+            raise DataError(f"a dose goes to state number {dose.state}, but there are {len(states)}", row)
         if not dose.state.isdecimal() and dose.state not in states:
-            raise DataError(f"{where}: a dose goes to '{dose.state}', which is no state{nearest(dose.state, states)}")
+            reason = f"a dose goes to '{dose.state}', which is no state{nearest(dose.state, states)}"
+            raise DataError(reason, f"{row}, column 'state'" if dose.where else row)
         if dose.first < start:
-            raise DataError(f"{where}: a dose is given at t = {dose.first:g}, before the start at {start:g}")
+            raise DataError(f"a dose is given at t = {dose.first:g}, before the start at {start:g}", row)
     for event in experiment.events:
         for time in event.at:
             exact = constant(time)

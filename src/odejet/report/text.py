@@ -111,6 +111,7 @@ def grade(fit: Fit, label: str) -> str:
 
 def facts(fit: Fit) -> dict[str, str]:
     """The numbers of a fit as a whole, by what they are."""
+    spent = compiled(fit)
     told = {
         "unknowns": str(len(fit.labels)),
         "measurements": f"{fit.points:,}",
@@ -120,6 +121,7 @@ def facts(fit: Fit) -> dict[str, str]:
         "BIC": f"{fit.bic:.2f}",
         "agreeing starts": str(fit.certificate.agreeing or ""),
         "time": duration(fit.seconds),
+        "of which compiling": duration(spent) if spent else "",
     }
     return {name: value for name, value in told.items() if value and "nan" not in value}
 
@@ -184,8 +186,13 @@ def notes(fit: Fit, verbose: bool = False) -> dict[str, str]:
 
 def compiling(fit: Fit) -> str:
     """What a first fit is told, most of whose time no later one takes."""
+    return f", of which compiling took {duration(spent)}, once" if (spent := compiled(fit)) else ""
+
+
+def compiled(fit: Fit) -> float:
+    """Seconds that compiling took, if they are most of a fit's; else nothing."""
     spent = fit.stages.get("compile", 0.0)
-    return f", of which compiling took {duration(spent)}, once" if spent > max(5.0, 0.5 * fit.seconds) else ""
+    return spent if spent > max(5.0, 0.5 * fit.seconds) else 0.0
 
 
 def side_by_side(fit: Fit, what: str, estimates: Sequence[Estimate], answer: bool = False) -> list[str]:

@@ -426,7 +426,7 @@ class _Descent:
         if isinstance(found.jacobian, Triangles):
             return Triangular.of(found.jacobian, slopes)
         if isinstance(found.jacobian, Blocks):
-            return Arrow(found.jacobian, slopes, residuals, groups, self.misfit.simulator.unknowns.shared)
+            return Arrow(found.jacobian, slopes, residuals, groups, self.misfit.shared)
         return Dense.of(found.dense, slopes, residuals, groups)
 
     def reweigh(self) -> None:
