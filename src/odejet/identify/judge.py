@@ -71,7 +71,10 @@ LEAST = 1.0
 GENERATORS_SHARE, GENERATORS_WORK = 0.5, 1e9
 """The part of what is left at the end that showing that combinations generate may take, and the most work for it."""
 
-DERIVATIVES_SHARE, RATIOS_SHARE = 0.2, 0.3
+RATIOS_WORK = 1e10
+"""The most work for coefficients of input-output equations, which are asked for where nothing shorter is enough."""
+
+DERIVATIVES_SHARE, RATIOS_SHARE = 0.2, 0.5
 """The part of that which looking for derivatives may take, and for coefficients of input-output equations."""
 
 COMBINATIONS_SHARE = 0.3
@@ -165,7 +168,7 @@ class _Case:
             engine = globally.Engine(self.program, self.whole.at_most(work=ROOTS))
             roots = _roots(ranks, square, engine, self.seed)
         quantities = answers.quantities(ranks, answer.count, answer.reason, self.functions, survivors)
-        rest = self.whole.share(GENERATORS_SHARE).at_most(work=GENERATORS_WORK)
+        rest = self.whole.share(GENERATORS_SHARE)
         found = _generators(ranks, square, quantities, survivors, answer.count, self.seed, rest)
         for text in found.chosen if found else ():
             quantities.setdefault(text, Quantity(text, "combination", "global", 1))
@@ -216,7 +219,8 @@ def _generators(
     model = ranks.problem.model
     known = [name for name in (*model.unknowns, *survivors) if quantities[name].kind == "global"]
     fixed = [model.unknowns[i] for i in square.fixed]
-    engine, found = globally.Engine(None, budget), None
+    limited, found = budget.at_most(work=GENERATORS_WORK), None
+    engine = globally.Engine(None, limited)
     candidates: list[str] = []
     for more in _candidates(ranks.problem, known, counted.invariants, seed, budget):
         candidates = sorted(dict.fromkeys((*candidates, *(text for text in more if text not in known))), key=len)
@@ -247,7 +251,7 @@ def _candidates(
         *generators.of_outputs(problem, known, lie.SHORT, budget.share(DERIVATIVES_SHARE)),
     ]
     try:
-        yield ratios.find(problem, known, seed, budget.share(RATIOS_SHARE))
+        yield ratios.find(problem, known, seed, budget.share(RATIOS_SHARE).at_most(work=RATIOS_WORK))
     except (OutOfBudget, Unlucky, projection.Beyond, projection.NotRational):
         yield []
     yield generators.of_outputs(problem, known, lie.LONG, budget.share(DERIVATIVES_SHARE))

@@ -31,7 +31,7 @@ MOST_TERMS = 300
 LONGEST = 24
 """Terms of a ratio, in all its factors."""
 
-COMMON = 1e4
+COMMON = 1e3
 """Operations, in nanoseconds, for the common factor of two coefficients, for every pair of their terms."""
 
 MOST = 40
@@ -79,11 +79,13 @@ class Written:
     def text(self, names: Sequence[str], known: Collection[str]) -> str:
         """Without the factors that are known; empty where nothing is left."""
         factors = [f for f in self.factors if not f.inside(names) <= set(known)]
-        above = [_power(f, names) for f in factors if f.power > 0]
-        below = [_power(f, names) for f in factors if f.power < 0]
-        if not above and not below:
+        above, below = (
+            sorted((_power(f, names) for f in factors if f.power * sign > 0), key=lambda text: (text[0] == "(", text))
+            for sign in (1, -1)
+        )
+        if not factors:
             return ""
-        if not above:  # the inverse is as good
+        if len(above) < len(below):  # the inverse is as good
             above, below = below, above
         if len(factors) == 1 and abs(factors[0].power) == 1:
             return _sum(factors[0], names)
