@@ -56,7 +56,8 @@ def verdict(given: Model, quantities: dict[str, Quantity], counted: globally.Cou
     """What is known of the quantities of a model."""
     undecided = any(q.kind == "undecided" for q in quantities.values())
     reason = (reason or _first_reason(quantities)) if undecided else ""
-    solutions = None if undecided or counted is None else counted.solutions
+    infinite = any(q.kind == "local" and q.values is None for q in quantities.values())
+    solutions = None if undecided or infinite or counted is None else counted.solutions
     _add_events(given, quantities)
     return replace(_plain(given, quantities, message(quantities, solutions), reason), solutions=solutions)
 
@@ -120,7 +121,10 @@ def message(quantities: dict[str, Quantity], solutions: int | None) -> str:
     if len(lost) == len(own):
         return "nothing can be known by itself"
     rest = "everything else" if lost or untested else "everything"
-    if solutions is None:
+    turning = [q.label for q in own if q.kind == "local" and q.values is None]
+    if turning and not any(q.kind == "undecided" for q in own):
+        known = f"{rest} can be known, {', '.join(turning)} but for whole turns"
+    elif solutions is None:
         known = f"{rest} can be known up to finitely many values"
     elif solutions == 1:
         known = f"{rest} can be known, without ambiguity"
@@ -134,5 +138,6 @@ def told(
     quantities: dict[str, Quantity], survivors: Sequence[str], found: generators.Generators | None
 ) -> tuple[str, ...]:
     """Combinations for those that are lost, less those that have several values where others stand for them."""
-    single = [text for text in survivors if found is None or quantities[text].kind != "local"]
+    told_ = [text for text in survivors if quantities[text].role in ("function", "combination")]
+    single = [text for text in told_ if found is None or quantities[text].kind != "local"]
     return tuple(dict.fromkeys((*single, *(found.chosen if found else ()))))

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from odejet.budget import Budget, OutOfBudget
 from odejet.errors import ModelError
 from odejet.identify import (
+    angles,
     answers,
     blocks,
     combinations,
@@ -167,41 +168,50 @@ class _Case:
         if self.several == 1:
             engine = globally.Engine(self.program, self.whole.at_most(work=ROOTS))
             roots = _roots(ranks, square, engine, self.seed)
+        model = ranks.problem.model
         quantities = answers.quantities(ranks, answer.count, answer.reason, self.functions, survivors)
+        turning = angles.known(model, quantities, answer.count.values) if answer.count else {}
+        quantities |= turning
         rest = self.whole.share(GENERATORS_SHARE)
         found = _generators(ranks, square, quantities, survivors, answer.count, self.seed, rest)
         for text in found.chosen if found else ():
             quantities.setdefault(text, Quantity(text, "combination", "global", 1))
         verdict = answers.verdict(self.given, quantities, answer.count, answer.reason)
-        model = ranks.problem.model
         names, rows = list(model.outputs), square.rows if self.several == 1 else ()
         return replace(
             verdict,
             orders={names[i]: max(j for k, j in rows if k == i) for i in sorted({k for k, _ in rows})},
             rows=tuple((names[i], j) for i, j in rows),
             roots=roots,
-            combinations=answers.told(quantities, survivors, found),
+            combinations=answers.told(quantities, (*survivors, *turning), found),
             fix=tuple(model.unknowns[i] for i in square.fixed),
             method=answer.method,
             experiments=Experiments(self.several, *answer.experiments),
             inputs=self.inputs,
-            generate=found.complete if found else None,
+            generate=found.complete if found else _is_all(quantities, turning),
         )
 
     def _combined(self, ranks: local.Local) -> tuple[local.Local, tuple[str, ...]]:
-        """Combinations of what is lost that survive, and ranks that know of them."""
-        if not ranks.missing:
-            return ranks, ()
+        """Combinations of what is lost that survive, and ranks that know of them and of angles."""
         question = ranks.problem
-        survivors = combinations.find(ranks, self.seed, self.ample.share(COMBINATIONS_SHARE))
-        if not survivors:
+        survivors: tuple[str, ...] = ()
+        if ranks.missing:
+            survivors = combinations.find(ranks, self.seed, self.ample.share(COMBINATIONS_SHARE))
+        new = [*survivors, *(combinations.pairs(ranks) if survivors else ())]
+        new += [text for pair in angles.pairs(question.model).values() for text in pair]
+        if not new:
             return ranks, ()
-        texts = [*question.functions, *survivors, *combinations.pairs(ranks)]
-        wider = local.problem(question.model, texts, self.inputs).functions
+        wider = local.problem(question.model, [*question.functions, *new], self.inputs).functions
         try:
             return local.analyse(replace(question, functions=wider), self.seed, budget=self.ample), survivors
         except OutOfBudget:
             return ranks, ()
+
+
+def _is_all(quantities: Mapping[str, Quantity], turning: Collection[str]) -> bool | None:
+    """Whether everything is known but for whole turns, so that nothing else can be."""
+    own = [q for q in quantities.values() if q.role in ("initial state", "parameter")]
+    return True if turning and all(q.kind == "global" or q.name in turning for q in own) else None
 
 
 def _generators(
