@@ -21,7 +21,7 @@ def test_what_every_mode_tells_has_no_other_values_nearby():
     assert {q.told for q in verdict.values()} == {"at least local"}
     assert {q.values for q in verdict.values()} == {None}
     assert verdict.solutions is None
-    assert "another mode" in verdict.reason and "2 modes" in verdict.message
+    assert "another mode" in verdict.reason and "by 2 modes" in verdict.message
 
 
 def test_what_some_modes_tell_depends_on_those_that_are_visited():
@@ -49,23 +49,45 @@ def test_modes_that_tell_different_parts():
 
 def test_all_modes_that_the_time_chooses_are_visited():
     model = Model({"x": "piecewise(p, t < 5, q) - k*m*x"}, {"y": "x"})
-    assert kinds(model) == {"x": "global", "p": "at least local", "q": "at least local", "k": "none", "m": "none"}
+    assert kinds(model) == {"x": "global", "p": "global", "q": "global", "k": "none", "m": "none"}
+    assert oj.identify(model).reason == ""
     # Never before zero.
     model = Model({"x": "piecewise(p, t < -5, q)"}, {"y": "x"})
-    assert kinds(model) == {"x": "global", "p": "undecided", "q": "at least local"}
+    assert kinds(model) == {"x": "global", "p": "undecided", "q": "global"}
+
+
+def test_values_that_several_intervals_leave_are_not_counted():
+    """Before 5 the square of a is told, from then on its cube: together a, which is not found."""
+    model = Model({"x": "piecewise(a**2, t < 5, a**3)"}, {"y": "x"})
+    assert kinds(model) == {"x": "global", "a": "at least local"}
+    assert "together" in oj.identify(model)["a"].reason
+    model = Model({"x": "piecewise(a**2, t < 5, a)"}, {"y": "x"})
+    assert kinds(model) == {"x": "global", "a": "global"}
+
+
+def test_from_known_values_the_first_interval_alone_is_known():
+    """At 5 x is what it was at the start, but in general nothing is known of it there."""
+    model = Model({"x": "piecewise(0, t < 5, -k*x)"}, {"y": "g*x"}, initial={"x": 1})
+    assert kinds(model) == {"k": "undecided", "g": "global"}
+
+
+def test_time_and_states_choose_together():
+    """From 5 on k is told in both modes; before, only where x is positive."""
+    model = Model({"x": "piecewise(-m*max(x, 0), t < 5, -k*x + max(x, 0))"}, {"y": "x"})
+    assert kinds(model) == {"x": "global", "m": "undecided", "k": "at least local"}
 
 
 def test_of_states_the_start_is_meant():
-    """Before 5 the output does not tell z."""
+    """Before 5 the output does not tell z; from then on k and m may be exchanged, if k were not known from before."""
     model = Model({"x": "piecewise(0, t < 5, z) - k*x", "z": "-m*z"}, {"y": "x"})
-    assert kinds(model) == {"x": "global", "z": "undecided", "k": "at least local", "m": "at least local"}
+    assert kinds(model) == {"x": "global", "z": "undecided", "k": "global", "m": "at least local"}
 
 
 def test_generic_inputs_may_switch():
     model = Model({"x": "u - k*x"}, {"y": "x/V"}, inputs={"u": "piecewise(1, t < 5, 0)"})
     assert kinds(model) == {"x": "global", "k": "global", "V": "global"}
-    actual = kinds(model, inputs="actual")
-    assert actual["k"] == "at least local"
+    # While it is on, and also while it is off, but for V.
+    assert kinds(model, inputs="actual") == {"x": "undecided", "k": "global", "V": "global"}
 
 
 def test_known_values_at_the_start():

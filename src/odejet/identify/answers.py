@@ -9,10 +9,11 @@ from odejet.identify import generators, globally, local
 from odejet.identify.switching import Ranks
 from odejet.identify.verdict import Quantity, Role, Verdict
 from odejet.model import Model
-from odejet.model.expressions import Symbol
+from odejet.model.expressions import Symbol, names
 
 BY_EVENTS = "what enters by events alone is not decided"
 ELSEWHERE = "the equations switch, and other values may give the same outputs in another mode"
+TOGETHER = "the equations switch at known times, and how many values are left by all of them together is not decided"
 VISITED = "the equations switch, and what the outputs tell of it depends on the modes that are visited"
 
 
@@ -25,17 +26,20 @@ def nothing(model: Model, functions: Sequence[str], reason: str) -> Verdict:
     return _plain(model, found, f"nothing is decided: {reason}", reason)
 
 
-def of_modes(given: Model, question: local.Problem, ranks: Ranks) -> Verdict:
-    """The verdict from the ranks of modes: nothing is said of values elsewhere."""
+def of_modes(given: Model, question: local.Problem, ranks: Ranks, counted: Sequence[Verdict | None] = ()) -> Verdict:
+    """The verdict from the ranks of modes, and from the verdicts on those that the time chooses."""
     found: dict[str, Quantity] = {}
     for name, telling in ranks.telling.items():
         role = _role(name, question.model, tuple(question.functions))
-        if name in ranks.measured:
+        single = [one is not None and name in one and one[name].kind == "global" for one in counted]
+        # Of states, values at the start are meant, in whatever mode that is.
+        of_states = set(names(question.functions.get(name, Symbol(name)))) & set(question.model.states)
+        if name in ranks.measured or (single and (all(single) if of_states else any(single))):
             found[name] = Quantity(name, role, "global", 1)
         elif name in ranks.lost:
             found[name] = Quantity(name, role, "none", None)
         elif name in ranks.local:
-            found[name] = Quantity(name, role, "undecided", None, ELSEWHERE)
+            found[name] = Quantity(name, role, "undecided", None, TOGETHER if counted else ELSEWHERE)
         else:
             where = f": it is known where {'; or '.join(mode.label for mode in telling)}" if telling else ""
             found[name] = Quantity(name, role, "undecided", None, VISITED + where, tested=False)
@@ -44,8 +48,11 @@ def of_modes(given: Model, question: local.Problem, ranks: Ranks) -> Verdict:
         ", ".join(q.label for q in found.values() if q.role != "function" and test(q))
         for test in (lambda q: q.tested and q.kind != "none", lambda q: q.kind == "none", lambda q: not q.tested)
     )
+    undecided = any(q.kind == "undecided" for q in found.values())
     parts = [
-        f"in each of {len(ranks.modes)} modes {local_} can be known up to values elsewhere" if local_ else "",
+        f"{local_} can be known{' up to values elsewhere' if undecided else ''}, by {len(ranks.modes)} modes"
+        if local_
+        else "",
         f"not {lost}" if lost else "",
         f"of {open_} it depends on the modes that are visited" if open_ else "",
     ]

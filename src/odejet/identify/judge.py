@@ -34,6 +34,7 @@ from odejet.identify.verdict import Experiments, Quantity, Verdict
 from odejet.jets.compilation import now
 from odejet.jets.modular import Unlucky
 from odejet.model import Model
+from odejet.model.expressions import names
 from odejet.problem import Problem, joint
 
 ENGINES = "auto", "exact", "elimination", "msolve", "builtin", "monodromy"
@@ -157,7 +158,18 @@ class _Case:
             return answers.nothing(self.given, tuple(question.functions), MANY_MODES)
         except OutOfBudget as end:
             return answers.nothing(self.given, tuple(question.functions), str(end))
-        return answers.of_modes(self.given, question, ranks)
+        counted = [self._of_mode(mode.model, question, 1 / len(ranks.timed)) for mode in ranks.timed]
+        return answers.of_modes(self.given, question, ranks, counted)
+
+    def _of_mode(self, model: Model, question: local.Problem, share: float) -> Verdict | None:
+        """What is known where one mode alone is possible; None where that is nothing."""
+        inside = {*model.states, *model.parameters, *model.fixed}
+        functions = [text for text, function in question.functions.items() if set(names(function)) <= inside]
+        whole, ample = (part.share(share) for part in (self.whole, self.ample))
+        try:
+            return replace(self, given=model, functions=functions, whole=whole, ample=ample).verdict()
+        except ModelError:
+            return None
 
     def _counted(self, ranks: local.Local) -> Verdict:
         """What counting adds to ranks."""
@@ -177,11 +189,11 @@ class _Case:
         for text in found.chosen if found else ():
             quantities.setdefault(text, Quantity(text, "combination", "global", 1))
         verdict = answers.verdict(self.given, quantities, answer.count, answer.reason)
-        names, rows = list(model.outputs), square.rows if self.several == 1 else ()
+        own, rows = list(model.outputs), square.rows if self.several == 1 else ()
         return replace(
             verdict,
-            orders={names[i]: max(j for k, j in rows if k == i) for i in sorted({k for k, _ in rows})},
-            rows=tuple((names[i], j) for i, j in rows),
+            orders={own[i]: max(j for k, j in rows if k == i) for i in sorted({k for k, _ in rows})},
+            rows=tuple((own[i], j) for i, j in rows),
             roots=roots,
             combinations=answers.told(quantities, (*survivors, *turning), found),
             fix=tuple(model.unknowns[i] for i in square.fixed),

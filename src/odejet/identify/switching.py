@@ -14,7 +14,9 @@ The derivatives of these outputs hold all that iterated derivatives along the fi
 of modes, nor a solution that slides between two, tells more (Sussmann 1973 for the orbits of families of fields).
 
 Where some modes tell a quantity and others do not, it depends on the modes that are visited, and the reason names them.
-Modes that the time alone chooses are all visited: a parameter that is told from one time on, or up to one, is told.
+Modes that the time alone chooses, from zero on, are all visited, and each is known: a parameter that one of them tells
+is told, and has one value if it has one there.  Where initial states are known this goes for the first mode alone,
+since the states at the beginning of a later one are neither known nor generic.
 """
 
 from __future__ import annotations
@@ -61,7 +63,8 @@ class Mode:
 class Ranks:
     """Of every unknown and function: whether it is lost, and the modes that tell it up to other values nearby.
 
-    `local` is what has no other values nearby, and `measured` what is an output in all modes.
+    `local` is what has no other values nearby, and `measured` what is an output in all modes.  `timed` are the modes of
+    the intervals between switches, where nothing but the time chooses between them.
     """
 
     modes: tuple[Mode, ...]
@@ -69,6 +72,7 @@ class Ranks:
     telling: Mapping[str, tuple[Mode, ...]]
     local: frozenset[str]
     measured: frozenset[str]
+    timed: tuple[Mode, ...] = ()
 
 
 def analyse(question: local.Problem, seed: int, budget: Budget) -> Ranks:
@@ -93,15 +97,23 @@ def analyse(question: local.Problem, seed: int, budget: Budget) -> Ranks:
         {name: tuple(mode for mode, own in zip(found, told, strict=True) if name in own) for name in everything},
         frozenset(filter(is_local, everything)),
         frozenset(name for name in everything if all(meaning[name] in own for own in measured)),
+        tuple(found[i] for (i,) in windows[:-1])
+        if _clocks(model, found) == {g for m in found for g in m.signs}
+        else (),
     )
+
+
+def _clocks(model: Model, found: Sequence[Mode]) -> set[Expression]:
+    """The switching functions of the time alone."""
+    return {g for mode in found for g in mode.signs if set(names(g)) <= {TIME, *model.fixed}}
 
 
 def _windows(model: Model, found: Sequence[Mode]) -> list[list[int]]:
     """The modes, by their places, that are possible in each interval between switches by the time alone."""
-    clocks = {g for mode in found for g in mode.signs if set(names(g)) <= {TIME, *model.fixed}}
-    seen = {tuple(_sign(g, t, model.fixed) for g in clocks) for t in TIMES} if clocks else set()
+    clocks = list(_clocks(model, found))
+    times = TIMES[:1] if model.initial else TIMES if clocks else ()
     windows = []
-    for signs in seen:
+    for signs in dict.fromkeys(tuple(_sign(g, t, model.fixed) for g in clocks) for t in times):
         now = dict(zip(clocks, signs, strict=True))
         windows.append([i for i, mode in enumerate(found) if all(now.get(g, s) == s for g, s in mode.signs.items())])
     return [window for window in windows if window]
