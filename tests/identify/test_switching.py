@@ -78,16 +78,16 @@ def test_time_and_states_choose_together():
 
 
 def test_of_states_the_start_is_meant():
-    """Before 5 the output does not tell z; from then on k and m may be exchanged, if k were not known from before."""
+    """Before 5 the output does not tell z; from then on k and m could be exchanged, were k not known from before."""
     model = Model({"x": "piecewise(0, t < 5, z) - k*x", "z": "-m*z"}, {"y": "x"})
-    assert kinds(model) == {"x": "global", "z": "undecided", "k": "global", "m": "at least local"}
+    assert kinds(model) == {"x": "global", "z": "undecided", "k": "global", "m": "global"}
 
 
 def test_generic_inputs_may_switch():
     model = Model({"x": "u - k*x"}, {"y": "x/V"}, inputs={"u": "piecewise(1, t < 5, 0)"})
     assert kinds(model) == {"x": "global", "k": "global", "V": "global"}
-    # While it is on, and also while it is off, but for V.
-    assert kinds(model, inputs="actual") == {"x": "undecided", "k": "global", "V": "global"}
+    # V is known while it is on, and then x too whenever.
+    assert kinds(model, inputs="actual") == {"x": "global", "k": "global", "V": "global"}
 
 
 def test_known_values_at_the_start():

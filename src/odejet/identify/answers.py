@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
 from odejet.identify import generators, globally, local
 from odejet.identify.switching import Ranks
 from odejet.identify.verdict import Quantity, Role, Verdict
 from odejet.model import Model
-from odejet.model.expressions import Symbol, names
+from odejet.model.expressions import Symbol
 
 BY_EVENTS = "what enters by events alone is not decided"
 ELSEWHERE = "the equations switch, and other values may give the same outputs in another mode"
@@ -26,20 +26,17 @@ def nothing(model: Model, functions: Sequence[str], reason: str) -> Verdict:
     return _plain(model, found, f"nothing is decided: {reason}", reason)
 
 
-def of_modes(given: Model, question: local.Problem, ranks: Ranks, counted: Sequence[Verdict | None] = ()) -> Verdict:
-    """The verdict from the ranks of modes, and from the verdicts on those that the time chooses."""
+def of_modes(given: Model, question: local.Problem, ranks: Ranks, single: Collection[str] = ()) -> Verdict:
+    """The verdict from the ranks of modes, and from what has one value by those that the time chooses."""
     found: dict[str, Quantity] = {}
     for name, telling in ranks.telling.items():
         role = _role(name, question.model, tuple(question.functions))
-        single = [one is not None and name in one and one[name].kind == "global" for one in counted]
-        # Of states, values at the start are meant, in whatever mode that is.
-        of_states = set(names(question.functions.get(name, Symbol(name)))) & set(question.model.states)
-        if name in ranks.measured or (single and (all(single) if of_states else any(single))):
+        if name in ranks.measured or name in single:
             found[name] = Quantity(name, role, "global", 1)
         elif name in ranks.lost:
             found[name] = Quantity(name, role, "none", None)
         elif name in ranks.local:
-            found[name] = Quantity(name, role, "undecided", None, TOGETHER if counted else ELSEWHERE)
+            found[name] = Quantity(name, role, "undecided", None, TOGETHER if ranks.timed else ELSEWHERE)
         else:
             where = f": it is known where {'; or '.join(mode.label for mode in telling)}" if telling else ""
             found[name] = Quantity(name, role, "undecided", None, VISITED + where, tested=False)

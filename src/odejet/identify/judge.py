@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+import random
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from typing import Any
 
 from odejet.budget import Budget, OutOfBudget
@@ -34,7 +36,7 @@ from odejet.identify.verdict import Experiments, Quantity, Verdict
 from odejet.jets.compilation import now
 from odejet.jets.modular import Unlucky
 from odejet.model import Model
-from odejet.model.expressions import names
+from odejet.model.expressions import Symbol, names
 from odejet.problem import Problem, joint
 
 ENGINES = "auto", "exact", "elimination", "msolve", "builtin", "monodromy"
@@ -158,18 +160,37 @@ class _Case:
             return answers.nothing(self.given, tuple(question.functions), MANY_MODES)
         except OutOfBudget as end:
             return answers.nothing(self.given, tuple(question.functions), str(end))
-        counted = [self._of_mode(mode.model, question, 1 / len(ranks.timed)) for mode in ranks.timed]
-        return answers.of_modes(self.given, question, ranks, counted)
+        return answers.of_modes(self.given, question, ranks, self._single(question, [m.model for m in ranks.timed]))
 
-    def _of_mode(self, model: Model, question: local.Problem, share: float) -> Verdict | None:
-        """What is known where one mode alone is possible; None where that is nothing."""
+    def _single(self, question: local.Problem, modes: Sequence[Model]) -> set[str]:
+        """What has one value by modes each of which is known to be there; what one tells is known in the others."""
+        states = set(question.model.states)
+        asked = {name: Symbol(name) for name in question.model.unknowns} | dict(question.functions)
+        draw = random.Random(self.seed)
+        known: dict[str, Fraction] = {}
+        while modes:
+            told = [self._of_mode(_fixed(model, known), question, 1 / len(modes)) for model in modes]
+            single = {
+                name
+                for name, meaning in asked.items()
+                if (all if states & set(names(meaning)) else any)(name in own for own in told)
+            }
+            new = {name for name in single if name in question.model.parameters} - set(known)
+            if not new:
+                return single | set(known)
+            known |= {name: Fraction(draw.randrange(10**5, 10**6), 10**5) for name in sorted(new)}
+        return set()
+
+    def _of_mode(self, model: Model, question: local.Problem, share: float) -> set[str]:
+        """What has one value where one mode alone is possible."""
         inside = {*model.states, *model.parameters, *model.fixed}
         functions = [text for text, function in question.functions.items() if set(names(function)) <= inside]
         whole, ample = (part.share(share) for part in (self.whole, self.ample))
         try:
-            return replace(self, given=model, functions=functions, whole=whole, ample=ample).verdict()
+            found = replace(self, given=model, functions=functions, whole=whole, ample=ample).verdict()
         except ModelError:
-            return None
+            return set()
+        return {name for name, quantity in found.items() if quantity.kind == "global"}
 
     def _counted(self, ranks: local.Local) -> Verdict:
         """What counting adds to ranks."""
@@ -218,6 +239,11 @@ class _Case:
             return local.analyse(replace(question, functions=wider), self.seed, budget=self.ample), survivors
         except OutOfBudget:
             return ranks, ()
+
+
+def _fixed(model: Model, values: Mapping[str, Fraction]) -> Model:
+    """The model with some of its parameters known."""
+    return model.replace(fixed={**model.fixed, **{n: v for n, v in values.items() if n in model.parameters}})
 
 
 def _is_all(quantities: Mapping[str, Quantity], turning: Collection[str]) -> bool | None:
