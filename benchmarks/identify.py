@@ -2,14 +2,15 @@
 
 Answers are kept in `results/identify`, one line of JSON per model, and are measured again only with `--again`; the
 table there is written anew each time.  Seconds are those of the processor, in budgets too, so that nothing depends on
-what else runs; for this, what `identify` does in a process of its own is done in this one.  Without `--engine msolve`
-no other program is used.  Of models that are not identifiable it is told whether combinations were found that generate
-all that is.
+what else runs; for this, what `identify` does in a process of its own is done in this one, and so the memory of a row
+is that of both.  Without `--engine msolve` no other program is used.  Of models that are not identifiable it is told
+whether combinations were found that generate all that is.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import os
 import resource
@@ -42,7 +43,10 @@ JULIA = {
     "generalised_lotka_volterra_two_outputs": 0.16, "p53": 0.96,
 }  # fmt: skip
 """Seconds of StructuralIdentifiability.jl for its identifiable functions with states, as published in its repository
-(September 2023, Julia 1.9, Icelake server); QWWC, JAK-STAT and TumorHu2019 did not end within 600 s."""
+(September 2023, Julia 1.9, Icelake server)."""
+
+UNENDING = "qwwc", "jak_stat", "tumour_hu"
+"""Those of its models that did not end within the 600 s allowed there."""
 
 MAPLE = {
     "biohydrogenation_two_outputs": "0.01", "chemical_reaction_network": "0.27", "daisy_example_3": "0.01",
@@ -113,6 +117,7 @@ def _measure(title: str, models: Mapping[str, tuple], options: argparse.Namespac
 def _answer(model: Model, kinds: Mapping[str, str], solutions: int | None, options: argparse.Namespace) -> dict:
     asked = [key for key in kinds if key not in model.unknowns]
     before = _processor()
+    _forget_peak()
     verdict = identify(model, asked, budget=options.budget, engine=options.engine)
     seconds = _processor() - before
     # What is likely is no decision.
@@ -130,6 +135,7 @@ def _answer(model: Model, kinds: Mapping[str, str], solutions: int | None, optio
         "combinations": verdict.combinations,
         "generate": verdict.generate,
         "seconds": round(seconds, 3),
+        "megabytes": _peak(),
         "outcome": f"differs in {', '.join(wrong)}" if wrong else "undecided" if open_ else "agrees",
     }
 
@@ -137,6 +143,21 @@ def _answer(model: Model, kinds: Mapping[str, str], solutions: int | None, optio
 def _processor() -> float:
     children = resource.getrusage(resource.RUSAGE_CHILDREN)
     return time.process_time() + children.ru_utime + children.ru_stime
+
+
+def _forget_peak() -> None:
+    """Have the system measure the most memory of this process from now on."""
+    with contextlib.suppress(OSError):
+        Path("/proc/self/clear_refs").write_text("5")
+
+
+def _peak() -> int | None:
+    """The most memory that this process has held since, in megabytes; None where the system does not tell."""
+    try:
+        lines = Path("/proc/self/status").read_text().splitlines()
+    except OSError:
+        return None
+    return next((round(int(line.split()[1]) / 1000) for line in lines if line.startswith("VmHWM")), None)
 
 
 def _read(title: str) -> dict[str, dict[str, Any]]:
@@ -159,7 +180,8 @@ def _write_tables() -> None:
         total = sum(row["seconds"] for row in rows.values())
         parts.append(
             f"## {title}\n\n{len(rows)} models, {decided} decided and as published ({quick} of them within 60 s), "
-            f"{total:.1f} s of one core in all, without msolve.\n"
+            f"{total:.1f} s of one core in all, without msolve; at most "
+            f"{max(row.get('megabytes') or 0 for row in rows.values())} MB.\n"
         )
         ambiguous = [row for row in rows.values() if row["lost"] or (row["solutions"] or 2) > 1]
         generated = sum(row.get("generate") is True for row in ambiguous)
@@ -167,13 +189,17 @@ def _write_tables() -> None:
             f"{len(ambiguous)} of them are not identifiable; for {generated} of these the combinations that were found "
             "are shown to generate all that can be known.\n"
         )
-        parts.append("| model | unknowns | lost | solutions | combinations | by | seconds | SI.jl | SIAN | verdicts |")
-        parts.append("|---|---|---|---|---|---|---|---|---|---|")
+        parts.append(
+            "| model | unknowns | lost | solutions | combinations | by | MB | seconds | SI.jl | SIAN | verdicts |"
+        )
+        parts.append("|---|---|---|---|---|---|---|---|---|---|---|")
         for name, row in rows.items():
-            julia = f"{JULIA[name]:.2f}" if name in JULIA and title == "zoo" else ""
+            julia = f"{JULIA[name]:.2f}" if name in JULIA else ">600" if name in UNENDING else ""
+            julia = julia if title == "zoo" else ""
             told = ", ".join(f"`{text}`" for text in row.get("combinations", ()))
             told += " ?" if row in ambiguous and not row.get("generate") else ""
             cells = (name, row["unknowns"], row["lost"], row["solutions"] or "?", told, row["method"])
+            cells = (*cells, row.get("megabytes") or "")
             maple = MAPLE.get(name, "") if title == "zoo" else ""
             line = " | ".join(map(str, (*cells, f"{row['seconds']:.2f}", julia, maple, row["outcome"])))
             parts.append(f"| {line} |")

@@ -1371,7 +1371,7 @@ sine_of_state = Entry(
     model=Model(states={"x1": "1", "x2": "cos(x1)"}, outputs={"y1": "sin(x1)/b", "y2": "x2"}),
     verdicts=_verdicts("x2 b"),
     source=f"{_ASSESS}, sine_of_state_rational with x1 -> tan(x1/2) undone",
-    note="b = y2'/y1'; the angle x1 is known but for whole turns, so no verdict is given.",
+    note="b = y2'/y1'; the angle x1 is known but for whole turns, which the source does not state.",
 )
 
 sine_of_state_rational = Entry(

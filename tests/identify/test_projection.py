@@ -3,6 +3,7 @@
 import random
 
 import pytest
+from flint import Ordering, nmod_mpoly_ctx
 
 from odejet import Model
 from odejet.budget import Budget, OutOfBudget
@@ -114,3 +115,29 @@ def test_resultants():
     # The resultant of t^2 - x and t^2 - y is (x - y)^2.
     matrix = bezout([-x, zero, one], [-y, zero, one], zero)
     assert projection.eliminants.determinant(matrix) in ((x - y) ** 2, -((x - y) ** 2))
+
+
+def test_the_equation_that_is_too_long():
+    """With three of five states eliminated, each set of derivatives up to the fourth leaves 123 pairs of the last two,
+    and so many values of the fifth: the input-output equation of `tumour_hu` has this degree in it."""
+    model = zoo.by_name("tumour_hu").model
+    problem = local.problem(model)
+    point = problem.at_random(PRIME, 0, 1).point
+    projection = Projection(problem, PRIME, list(point.parameters), budget=Budget.within(60))
+    projection.start()
+    for _ in range(3):
+        projection._take(projection._cheapest())
+    top, derivative = projection.tops[0], projection._derivative(0)
+    assert (len(top), [projection.symbols.degree(top, name) for name in projection.left]) == (5080, [8, 8])
+    plane = nmod_mpoly_ctx.get(("a", "b"), modulus=PRIME, ordering=Ordering.degrevlex)
+    resultants = []
+    for seed in range(2):
+        draw = random.Random(seed)
+        states = dict(zip(projection.left, plane.gens(), strict=True))
+        values = [states.get(name, plane.constant(draw.randrange(PRIME))) for name in projection.symbols.names]
+        one, other = (part.compose(*values, ctx=plane) for part in (top, derivative))
+        resultants.append(one.resultant(other, "a"))
+    # Roots that do not depend on the derivatives, and multiple ones, are where denominators vanish.
+    common = [factor for factor, _ in resultants[0].gcd(resultants[1]).factor()[1]]
+    single = [factor for factor, power in resultants[0].factor()[1] if power == 1 and factor not in common]
+    assert sum(factor.degrees()[1] for factor in single) == 123

@@ -159,7 +159,7 @@ def test_the_command_refuses_models_without_an_answer(tmp_path, capsys, text, me
 
 
 def test_what_is_not_decided_at_all_is_not_said_to_be_known():
-    verdict = oj.identify(Model({"x": "piecewise(-k*x, x > a, -b*x)"}, {"y": "x"}))
+    verdict = oj.identify(Model({"x": "-k*x"}, {"y": "x"}, events=[oj.Event(when="x < a", set={"x": "b"})]))
     assert {(q.kind, q.tested, q.sentence) for q in verdict.values()} == {("undecided", False, "not decided")}
     assert "nothing is decided" in str(verdict) and "yes" not in str(verdict)
 

@@ -53,7 +53,7 @@ def likely(verdict: Verdict, seconds: float = 20.0, seed: int = 0) -> Verdict:
 
 def _generic(verdict: Verdict) -> Model | None:
     """The model as its outputs see it; None where the start or the inputs are special, or equations not rational."""
-    driven = excitation.excited(verdict.model)
+    driven = excitation.excited(verdict.model, verdict.inputs == "generic")
     if not verdict.rows or verdict.experiments.asked != 1 or not isinstance(driven, Model):
         return None
     model = outputs.plain(driven)

@@ -2,8 +2,9 @@
 
 An event that adds e(x, p) to a state at known times t_1, t_2, ... is the term e u in the rate of that state, where the
 pulses u at those times are known.  Like any input they are taken to excite the model enough.  Times that depend on
-parameters are known too, since outputs break there; the parameters themselves are not decided.  What depends on the
-course of the solution, conditions and switches, is no input, and there nothing is decided.
+parameters are known too, since outputs break there; the parameters themselves are not decided.  Events on conditions
+depend on the course of the solution and are no input, and there nothing is decided.  Where inputs are generic it does
+not matter that their own functions switch; switches elsewhere are left to `switching`.
 """
 
 from __future__ import annotations
@@ -15,21 +16,21 @@ from odejet.model import Event, Model
 from odejet.model.expressions import Expression, Product, Sum, Symbol, constant, fresh, names, number, switches
 from odejet.model.modes import decided
 
-SWITCHES = "the equations switch, and identifiability is decided for analytic ones alone"
 CONDITIONS = "the model has events on conditions, and identifiability is decided for events at known times alone"
 RESETS = "an event sets a state to another value, and identifiability is decided for events that add to states alone"
 
 
-def excited(model: Model) -> Model | str:
-    """The model with inputs in the place of its events, or the reason why there is none."""
+def excited(model: Model, generic: bool = True) -> Model | str:
+    """The model with inputs in the place of its events, or the reason why there is none; its inputs may be generic."""
     if model.is_smooth:
         return model
     tables: dict[str, Any] = {
         table: {name: value if value is None else decided(value) for name, value in getattr(model, table).items()}
         for table in ("states", "outputs", "inputs", "initial")
     }
-    if any(switches(value) for table in tables.values() for value in table.values() if value is not None):
-        return SWITCHES
+    if generic:
+        given = tables["inputs"].items()
+        tables["inputs"] = {name: None if value is not None and switches(value) else value for name, value in given}
     for event in model.events:
         if event.when is not None:
             return CONDITIONS

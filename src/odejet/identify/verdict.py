@@ -1,8 +1,8 @@
 """Verdict: what can be known of a model, as a value that prints as a table.
 
-Kinds: `global` (one value), `local` (finitely many values, `values` says how many), `none` (infinitely many), and
-`undecided`: finitely many values, but whether one or several is not known, for the reason given; where not even that
-is known, the quantity is not `tested`.  These are exact.
+Kinds: `global` (one value), `local` (finitely many values, `values` says how many; None of an angle that is known but
+for whole turns), `none` (a continuum of values), and `undecided`: finitely many values, but whether one or several is
+not known, for the reason given; where not even that is known, the quantity is not `tested`.  These are exact.
 `likely global` and `likely local` (with at least so many `values`) rest on numerical evidence, which is given too.
 """
 
@@ -52,7 +52,7 @@ class Quantity:
             case "global":
                 return "yes, one value"
             case "local":
-                return f"one of {self.values} values"
+                return f"one of {self.values} values" if self.values else "yes, but for whole turns"
             case "none":
                 return "no, any value"
             case "likely global":
