@@ -44,14 +44,14 @@ ROUGH = Effort(1e-8, 3000, 500, 200)
 """For a first look; what switches more often is likely far from the data, and a switch takes as long as dozens of
 steps."""
 
+_AHEAD = 2
+"""Simulations per core that are begun before they are asked for."""
+
 GLANCE = Effort(1e-6, 1000, 25, 60)
 """For a first look at hundreds."""
 
 FEWEST_FOR_THREADS = 4
 """Experiments that are worth the time of handing them to threads."""
-
-_AHEAD = 2
-"""Simulations per core that are begun before they are asked for."""
 
 ORDINARY_STEPS, STIFF_WORK = 250, 4
 """Steps beyond which a simulation counts as more than one, and what stiffness adds."""
