@@ -156,7 +156,7 @@ def test_sensitivities_are_followed_where_values_rest(tolerance, start):
 
 
 def test_sensitivities_that_have_died_away_are_not_followed():
-    """A stirred tank that is flushed in 1e-5 forgets C(0) at once; to follow the rest takes a step per time constant."""
+    """A stirred tank that is flushed in 1e-5 forgets C(0): to follow what is left takes a step per time constant."""
     heat = "(s - T)/(2*tau) + 0.03*q*r*C - 2*w*T + 0.86*w"
     tank = {"C": "(1 - C)/(2*tau) - 2*r*C", "T": heat, "r": f"12.5*r/T**2*({heat})"}
     times, flow = np.linspace(0, 10, 41), Flow(Model(tank, parameters=["tau", "s", "q", "w"]))

@@ -26,6 +26,9 @@ from odejet.simulate.flow import TOLERANCE, Flow, Outcome, Trajectory
 from odejet.simulate.rest import Rest
 from odejet.simulate.steady import RestingFlow
 
+_AHEAD = 2
+"""Simulations per core that are begun before they are asked for."""
+
 
 @dataclass(frozen=True)
 class Effort:
@@ -43,9 +46,6 @@ THOROUGH = Effort(TOLERANCE, 5000, 500)
 ROUGH = Effort(1e-8, 3000, 500, 200)
 """For a first look; what switches more often is likely far from the data, and a switch takes as long as dozens of
 steps."""
-
-_AHEAD = 2
-"""Simulations per core that are begun before they are asked for."""
 
 GLANCE = Effort(1e-6, 1000, 25, 60)
 """For a first look at hundreds."""
