@@ -194,3 +194,16 @@ def test_sensitivities_are_followed_where_values_rest(tolerance, start):
     assert run.outcome is Outcome.COMPLETED and "collocation" in run.method
     np.testing.assert_allclose(run.states[:, 1, 0], start * np.cos(30 * times), atol=max(tolerance, 1e-15))
     np.testing.assert_allclose(run.states[:, 1, 2], np.cos(30 * times), atol=max(tolerance, 1e-12))
+
+
+def test_sensitivities_that_have_died_away_are_not_followed():
+    """A stirred tank that is flushed in 1e-5 forgets C(0): to follow what is left takes a step per time constant."""
+    heat = "(s - T)/(2*tau) + 0.03*q*r*C - 2*w*T + 0.86*w"
+    tank = {"C": "(1 - C)/(2*tau) - 2*r*C", "T": heat, "r": f"12.5*r/T**2*({heat})"}
+    times, flow = np.linspace(0, 10, 41), Flow(Model(tank, parameters=["tau", "s", "q", "w"]))
+    run = flow.run([1e-5, 0.294, 6.0, 0.1], [0.9989, 0.2931, 1e-5], times, max_steps=1000, stiff_steps=200)
+    assert run.outcome is Outcome.COMPLETED and "collocation" in run.method
+    np.testing.assert_allclose(run.states[1:, :, 1], 0, atol=1e-14)  # by C(0)
+    np.testing.assert_allclose(
+        run.states[1:, 2, 3], run.states[1:, 2, 0] / 1e-5, rtol=1e-6
+    )  # r is proportional to r(0)

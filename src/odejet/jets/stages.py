@@ -352,14 +352,22 @@ def solve_stages(point, piece, moving, rule, work, t, h, tolerance, rate):
 
 @kernel
 def find_slight(work, parameters):
-    """What sensitivities by a parameter do not matter, in units of the states: the least where one has several."""
+    """What sensitivities by a parameter do not matter, in units of the states: the least where one has several.
+
+    Those by an initial state, which stood before the start and may be all but gone, are measured by the largest state:
+    what dies away would else have to be followed for ever.
+    """
+    largest = 0.0
+    for a in range(len(work.start)):
+        largest = max(largest, abs(work.start[a]))
+    initial = 1 / largest if largest > 0 else 0.0
     for k in range(1, parameters.shape[1]):
         least = np.inf
         for i in range(len(parameters)):
             if parameters[i, k] != 0:
                 size = abs(parameters[i, 0])
                 least = min(least, abs(parameters[i, k]) / size if size > 0 else 0.0)
-        work.slight[k] = _SLIGHT * least if least < np.inf else 0.0
+        work.slight[k] = _SLIGHT * (least if least < np.inf else initial)
 
 
 @kernel

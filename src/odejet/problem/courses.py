@@ -26,6 +26,9 @@ from odejet.simulate.flow import TOLERANCE, Flow, Outcome, Trajectory
 from odejet.simulate.rest import Rest
 from odejet.simulate.steady import RestingFlow
 
+_AHEAD = 2
+"""Simulations per core that are begun before they are asked for."""
+
 
 @dataclass(frozen=True)
 class Effort:
@@ -49,9 +52,6 @@ GLANCE = Effort(1e-6, 1000, 25, 60)
 
 FEWEST_FOR_THREADS = 4
 """Experiments that are worth the time of handing them to threads."""
-
-_AHEAD = 2
-"""Simulations per core that are begun before they are asked for."""
 
 ORDINARY_STEPS, STIFF_WORK = 250, 2
 """Steps beyond which a simulation counts as more than one, and what stiffness adds."""
