@@ -68,6 +68,7 @@ def test_priors_and_other_noise_keep_them():
     assert eliminated(outputs, noise="student(s, 4)") == []
     assert eliminated(outputs, noise={"y": "normal(a*0.1)"}) == ["b"]
     assert eliminated(outputs, noise={"y": "normal(0.1*y)"}) == []
+    assert eliminated(outputs, noise={"y": "normal(s + 0.1*y)"}, priors={"b": "normal(0, 1)"}, positive=True) == []
     assert eliminated(outputs, noise="lognormal") == []  # values of any sign have no logarithm
     assert eliminated(outputs, noise="lognormal", positive=True) == ["a", "b"]
     assert eliminated({"y": "a*x"}, noise="lognormal", positive=True) == ["a"]
@@ -149,7 +150,16 @@ def test_what_an_event_changes_is_neither_scale_nor_offset():
     assert found is not None and [problem.unknowns[i] for i in found.gone] == ["b"]
 
 
-@pytest.mark.parametrize("noise", ["normal(s)", "lognormal(s)"])
+def test_noise_that_depends_on_its_output_goes_with_scales():
+    noise = {"y": "normal(s + q*y)"}
+    assert eliminated({"y": "a*x + b"}, noise=noise, positive=True) == ["a", "b", "s", "q"]
+    assert eliminated({"y": "a*x"}, noise=noise, positive=True, priors={"q": "lognormal(0, 1)"}) == ["a", "s"]
+    shared = {"y": "normal(s + q*y)", "w": "normal(s)"}  # the size of another output's noise
+    assert eliminated({"y": "a*x", "w": "x"}, noise=shared, positive=True) == ["a", "q"]
+    assert eliminated({"y": "a*x"}, noise=noise) == []  # a scale that may change its sign
+
+
+@pytest.mark.parametrize("noise", ["normal(s)", "lognormal(s)", "normal(s + 0.05*y)", "lognormal(s/(1 + y))"])
 @pytest.mark.parametrize("bounds", [(1e-3, 1e3), (1e-3, 10.0), {"a": (100.0, 1e3)}, {"a": (1e-3, 6.0)}])
 def test_within_bounds_the_gradient_is_that_of_the_best_scales(noise, bounds):
     data = logistic_data("a*x + b", a=30.0, b=2.0)

@@ -4,13 +4,14 @@
 
 Given all other unknowns, the best scale and offset of an output are those of a linear regression, so that a search need
 not look for them.  They are recognised by the form of the output: such a parameter stands in one output, there as a
-factor of all that is not an offset or as a summand, and nowhere else in the model or in the noise.
+factor of all that is not an offset or as a summand, and nowhere else in the model or in the noise, unless this depends
+on the output as a whole.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from odejet.model import Model
 from odejet.model.expressions import Expression, Product, Sum, Symbol, names
@@ -28,6 +29,7 @@ class Affine:
     stretched: tuple[tuple[int, int], ...]  # an experiment and its scale
     shifted: tuple[tuple[int, int], ...]  # an experiment and its offset
     negative: frozenset[int] = frozenset()  # offsets that are subtracted
+    noisy: bool = False  # whether its noise depends on it
 
     @property
     def scales(self) -> tuple[int, ...]:
@@ -42,7 +44,7 @@ class Affine:
 
 
 def affine(conditions: Sequence[Condition], unknowns: Unknowns, measurements: Measurements) -> tuple[Affine, ...]:
-    """The scales and offsets of every output whose squares are compared, in units of noise that it does not change."""
+    """The scales and offsets of every output whose squares are compared."""
     found = []
     elsewhere = {
         entry for block in measurements.blocks if block.density for entry in block.density.places.values()
@@ -50,11 +52,11 @@ def affine(conditions: Sequence[Condition], unknowns: Unknowns, measurements: Me
     moving = _moving_entries(conditions, unknowns)
     for number, output in enumerate(measurements.outputs):
         laws = [block.density for block in measurements.blocks if block.output == output and block.density is not None]
-        if all(is_of_squares(one.law) and output not in names(one.scale) for one in laws):
+        if all(is_of_squares(one.law) for one in laws):
             logarithmic = bool(measurements.logarithmic[number] or (laws and laws[0].law.logarithm))
             own = _of_output(number, output, conditions, unknowns, logarithmic, elsewhere | moving)
             if own.scales or own.offsets:
-                found.append(own)
+                found.append(replace(own, noisy=any(output in names(one.scale) for one in laws)))
     return tuple(found)
 
 

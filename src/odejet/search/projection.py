@@ -3,9 +3,10 @@ all other unknowns.
 
 An output with scales and offsets c is B c + b, with B and b from one simulation with scales of one and offsets of zero.
 The best c within its bounds is found by least squares, of logarithms where these are compared; the size of noise that
-has one is its rms residual.  What is left is a misfit in fewer unknowns (Golub and Pereyra 1973) with the residuals
-(I - QQ') r, where Q spans the derivatives by all that was eliminated and is not held on a bound, and Kaufman's (1975)
-derivative (I - QQ') J of them.  Its gradient is exact.
+has one is its rms residual.  Noise that depends on the output is found together with c (see `joint`).  What is left is
+a misfit in fewer unknowns (Golub and Pereyra 1973) with the residuals (I - QQ') r, where Q spans the derivatives by all
+that was eliminated and is not held on a bound, and Kaufman's (1975) derivative (I - QQ') J of them.  Its gradient is
+exact.
 
 The search profits twice: there is less to look for, and no descent begins by scaling a course that does not fit away
 to a constant, from where no way leads on.
@@ -27,6 +28,7 @@ from odejet.problem.affine import Affine
 from odejet.problem.coordinates import Coordinates
 from odejet.problem.distributions import is_of_squares
 from odejet.problem.misfit import Eliminated, Evaluation, Misfit
+from odejet.search.joint import Joint
 from odejet.search.line import Line
 
 _RANK = 1e-12
@@ -44,7 +46,7 @@ def projected(misfit: Misfit, frame: Coordinates) -> Projected | None:
     gone = {entry for one in found for entry in (*one.scales, *one.offsets)}
     if not gone:
         return None
-    sizes = _sizes(misfit)
+    sizes = _sizes(misfit) | {entry for one in found if one.noisy for entry in _own_noise(misfit, frame, one)}
     if len(gone | sizes) == len(misfit.unknowns):
         return None
     return Projected.of(misfit, frame, found, np.array(sorted(gone | sizes)))
@@ -62,6 +64,8 @@ def _eliminable(misfit: Misfit, frame: Coordinates, found: Sequence[Affine]) -> 
         if not free >= set(one.offsets):  # beside an offset that stays it is not known what a scale stretches
             free -= set(one.scales)
         if logarithmic and not free >= set(one.scales):
+            free = set()
+        if one.noisy and not all(frame.signs[entry] > 0 for entry in free):  # these are found by their logarithms
             free = set()
         own = replace(
             one,
@@ -83,6 +87,17 @@ def _sizes(misfit: Misfit) -> set[int]:
         ):
             found -= set(block.density.entries.tolist())
     return found
+
+
+def _own_noise(misfit: Misfit, frame: Coordinates, part: Affine) -> list[int]:
+    """What only the noise of an output depends on, that of no other."""
+    output = misfit.outputs[part.output]
+    taken = {one.entry for one in misfit.priors}
+    own = set[int]()
+    for block in misfit.measurements.blocks:
+        entries = set() if block.density is None else set(block.density.entries.tolist())
+        own, taken = (own | entries, taken) if block.output == output else (own, taken | entries)
+    return sorted(entry for entry in own & set(misfit.noise_entries.tolist()) - taken if frame.signs[entry] > 0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,6 +134,23 @@ class Projected(Misfit):
         return tuple(Line.of(self.measurements, part, self.frame) for part in self.parts)
 
     @cached_property
+    def joints(self) -> dict[int, Joint]:
+        """Those of them whose noise depends on the output, by their numbers."""
+        box, gone, found = (self.frame.low, self.frame.high), set(self.gone.tolist()), dict[int, Joint]()
+        for number, (part, line) in enumerate(zip(self.parts, self.lines, strict=True)):
+            if part.output in self.noisy:
+                noise = [entry for entry in _own_noise(self.whole, self.frame, part) if entry in gone]
+                output, own = self.outputs[part.output], np.array(noise, dtype=int)
+                found[number] = Joint.of(line, output, own, self.measurements, box)
+        return found
+
+    @cached_property
+    def noisy(self) -> set[int]:
+        """Outputs whose scales and offsets are eliminated with noise that depends on them."""
+        laws = {block.output for block in self.measurements.blocks if block.density is not None}
+        return {part.output for part in self.parts if part.noisy and self.outputs[part.output] in laws}
+
+    @cached_property
     def plain_values(self) -> np.ndarray:
         """Scales of one and offsets of zero, with which outputs are simulated; noise of the size of its unit."""
         scales = {entry for part in self.parts for entry in part.scales}
@@ -131,7 +163,8 @@ class Projected(Misfit):
         """The measurements whose noise has each of the sizes that are eliminated."""
         gone, found = set(self.gone.tolist()), dict[int, list[np.ndarray]]()
         for rows, block in zip(self.measurements.rows, self.measurements.blocks, strict=True):
-            for entry in () if block.density is None else block.density.entries.tolist():
+            noisy = self.outputs.index(block.output) in self.noisy
+            for entry in () if noisy or block.density is None else block.density.entries.tolist():
                 if entry in gone:
                     found.setdefault(entry, []).append(np.arange(rows.start, rows.stop))
         return {entry: np.concatenate(rows) for entry, rows in found.items()}
@@ -161,10 +194,13 @@ class Projected(Misfit):
         for _ in range(_TURNS if mixed else 1):
             before = full[self.gone]
             sds = self._sds(full)
-            for line in self.lines:
-                values = line.best(plain[line.rows], 1.0 if sds is None else sds[line.rows])
-                full[line.entries] = values
-                outputs[line.rows] = line.at(plain[line.rows], values)
+            for number, line in enumerate(self.lines):
+                own = plain[line.rows]
+                if number in self.joints:
+                    full[self.joints[number].entries] = self.joints[number].best(own, full)
+                else:
+                    full[line.entries] = line.best(own, 1.0 if sds is None else sds[line.rows])
+                outputs[line.rows] = line.at(own, full[line.entries])
             self._measure(full, outputs)
             if np.abs(full[self.gone] - before).max() <= _SAME * np.abs(before).max():
                 break
