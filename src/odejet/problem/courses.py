@@ -49,7 +49,7 @@ GLANCE = Effort(1e-6, 1000, 25, 60)
 FEWEST_FOR_THREADS = 4
 """Experiments that are worth the time of handing them to threads."""
 
-ORDINARY_STEPS, STIFF_WORK = 250, 4
+ORDINARY_STEPS, STIFF_WORK = 250, 2
 """Steps beyond which a simulation counts as more than one, and what stiffness adds."""
 
 
