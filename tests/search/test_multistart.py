@@ -1,5 +1,6 @@
 """Multistart from a box alone: it arrives where fits from the truth do, and does the same again."""
 
+from dataclasses import replace
 from functools import partial
 from types import SimpleNamespace
 
@@ -11,7 +12,7 @@ from benchmarks import systems
 from odejet.decide.statistics import is_plausible
 from odejet.search import multistart as module
 from odejet.search.multistart import multistart
-from odejet.search.refine import Ending, refine
+from odejet.search.refine import MAX_EVALUATIONS, Ending, refine
 
 BOX = (1e-5, 10.0)
 
@@ -116,6 +117,21 @@ def test_hops_are_rarer_where_starts_agree_on_what_explains_the_data(explained, 
     found = [ended(0.0)] * 4 + [ended(2.0)]
     search = SimpleNamespace(is_explained=explained, found=found, before=(), best_cost=0.0)
     assert module._Search.between_hops.fget(search) == starts
+
+
+@pytest.mark.parametrize(("best", "gained", "laps"), [(0.0, 0.01, 1), (0.0, 5.0, 2), (20.0, 0.01, 2)])
+def test_an_end_that_creeps_above_the_best_is_polished_no_longer(best, gained, laps):
+    _, reference, _ = problem("lotka_volterra", points=12)
+    asked = []
+
+    def refined(z, evaluations):
+        asked.append(evaluations)
+        return replace(reference, cost=10.0 - gained * len(asked), ending=Ending.EVALUATION_LIMIT)
+
+    search = SimpleNamespace(guide=SimpleNamespace(refined=refined), others=0, best_cost=best)
+    end = module._Search.polished(search, replace(reference, cost=10.0, start=np.ones(4)))
+    assert len(asked) == laps and end.cost == 10.0 - gained * laps and sum(asked) <= MAX_EVALUATIONS
+    np.testing.assert_array_equal(end.start, np.ones(4))
 
 
 def test_hops_take_about_as_many_evaluations_as_each_way(monkeypatch):

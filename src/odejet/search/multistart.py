@@ -23,7 +23,7 @@ from odejet.problem.coordinates import Bounds, Coordinates
 from odejet.problem.misfit import ROUGH, Misfit
 from odejet.search.hops import Hops
 from odejet.search.projection import Projected, projected
-from odejet.search.race import Race
+from odejet.search.race import PACE, Race
 from odejet.search.refine import MAX_EVALUATIONS, Ending, Refined, refine
 from odejet.search.screen import Screen
 from odejet.search.workers import Workers
@@ -60,6 +60,9 @@ else there is, or refined if it is within this factor of the best so far."""
 
 BEHIND = 3.0
 """The end of a race that is behind the best by more is not refined any better."""
+
+POLISH = 120
+"""Evaluations without roughness after which it is asked whether more could lead to the best: most ends need fewer."""
 
 SAME = 1e-3
 """Optima whose negative log-likelihoods differ by less are one: refinements end within 1e-7 of an optimum."""
@@ -355,10 +358,22 @@ class _Search:
         Where data are nearly exact no rough simulation comes as near to them, so that those are compared too.
         """
         if end.cost <= max(self.best_cost, self.runners.least) + BEHIND and now() < self.guide.deadline:
-            exact = self.guide.refined(end.z, MAX_EVALUATIONS)
-            self.others += exact.evaluations
-            end = replace(exact, start=end.start) if math.isfinite(exact.cost) else end
+            end = self.polished(end)
         self.add(end)
+
+    def polished(self, end: Refined) -> Refined:
+        """Where exact simulations lead from there; one that comes to creep above the best is not followed for long."""
+        start = end.start
+        for evaluations, further in ((POLISH, MAX_EVALUATIONS - POLISH), (MAX_EVALUATIONS - POLISH, 0)):
+            exact = self.guide.refined(end.z, evaluations)
+            self.others += exact.evaluations
+            if math.isinf(exact.cost):
+                break
+            reach = PACE * (end.cost - exact.cost) * further / evaluations
+            end = replace(exact, start=start)
+            if end.ending is not Ending.EVALUATION_LIMIT or end.cost - max(reach, 0.0) > self.best_cost:
+                break
+        return end
 
     def add(self, end: Refined) -> None:
         if math.isfinite(end.cost):
