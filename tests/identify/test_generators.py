@@ -50,7 +50,8 @@ QUICK = [
 OPEN = ("tumour_hu",)
 """Models for which no expressions were found that generate."""
 
-SLOW = sorted(
+SLOW = ["resistant_bacteria"]  # of which the source states what is known, and not that the rest is lost
+SLOW += sorted(
     entry.name
     for entry in zoo.ENTRIES
     if entry.name not in (*QUICK, *OPEN)
@@ -75,7 +76,7 @@ def test_what_generates_tells_as_much_as_the_outputs(name, monkeypatch):
     used = {n for f in local.problem(model, known).functions.values() for n in names(f)}
     static = Model(
         dict.fromkeys(model.unknowns, "0"),
-        {f"g{i}": text for i, text in enumerate(known)},
+        {f"told_{i}": text for i, text in enumerate(known)},
         fixed={name: value for name, value in fixed.items() if name in used},
     )
     told = oj.identify(static, budget=600)
