@@ -93,6 +93,9 @@ def drawn(problem: Problem, seed: int) -> tuple[Misfit, float]:
     misfit, frame, rng = problem.misfit, problem.frame(), np.random.default_rng(seed)
     low, high = frame.box
     published = frame.to(frame.inside(_published(problem)))
+    residuals = misfit.evaluate(frame.back(published), jacobian=False).residuals
+    assert residuals is not None
+    levels = dict(zip(misfit.outputs, misfit.levels(residuals).tolist(), strict=True))
     near = np.setdiff1d(np.arange(len(low)), misfit.noise_entries)
     for _ in range(ATTEMPTS):
         theta = published.copy()
@@ -101,10 +104,6 @@ def drawn(problem: Problem, seed: int) -> tuple[Misfit, float]:
         found = misfit.predicted(z, jacobian=False)
         if found.residuals is None or not np.isfinite(found.residuals).all():
             continue
-        residuals = misfit.evaluate(z, jacobian=False).residuals
-        if residuals is None:
-            continue
-        levels = dict(zip(misfit.outputs, misfit.levels(residuals).tolist(), strict=True))
         rows = zip(misfit.measurements.rows, misfit.measurements.blocks, strict=True)
         blocks = tuple(_measured(block, found.residuals[own], z, levels[block.output], rng) for own, block in rows)
         if all(np.isfinite(block.targets).all() for block in blocks):
