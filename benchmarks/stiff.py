@@ -432,13 +432,14 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--models", type=Path, default=RESULTS / "models", help="where AMICI compiles")
     parser.add_argument("--write", action="store_true", help=f"write the table to {RESULTS}")
     options = parser.parse_args(argv)
-    rows = known() if options.write else []
+    rows: list[Row] = []
     for name in options.problems:
         case = (Classic if name in classics else Collected)(name, not options.quick)
         peers = amici(options.amici, [case], options.tolerances, options.models) if options.amici else {}
         found = measure(case, options.tolerances, peers)
         again = {(row.problem, row.sensitivities, row.tolerance) for row in found}
-        rows = [row for row in rows if (row.problem, row.sensitivities, row.tolerance) not in again] + found
+        before = known() if options.write else rows  # others may have been measured meanwhile
+        rows = [row for row in before if (row.problem, row.sensitivities, row.tolerance) not in again] + found
         rows.sort(key=lambda row: ([*classics, *COLLECTED].index(row.problem), row.sensitivities, -row.tolerance))
         if options.write:
             write(rows)

@@ -295,7 +295,9 @@ def integrate(
     density = len(times) / max(span, 1e-300)
     # Named integers: numba would compile the kernels below anew for every literal.
     none, first_order, highest = np.int64(0), np.int64(1), np.int64(MAX_ORDER)
-    enough = highest if tolerance < _LOOSE else np.int64(_LOOSE_ORDER)
+    # Where few series are multiplied a high order costs little, and may be the best.
+    cheap = work[2] * highest * highest < work[0] + work[1] * highest
+    enough = highest if tolerance < _LOOSE or cheap else np.int64(_LOOSE_ORDER)
     status, done, steps, probe, order = np.int64(EXHAUSTED), none, none, none, highest
     calm, slow, steady, limit = none, none, 0.0, np.inf
     knots, driven = drive.knots, len(layout.inputs) > 0
