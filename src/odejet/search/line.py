@@ -97,16 +97,16 @@ class Line:
             slopes = matrix * values / ((matrix @ values + rest) * self.base * sds)[:, None]
             if not (np.isfinite(slopes).all() and np.isfinite(squares)):
                 break
-            step = bounded(slopes, slopes @ log - now, low, high) - log
+            there = bounded(slopes, slopes @ log - now, low, high)  # exactly, where it is on a bound
             for _ in range(_ROUNDS):
-                then = residuals(np.exp(log + step))
+                then = residuals(np.exp(there))
                 after = float(then @ then)
                 if after <= squares:
                     break
-                step /= 4
+                there = log + (there - log) / 4
             else:
                 break
-            gained, log, now, squares = squares - after, log + step, then, after
+            gained, log, now, squares = squares - after, there, then, after
             if gained <= _ENOUGH * squares:
                 break
         # What is on a bound is exactly there, whatever rounding says, or nobody would know that it is held.
