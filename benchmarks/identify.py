@@ -187,7 +187,7 @@ def _write_tables() -> None:
         generated = sum(row.get("generate") is True for row in ambiguous)
         parts.append(
             f"{len(ambiguous)} of them are not identifiable; for {generated} of these the combinations that were found "
-            "are shown to generate all that can be known.\n"
+            "are shown to generate all that can be known; functions that were published are asked for and may help.\n"
         )
         parts.append(
             "| model | unknowns | lost | solutions | combinations | by | MB | seconds | SI.jl | SIAN | verdicts |"
