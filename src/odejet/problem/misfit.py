@@ -228,7 +228,7 @@ class Misfit:
             return None
         return Evaluation(None, None, Outcome.OUT_OF_TIME, Outcome.OUT_OF_TIME.value, 0.0, int(total))
 
-    @property
+    @cached_property
     def large(self) -> bool:
         """Whether rows of a Jacobian are reduced as they come, so that no more than one experiment's are there."""
         return self.scoring is None and not self.in_blocks and self.points * len(self.unknowns) > LARGE

@@ -187,7 +187,7 @@ class Projected(Misfit):
                 return replace(found, residuals=None, jacobian=None, message="an output is too large for a number")
             return self._projected(full, self.whole.compared(full, self._stretched(full, found, outputs)))
 
-    @property
+    @cached_property
     def large(self) -> bool:
         """Never: scales are only known when all experiments are simulated, and derivatives depend on them."""
         return False
