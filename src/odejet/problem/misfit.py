@@ -238,6 +238,11 @@ class Misfit:
         s = self.simulator
         return courses(s.conditions, s.flows, s.unknowns, self.measurements)
 
+    @property
+    def shared(self) -> np.ndarray:
+        """Entries of z that belong to no single experiment."""
+        return self.simulator.unknowns.shared
+
     @cached_property
     def in_blocks(self) -> bool:
         """Whether Jacobians are kept in blocks."""

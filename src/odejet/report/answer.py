@@ -13,6 +13,8 @@ from odejet.report import text
 from odejet.report.markup import SMALL, gallery, left_out, more, name, soft, table, toned
 from odejet.report.pictures import profile_picture
 from odejet.result import Estimate, Fit
+from odejet.result.fit import LEVEL
+from odejet.uncertainty.doubts import doubts
 from odejet.uncertainty.practical import DETERMINED, UNDETERMINED, Practical
 from odejet.uncertainty.profile import Profile
 
@@ -52,9 +54,8 @@ class Known:
 def known(fit: Fit) -> Known:
     """The same, as far as it can be found; a file may hold values with which nothing can be simulated."""
     try:
-        doubts = fit.doubts
         if not fit.found or fit.weights != "likelihood":
-            return Known(doubts=doubts)
+            return Known(doubts=fit.doubts)
         end, found = now() + PROFILE_SECONDS, fit.practical
         profiles = dict(found.profiles)
         for label in text.ordered(fit)[:MOST_PROFILES]:
@@ -64,9 +65,18 @@ def known(fit: Fit) -> Known:
                 and not (own := fit.profile(label, seconds=left)).stopped
             ):
                 profiles[label] = own
-        return Known(found, {label: profiles[label] for label in text.ordered(fit) if label in profiles}, doubts)
+        return Known(
+            found, {label: profiles[label] for label in text.ordered(fit) if label in profiles}, _doubts(fit, profiles)
+        )
     except (ModelError, DataError):
         return Known()
+
+
+def _doubts(fit: Fit, profiles: Mapping[str, Profile]) -> Mapping[str, str]:
+    """Intervals that are not to be trusted, as far as no profile stands beside them."""
+    if "doubts" in vars(fit):
+        return fit.doubts
+    return doubts(fit.likelihood, {k: v for k, v in fit.intervals().items() if k not in profiles}, LEVEL)
 
 
 def estimates(fit: Fit, found: Known) -> str:

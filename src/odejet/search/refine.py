@@ -405,7 +405,7 @@ class _Descent:
         """Residuals as a linear function of a move of theta."""
         slopes, groups = self.frame.slopes(self.frame.back(theta)), self.misfit.row_groups
         if isinstance(found.jacobian, Blocks):
-            return Arrow(found.jacobian, slopes, residuals, groups, self.misfit.simulator.unknowns.shared)
+            return Arrow(found.jacobian, slopes, residuals, groups, self.misfit.shared)
         return Dense.of(found.dense, slopes, residuals, groups)
 
     def reweigh(self) -> None:

@@ -103,9 +103,7 @@ class Tangent:
         assert found.gradients is not None
         shape, known = found.values.shape, likelihood.information
         rows = found.gradients.reshape(-1, found.gradients.shape[2])
-        sds, degrees, ratios = (
-            part.reshape(shape) for part in (known.stderr(rows), known.degrees_of_freedom(rows), known.ratio(rows))
-        )
+        sds, degrees, ratios = (part.reshape(shape) for part in known.errors(rows))
         sds = np.where(np.abs(found.gradients).max(axis=2, initial=0.0) > 0, sds, 0.0)
         sizes = np.abs(found.values).max(axis=0, initial=0.0)
         return cls(

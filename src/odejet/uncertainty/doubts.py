@@ -32,19 +32,19 @@ NARROW, WIDE = "too narrow", "too wide"
 def doubts(
     likelihood: Likelihood, intervals: Mapping[str, tuple[float, float]], level: float, seconds: float = SECONDS
 ) -> dict[str, str]:
-    """The labels of unknowns whose intervals of a level are not to be trusted, with what is wrong in words."""
+    """Of these intervals of a level, by label, those that are not to be trusted, with what is wrong in words."""
     if not likelihood.misfit.weighted:
         return {}
     parabola, known, deadline = Parabola(likelihood), likelihood.information, now() + seconds
     rows = np.eye(len(likelihood.optimum.z))
-    sds, degrees, ratios = known.stderr(rows), known.degrees_of_freedom(rows), known.ratio(rows)
+    sds, degrees, ratios = known.errors(rows)
     with np.errstate(over="ignore"):
         directions, bounds = parabola.directions(rows), likelihood.frame.given
     found = {}
     for i, label in enumerate(likelihood.misfit.labels[:MOST]):
         if now() > deadline:
             break
-        if not math.isfinite(sds[i]) or sds[i] <= 0:
+        if label not in intervals or not math.isfinite(sds[i]) or sds[i] <= 0:
             continue
         asked, distance = likelihood.derived(label), quantile(level, float(degrees[i]))
         crossing = math.sqrt(deviance_quantile(level, float(degrees[i]), float(ratios[i])))

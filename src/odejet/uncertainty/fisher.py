@@ -106,24 +106,31 @@ class Information:
         return self.degrees_of_freedom(gradients) < TOLD
 
     def stderr(self, gradients: np.ndarray) -> np.ndarray:
-        unknown = self.moved(gradients) | self.untold(gradients)
-        return np.where(unknown, math.inf, np.sqrt(self.parts(gradients).sum(axis=1)))
+        return self.errors(gradients)[0]
 
     def degrees_of_freedom(self, gradients: np.ndarray) -> np.ndarray:
         """Degrees of freedom of each variance: (sum_j v_j)^2 / sum_j (v_j^2 / nu_j), infinite for known noise."""
-        shares = self._shares(gradients)
+        return self._degrees(_shares(self.parts(gradients)))
+
+    def errors(self, gradients: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """The standard error of each quantity, the degrees of freedom of its variance, and the measurements per degree
+        of freedom as they enter it."""
+        parts = self.parts(gradients)
+        shares = _shares(parts)
+        degrees = self._degrees(shares)
+        unknown = self.moved(gradients) | (degrees < TOLD)
+        return np.where(unknown, math.inf, np.sqrt(parts.sum(axis=1))), degrees, shares @ self.ratios
+
+    def _degrees(self, shares: np.ndarray) -> np.ndarray:
         with np.errstate(divide="ignore"):
             return 1 / np.maximum((shares**2 / self.degrees).sum(axis=1), 0.0)
 
-    def ratio(self, gradients: np.ndarray) -> np.ndarray:
-        """Measurements per degree of freedom, as they enter the variance of each quantity."""
-        return self._shares(gradients) @ self.ratios
 
-    def _shares(self, gradients: np.ndarray) -> np.ndarray:
-        parts = self.parts(gradients)
-        total = parts.sum(axis=1, keepdims=True)
-        even = np.full(parts.shape, 1 / max(parts.shape[1], 1))
-        return np.where(total > 0, parts / np.where(total > 0, total, 1.0), even)
+def _shares(parts: np.ndarray) -> np.ndarray:
+    """What each output adds to variances, of one."""
+    total = parts.sum(axis=1, keepdims=True)
+    even = np.full(parts.shape, 1 / max(parts.shape[1], 1))
+    return np.where(total > 0, parts / np.where(total > 0, total, 1.0), even)
 
 
 def information(misfit: Misfit, refined: Refined, check: FitCheck, free: np.ndarray | None = None) -> Information:

@@ -23,6 +23,7 @@ from odejet.decide.statistics import FitCheck, check
 from odejet.errors import ModelError
 from odejet.problem import Problem, Unknown
 from odejet.problem.coordinates import Coordinates
+from odejet.problem.courses import Blocks, Course
 from odejet.problem.misfit import Evaluation, Misfit
 from odejet.search.refine import MAX_EVALUATIONS, Refined, evaluated, refine
 from odejet.simulate.flow import Outcome
@@ -69,6 +70,11 @@ class Likelihood:
         """The same with unknowns that a bound holds taken as known: curvature knows nothing of bounds."""
         return information(self.misfit, self.optimum, self.check, ~self.optimum.held)
 
+    @cached_property
+    def triangle(self) -> np.ndarray:
+        """R with R'R = J'J, of the Jacobian at the optimum on the scale of the search."""
+        return np.asarray(np.linalg.qr(self.optimum.jacobian * self.frame.slopes(self.optimum.z), mode="r"))
+
     def derived(self, text: str) -> Derived:
         return derived(text, self.misfit.model, self.misfit.unknowns)
 
@@ -79,6 +85,7 @@ class Likelihood:
         start: np.ndarray,
         time_limit: float = math.inf,
         evaluations: int = MAX_EVALUATIONS,
+        precision: float = PRECISION,
     ) -> Refined | None:
         """The optimum with a quantity held at a value, near a start; of infinite cost where none can be simulated, and
         None where the quantity depends on nothing that can move."""
@@ -92,7 +99,7 @@ class Likelihood:
                 levels=self.optimum.levels,
                 time_limit=time_limit,
                 max_evaluations=evaluations,
-                precision=PRECISION,
+                precision=precision,
                 frame=part.rest,
             )
 
@@ -134,6 +141,15 @@ class Held(Misfit):
     def unknowns(self) -> Sequence[Unknown]:
         return tuple(unknown for i, unknown in enumerate(self.whole.unknowns) if i != self.pivot)
 
+    @property
+    def courses(self) -> tuple[Course, ...]:
+        return self.whole.courses
+
+    @property
+    def shared(self) -> np.ndarray:
+        kept = self.whole.shared[self.whole.shared != self.pivot]
+        return np.asarray(kept - (kept > self.pivot))
+
     @cached_property
     def rest(self) -> Coordinates:
         """The coordinates of the unknowns that are left."""
@@ -167,7 +183,12 @@ class Held(Misfit):
         if found.jacobian is None:
             return found
         _, gradient = self.held.at(full)
-        slopes, whole = np.delete(-gradient / gradient[self.pivot], self.pivot), found.dense
+        slopes = np.delete(-gradient / gradient[self.pivot], self.pivot)
+        if isinstance(found.jacobian, Blocks):
+            blocks = found.jacobian.eliminated(self.pivot, slopes)
+            if blocks is not None:
+                return replace(found, jacobian=blocks)
+        whole = found.dense
         columns = np.delete(whole, self.pivot, axis=1) + np.outer(whole[:, self.pivot], slopes)
         return replace(found, jacobian=columns)
 

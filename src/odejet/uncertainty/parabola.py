@@ -19,6 +19,10 @@ from odejet.uncertainty.likelihood import Likelihood
 ROOM = 0.2
 """Parts of its reach by which an interval by curvature may be wrong before it is not to be trusted."""
 
+PRECISION = 2e-3
+"""A predicted decrease of the negative log-likelihood below which a refit has come near enough: what is left to go is
+less than a sixteenth of a standard error, beside the two that a probe is away."""
+
 _EVALUATIONS = 12
 """Of a refit: three or four are common, and more are a sign of trouble."""
 
@@ -43,8 +47,8 @@ class Parabola:
 
     @cached_property
     def root(self) -> np.ndarray:
-        """R with R'R the covariance of the unknowns."""
-        return np.concatenate(self.likelihood.information.roots)
+        """R with R'R the covariance of the unknowns, a row for each of them at most."""
+        return np.asarray(np.linalg.qr(np.concatenate(self.likelihood.information.roots), mode="r"))
 
     def directions(self, gradients: np.ndarray) -> np.ndarray:
         """For quantities with these gradients, in rows, unit vectors u: of all moves of the unknowns that change the
@@ -58,7 +62,7 @@ class Parabola:
         frame, best = self.likelihood.frame, self.likelihood.optimum
         theta = frame.to(best.z) + distance * (direction @ self.root) / frame.slopes(best.z)
         start = frame.back(np.clip(theta, *frame.box))
-        found = self.likelihood.hold(asked, value, start, evaluations=_EVALUATIONS)
+        found = self.likelihood.hold(asked, value, start, evaluations=_EVALUATIONS, precision=PRECISION)
         if found is None or not math.isfinite(found.cost):
             return Probe(start, math.inf)
         root = math.sqrt(max(2 * (found.cost - best.cost), 0.0))

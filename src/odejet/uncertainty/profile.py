@@ -261,7 +261,7 @@ class _Walk:
             raise ModelError(f"'{asked.label}' has no value at the optimum; ask for another expression")
         known = likelihood.information
         rows = gradient[None]
-        self.degrees_of_freedom, self.ratio = float(known.degrees_of_freedom(rows)[0]), float(known.ratio(rows)[0])
+        self.degrees_of_freedom, self.ratio = (float(part[0]) for part in known.errors(rows)[1:])
         self.crossing = math.sqrt(deviance_quantile(level, self.degrees_of_freedom, self.ratio))
         self.untold = bool(known.untold(rows)[0])
         self.scale, self.ends, self.bounds = self._scaled()
@@ -297,8 +297,7 @@ class _Walk:
             free[self.asked.place] = True
         if np.linalg.norm(gradient * free) <= _UNSEEN * np.linalg.norm(gradient):
             free[:] = True  # it moves with what is on a bound, and with nothing else
-        jacobian = self.best.jacobian * self.likelihood.frame.slopes(self.best.z) * free
-        _, sizes, vt = np.linalg.svd(jacobian, full_matrices=False)
+        _, sizes, vt = np.linalg.svd(self.likelihood.triangle * free, full_matrices=False)
         kept = sizes > _RANK * sizes.max(initial=0.0)
         root = vt[kept] / sizes[kept, None]
         unseen = free * (gradient - vt[kept].T @ (vt[kept] @ gradient))
