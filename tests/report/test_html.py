@@ -8,9 +8,12 @@ import subprocess
 from collections import Counter
 from dataclasses import replace
 from html.parser import HTMLParser
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
+from PIL import Image
+from playwright.sync_api import sync_playwright
 
 from odejet import Data, Fit, Model
 from odejet.report.html import fragment, page
@@ -224,6 +227,29 @@ def browse(path, tmp_path, *options):
     command += ["--virtual-time-budget=5000", *options, "--dump-dom", path.as_uri()]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
     return done.stdout, [line for line in done.stderr.splitlines() if "CONSOLE" in line]
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium here")
+def test_figures_are_saved_from_the_page(tmp_path):
+    fit = predators()
+    fit.report(tmp_path / "fit.html")
+    with sync_playwright() as started:
+        browser = started.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"])
+        page = browser.new_page(accept_downloads=True)
+        page.goto((tmp_path / "fit.html").as_uri())
+        figure = page.locator("figure").first
+        figure.hover()
+        for kind in ("SVG", "PNG"):
+            with page.expect_download() as download:
+                figure.locator(".save button", has_text=kind).click()
+            assert download.value.suggested_filename.endswith(f".{kind.lower()}")
+            download.value.save_as(tmp_path / f"saved.{kind.lower()}")
+        browser.close()
+    drawn = ElementTree.parse(tmp_path / "saved.svg").getroot()
+    assert drawn.tag.endswith("svg") and "y1" in {text.strip() for text in drawn.itertext()}
+    with Image.open(tmp_path / "saved.png") as saved:
+        colours = saved.convert("RGB").getcolors(1 << 24)
+        assert saved.format == "PNG" and min(saved.size) > 100 and len(colours) > 10
 
 
 @pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium here")

@@ -103,7 +103,7 @@ def estimates(fit: Fit, found: Known) -> str:
     right = (1, 2, 3, 4)
     shown = len(rows) if len(rows) <= MOST_ROWS else max(_shared(fit), MOST_DRAWN)
     others = more(f"{len(rows) - shown} more quantities", table(heads, rows[shown:], right)) if rows[shown:] else ""
-    told = (soft(agree) if found.profiles else "") + _remarks(fit)
+    told = (soft(agree) if found.profiles else "") + _remarks(fit, found)
     return table(heads, rows[:shown], right) + others + told
 
 
@@ -150,14 +150,16 @@ def _data(fit: Fit, found: Known, label: str) -> str:
         words.append(toned("anywhere in its bounds", "bad"))
     if label in found.doubts and label not in found.profiles:
         words.append(toned(f"95 % interval {found.doubts[label]}", "fair"))
-    if label in found.profiles and (note := found.profiles[label].note):
-        words.append(toned(note, "soft"))
     return ", ".join(words)
 
 
-def _remarks(fit: Fit) -> str:
-    """What the table cannot say: combinations, and quantities that move together."""
-    remarks = []
+def _remarks(fit: Fit, found: Known) -> str:
+    """What the table cannot say: notes on profiles, combinations, and quantities that move together."""
+    notes: dict[str, list[str]] = {}
+    for label, own in found.profiles.items():
+        if own.note:
+            notes.setdefault(own.note, []).append(name(label))
+    remarks = [f"Along {', '.join(labels)}: {html.escape(note)}." for note, labels in notes.items()]
     if fit.verdict and fit.verdict.combinations:
         remarks.append("Known in combination: " + ", ".join(map(name, fit.verdict.combinations)) + ".")
     if fit.verdict and fit.verdict.fix:

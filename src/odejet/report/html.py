@@ -55,7 +55,7 @@ def _header(fit: Fit) -> str:
     said = fit.message == fit.certificate.message or fit.message in text.state(fit)
     message = "" if said else f"<p>{html.escape(sentence(fit.message))}</p>"
     known = fit.verdict.message if fit.verdict else ""
-    verdict = f'<p class="soft">{html.escape(sentence(known))}</p>' if known else ""
+    verdict = f'<p class="soft">With perfect data: {html.escape(sentence(known, False))}</p>' if known else ""
     return (
         f'<header><h1>{html.escape(fit.model.name)} <span class="badge {tone}">{text.state(fit)}</span></h1>'
         f"{checks.reasons(fit)}{message}{verdict}<dl class='facts'>{shown}</dl></header>"

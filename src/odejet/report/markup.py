@@ -14,6 +14,9 @@ from odejet.report.svg import drawn
 SMALL, MEDIUM = "small", "medium"
 """How wide the pictures in a grid are at least."""
 
+MOST_IN_A_ROW = 6
+"""Small pictures side by side, as many as the widest page has room for."""
+
 
 def section(title: str, content: str) -> str:
     return f"<section><h2>{html.escape(title)}</h2>\n{content}</section>" if content else ""
@@ -47,8 +50,9 @@ def toned(words: str, tone: str) -> str:
     return f'<span class="{tone}">{html.escape(words)}</span>'
 
 
-def sentence(words: str) -> str:
-    return f"{words[:1].upper()}{words[1:]}" + ("" if words.endswith(".") or not words else ".")
+def sentence(words: str, begins: bool = True) -> str:
+    """Words as a sentence, or as the end of one."""
+    return (words[:1].upper() if begins else words[:1]) + words[1:] + ("" if words.endswith(".") or not words else ".")
 
 
 def left_out(count: int, where: str, what: str) -> str:
@@ -93,4 +97,10 @@ def key(*entries: tuple[str, str]) -> str:
 def gallery(pictures: Sequence[Picture], size: str = MEDIUM) -> str:
     """Pictures side by side, as many in a row as there is room for."""
     figures = "".join(f"<figure{' class=wide' * one.wide}>{drawn(one)}</figure>" for one in pictures)
-    return f'<div class="gallery {size}">{figures}</div>' if pictures else ""
+    return f'<div class="gallery {size}" style="--row:{_in_a_row(len(pictures))}">{figures}</div>' if pictures else ""
+
+
+def _in_a_row(count: int) -> int:
+    """Pictures in a row of a wide page, so that the last row is about as full as the others."""
+    rows = -(-count // MOST_IN_A_ROW)
+    return -(-count // rows) if rows > 1 else MOST_IN_A_ROW

@@ -45,7 +45,8 @@ ul {{ margin:6px 0; padding-left:20px; max-width:80ch }}
 footer {{ color:var(--soft); font-size:.85rem }}
 
 .gallery {{ display:grid; gap:14px 20px; margin-top:10px }}
-.gallery.small {{ grid-template-columns:repeat(auto-fill, minmax(min(100%, 185px), 1fr)) }}
+.gallery.small {{ grid-template-columns:repeat(auto-fill,
+  minmax(max(min(100%, 185px), (100% - (var(--row) - 1)*20px)/var(--row)), 1fr)) }}
 .gallery.medium {{ grid-template-columns:repeat(auto-fill, minmax(min(100%, 380px), 1fr)) }}
 figure {{ margin:0; min-width:0; position:relative }} figure.wide {{ grid-column:1 / -1 }}
 .matrix {{ overflow-x:auto }} .matrix svg {{ max-width:100%; height:auto; display:block }}
