@@ -123,6 +123,32 @@ def test_an_example_with_doses_by_keyboard_alone(page: Any) -> None:
     assert page.evaluate("document.activeElement.id") == "fit"
 
 
+def test_both_answers_to_doses_are_shown(page: Any, tmp_path: Path) -> None:
+    """Absorption and elimination may change places: a table as a clinic in Europe keeps it, one dose, two solutions."""
+    hours = np.array([0, 0.5, 1, 2, 4, 6, 8, 12, 24])
+    model = Model({"gut": "-ka*gut", "blood": "ka*gut - ke*blood"}, {"c": "blood/V"}, initial={"gut": 320, "blood": 0})
+    seen = simulate(model, {"ka": 0.9, "ke": 0.1, "V": 40}, {}, hours)["c"] + 0.05 * np.sin(7 * hours)
+    lines = (f"{t:g};{y:.2f}".replace(".", ",") for t, y in zip(hours, seen, strict=True))
+    (tmp_path / "patient 7.csv").write_text("Zeit (h);Konz (mg/L)\n" + "\n".join(lines))
+    page.click("#new")
+    page.fill("#equations", "gut' = -ka*gut\nblood' = ka*gut - ke*blood\nconc = blood/V\ngut(0) = 0\nblood(0) = 0")
+    drop(page, tmp_path / "patient 7.csv")
+    page.wait_for_selector("select[aria-label='What Zeit (h) is']")
+    page.click("summary:has-text('Doses')")
+    page.click("text=+ Add a dose")
+    page.fill("input[aria-label='amount of dose 1']", "320")
+    page.press("input[aria-label='amount of dose 1']", "Tab")
+    page.check("text=All unknowns are positive")
+    until(lambda: page.input_value("input[aria-label='Lower bound of ka']") == "0", "unknowns are not positive")
+    page.wait_for_selector("#fit:enabled")
+    page.click("#fit")
+    page.wait_for_selector("h3:has-text('All solutions')")
+    rows = page.locator("[aria-label='All solutions'] tbody tr")
+    shown = {row.locator("td").first.inner_text(): row.locator("td.number").all_inner_texts() for row in rows.all()}
+    assert set(shown) == {"ka", "ke", "V"} and sorted(map(float, shown["ka"])) == pytest.approx([0.1, 0.9], rel=0.2)
+    assert sorted(map(float, shown["V"]))[-1] == pytest.approx(40, rel=0.1)
+
+
 def test_everything_has_a_name_and_nothing_is_cut(page: Any) -> None:
     page.click("[data-example=theophylline]")
     page.wait_for_selector("#fit:enabled")

@@ -10,12 +10,15 @@ import numpy as np
 
 from odejet.app.views import MOST_PANELS, times_of
 from odejet.errors import DataError, ModelError
-from odejet.numerals import significant
+from odejet.numerals import measured, significant
 from odejet.report import text
 from odejet.result import Fit, compare
 
 BANDED = 16
 """Experiments whose curves have bands on the page."""
+
+MOST_SOLUTIONS = 8
+"""Equally good sets of values that stand side by side."""
 
 
 def result(fit: Fit) -> dict[str, Any]:
@@ -36,7 +39,7 @@ def result(fit: Fit) -> dict[str, Any]:
             {"experiment": one.experiment, "output": one.output, "time": one.time, "value": one.value}
             for one in fit.certificate.suspicious[:100]
         ],
-        "solutions": len(fit.solutions),
+        "solutions": _solutions(fit),
         "facts": text.facts(fit),
         "stages": {name: round(seconds, 3) for name, seconds in fit.stages.items()},
         "seconds": round(fit.seconds, 3),
@@ -56,6 +59,13 @@ def _row(fit: Fit, label: str) -> dict[str, Any]:
         "kind": fit.kind(label),
         "remark": remark.removeprefix(fit.kind(label)).lstrip(", "),
     }
+
+
+def _solutions(fit: Fit) -> list[dict[str, Any]]:
+    """In what sets of values differ that explain the data equally well, a row for each quantity."""
+    beside = fit.solutions[:MOST_SOLUTIONS]
+    rows = [(one.label, [measured(each.value(one), fit.stderr[one.label]) for each in beside]) for one in fit.unknowns]
+    return [{"label": label, "cells": cells} for label, cells in rows if len(set(cells)) > 1]
 
 
 def _noise(fit: Fit) -> list[dict[str, Any]]:

@@ -184,12 +184,24 @@ export class Fits {
       result.reasons.length ? h("ul", {}, result.reasons.map((words) => h("li", {}, sentence(words)))) : "",
       h("div", { class: "scroll", tabindex: "0", role: "group", "aria-label": "Estimates" }, h("table", { class: "estimates" }, h("caption", { class: "hidden" }, "Estimates"),
         h("thead", {}, h("tr", {}, heads.map((head, i) => h("th", { scope: "col", class: i > 0 && i < 4 ? "number" : "" }, head)))), h("tbody", {}, rows))),
+      ...this.others(result.solutions),
       result.noise.length ? h("p", { class: "soft small" }, "Noise (standard deviation): ", result.noise.slice(0, 12).map((one) => `${one.output} ${one.sd}`).join(", ")) : "",
       h("dl", { class: "facts" }, Object.entries(result.facts).map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd", {}, value)))),
       h("div", { class: "downloads" }, one.report ? link("report.html", "Report") : h("span", { class: "button soft", "aria-disabled": "true" }, "Report …"),
         link("fit.json", "fit.json"), link("model.toml", "Model (TOML)"), link("fit.py", "Python script"), link("all.zip", "All files (zip)")),
       one.report ? frame : h("p", { class: "soft small" }, "The report is being written."));
     this.resultCard.hidden = false;
+  }
+
+  // Sets of values that explain the data equally well, side by side.
+  others(rows) {
+    if (!Array.isArray(rows) || !rows.length) return [];
+    const heads = ["quantity", ...rows[0].cells.map((_, i) => `solution ${i + 1}`)];
+    const body = rows.map((row) => h("tr", {}, h("td", { class: "name" }, h("code", {}, row.label)), row.cells.map((cell, i) => h("td", { class: "number", "data-head": heads[i + 1] }, cell))));
+    return [h("h3", {}, "All solutions"),
+      h("p", { class: "soft" }, `${rows[0].cells.length} sets of values explain the data equally well. Bounds that leave out all but one of them decide.`),
+      h("div", { class: "scroll", tabindex: "0", role: "group", "aria-label": "All solutions" }, h("table", { class: "estimates" }, h("caption", { class: "hidden" }, "All solutions"),
+        h("thead", {}, h("tr", {}, heads.map((head, i) => h("th", { scope: "col", class: i ? "number" : "" }, head)))), h("tbody", {}, body)))];
   }
 
   async check(number, on) {
