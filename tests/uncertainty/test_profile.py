@@ -10,6 +10,8 @@ import pytest
 from scipy import optimize, stats
 
 from odejet import Data, Fit, Model, ModelError, simulate
+from odejet.problem import Problem
+from odejet.search.refine import refine
 from odejet.uncertainty.likelihood import Likelihood
 from odejet.uncertainty.profile import End, deviance_quantile, profile
 from tests.fits import PREDATORS, STRAIGHT, driven, predators, refined_fit
@@ -233,3 +235,27 @@ def test_a_profile_that_time_ends_says_so_however_precise_the_quantity(monkeypat
     monkeypatch.setattr(Likelihood, "hold", lambda *_: time.sleep(0.02))
     found = profile(fit.likelihood, "k", 0.95, 0.01)
     assert found.stopped and not any(end is End.UNREACHED for end in found.ends)
+
+
+def test_many_experiments_in_blocks_have_the_profiles_of_one_matrix(monkeypatch):
+    model = Model({"x": "s*(b - x)"}, {"y": "x"}, name="settling")
+    times, rng = np.linspace(0, 3, 8), np.random.default_rng(5)
+    parts, start = [], {}
+    for i in range(25):
+        x, b = 1 + 0.1 * i, 3 - 0.05 * i
+        values = b + (x - b) * np.exp(-0.8 * times) + 0.02 * rng.normal(size=8)
+        parts.append(Data(times, {"y": values}, name=f"e{i}"))
+        start |= {f"e{i}": {"x": x, "b": b}}
+    data = Data.join(parts)
+
+    def ends():
+        problem = Problem(model, data, local=["b"])
+        z = np.array([0.8 if one.experiment is None else start[one.experiment][one.name] for one in problem.layout])
+        fit = Fit.of(problem, refine(problem.misfit, z, frame=problem.frame(z)))
+        return problem.misfit.in_blocks, [end for label in fit.labels[:3] for end in fit.profile(label).interval()]
+
+    in_blocks, found = ends()
+    monkeypatch.setattr("odejet.problem.misfit.MANY_EXPERIMENTS", 1000)
+    whole, expected = ends()
+    assert in_blocks and not whole
+    assert found == pytest.approx(expected, rel=1e-4)
