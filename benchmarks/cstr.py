@@ -21,6 +21,7 @@ from dataclasses import dataclass
 import numpy as np
 
 import odejet as oj
+from odejet.numerals import short
 from benchmarks import ceiling, cells, explicit, paper, systems
 from benchmarks.cells import Cell, Draw, Protocol
 from benchmarks.prolong import Explicit, Numeric, Terms, Variable
@@ -155,7 +156,7 @@ def table(truth: Draw, rows: list[Row]) -> str:
         theirs = published.get(paper.level(row.noise), {})
         numbers = _numbers([*row.factors.values(), row.product])
         columns = [f"{theirs[key]:g}" if key in theirs else "" for key in ("HCr", "rmse")]
-        expected = f"{100 * row.factor_error:.2g} % | {100 * row.product_error:.2g} %"
+        expected = f"{short(100 * row.factor_error, 2)} % | {short(100 * row.product_error, 2)} %"
         lines.append(f"| {row.noise:g} | {numbers} | {row.rmse:.2g} | {expected} | {' | '.join(columns)} |")
     return "\n".join(lines)
 

@@ -19,6 +19,7 @@ from odejet.data import Data, Experiment
 from odejet.errors import DataError, ModelError, nearest
 from odejet.extras import needed
 from odejet.model import Model
+from odejet.numerals import short
 from odejet.problem import Problem
 from odejet.problem.misfit import Misfit
 from odejet.problem.noise import noise_of
@@ -264,7 +265,7 @@ def _factor(after: float, before: float) -> float:
 
 
 def _percent(share: float) -> str:
-    return f"{100 * share:.2g} %" if math.isfinite(share) else "unknown"
+    return f"{short(100 * share, 2)} %" if math.isfinite(share) else "unknown"
 
 
 def repeated(
