@@ -36,7 +36,7 @@ def held_at(fit: Fit, label: str, true: float, z: np.ndarray) -> tuple[float, fl
     asked = likelihood.derived(label)
     _, gradient = asked.at(fit.estimates)
     known = likelihood.information
-    freedom, ratio = float(known.degrees_of_freedom(gradient[None])[0]), float(known.ratio(gradient[None])[0])
+    freedom, ratio = (float(part[0]) for part in known.errors(gradient[None])[1:])
     least, quantile = math.inf, deviance_quantile(LEVEL, freedom, ratio)
     for start in (z, np.where(np.arange(len(z)) == asked.place, true, fit.estimates)):
         found = likelihood.hold(asked, true, start, evaluations=HELD_EVALUATIONS)

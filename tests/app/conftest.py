@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.app.browser import CHROMIUM, FLAGS, PATIENCE, Program, alive, started, until, watch
+from tests.app.browser import CHROMIUM, PATIENCE, Program, alive, started, until, watch
 
 
 @pytest.fixture(scope="session")
@@ -24,17 +24,6 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Program]:
     stats = [Path(f"/proc/{pid}/stat") for pid in found.children()]
     found.end()
     until(lambda: not any(map(alive, stats)), "children outlive the program")
-
-
-@pytest.fixture(scope="session")
-def browser() -> Iterator[Any]:
-    playwright = pytest.importorskip(
-        "playwright.sync_api", reason="the page is looked at with Playwright, which is missing"
-    )
-    with playwright.sync_playwright() as started:
-        found = started.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
-        yield found
-        found.close()
 
 
 @pytest.fixture

@@ -13,7 +13,6 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 from PIL import Image
-from playwright.sync_api import sync_playwright
 
 from odejet import Data, Fit, Model
 from odejet.report.html import fragment, page
@@ -229,22 +228,19 @@ def browse(path, tmp_path, *options):
     return done.stdout, [line for line in done.stderr.splitlines() if "CONSOLE" in line]
 
 
-@pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium here")
-def test_figures_are_saved_from_the_page(tmp_path):
+def test_figures_are_saved_from_the_page(browser, tmp_path):
     fit = predators()
     fit.report(tmp_path / "fit.html")
-    with sync_playwright() as started:
-        browser = started.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"])
-        page = browser.new_page(accept_downloads=True)
-        page.goto((tmp_path / "fit.html").as_uri())
-        figure = page.locator("figure").first
-        figure.hover()
-        for kind in ("SVG", "PNG"):
-            with page.expect_download() as download:
-                figure.locator(".save button", has_text=kind).click()
-            assert download.value.suggested_filename.endswith(f".{kind.lower()}")
-            download.value.save_as(tmp_path / f"saved.{kind.lower()}")
-        browser.close()
+    page = browser.new_page(accept_downloads=True)
+    page.goto((tmp_path / "fit.html").as_uri())
+    figure = page.locator("figure").first
+    figure.hover()
+    for kind in ("SVG", "PNG"):
+        with page.expect_download() as download:
+            figure.locator(".save button", has_text=kind).click()
+        assert download.value.suggested_filename.endswith(f".{kind.lower()}")
+        download.value.save_as(tmp_path / f"saved.{kind.lower()}")
+    page.close()
     drawn = ElementTree.parse(tmp_path / "saved.svg").getroot()
     assert drawn.tag.endswith("svg") and "y1" in {text.strip() for text in drawn.itertext()}
     with Image.open(tmp_path / "saved.png") as saved:
