@@ -207,3 +207,15 @@ def test_sensitivities_that_have_died_away_are_not_followed():
     np.testing.assert_allclose(
         run.states[1:, 2, 3], run.states[1:, 2, 0] / 1e-5, rtol=1e-6
     )  # r is proportional to r(0)
+
+
+@pytest.mark.parametrize("growth", [1.0, 1.7, 2.2, 3.1])
+def test_a_fast_state_stays_with_a_slow_one_that_grows_by_decades(growth):
+    """y follows 1/x ever faster, and Newton's method converges slowly where x changes much within a step."""
+    flow = Flow(Model({"x": "g*x", "y": "x - y*x**2"}, {"out": "y"}))
+    times = np.linspace(0.5, 6.0, 12)
+    run = flow.run([growth], [3.0, 0.4], times, start=0.0, sensitivities=False, tolerance=1e-14)
+    assert run.outcome is Outcome.COMPLETED
+    exact = 3.0 * np.exp(growth * times)
+    np.testing.assert_allclose(run.states[:, 0, 0], exact, rtol=1e-11)
+    np.testing.assert_allclose(run.states[8:, 1, 0], 1 / exact[8:] + growth / exact[8:] ** 3, rtol=1e-8)

@@ -254,3 +254,25 @@ def test_the_same_answer_every_time():
     model = systems.load("hiv").model
     first, second = (run(model, [0.3] * 10, [0.4] * 5, np.linspace(0, 25, 50)) for _ in range(2))
     assert np.array_equal(first.states, second.states)
+
+
+@pytest.mark.parametrize("start", [-68.40261085362921, -67.07279250987513, -69.98509916491165, -62.93034904344377])
+def test_sensitivities_pass_where_a_rate_is_nothing_by_nothing(start):
+    """Hodgkin and Huxley's rates are 0/0 at -40 and -55 mV, near which some step of a spike happens to begin."""
+    model = Model(
+        {
+            "V": "10 - gna*m**3*h*(V - 50) - 36*n**4*(V + 77) - 0.3*(V + 54.4)",
+            "m": "0.1*(V + 40)/(1 - exp(-(V + 40)/10))*(1 - m) - 4*exp(-(V + 65)/18)*m",
+            "h": "0.07*exp(-(V + 65)/20)*(1 - h) - h/(1 + exp(-(V + 35)/10))",
+            "n": "0.01*(V + 55)/(1 - exp(-(V + 55)/10))*(1 - n) - 0.125*exp(-(V + 65)/80)*n",
+        },
+        {"y": "V"},
+    )
+    flow, times, state = Flow(model), np.linspace(0, 25, 50), np.array([start, 0.05, 0.6, 0.32])
+    found = flow.run([120.0], state, times, start=0.0, tolerance=1e-16)
+    assert found.outcome is Outcome.COMPLETED
+    shift = 1e-5
+    above, below = (flow.run([120.0 + d], state, times, start=0.0, sensitivities=False) for d in (shift, -shift))
+    np.testing.assert_allclose(found.outputs[:, 0, 0], (above.outputs + below.outputs)[:, 0, 0] / 2, rtol=1e-8)
+    slopes = (above.outputs - below.outputs)[:, 0, 0] / (2 * shift)
+    np.testing.assert_allclose(found.outputs[:, 0, 5], slopes, atol=1e-5 * np.abs(slopes).max())

@@ -46,7 +46,6 @@ _HOLDS = 1e-12  # how well the equations are to hold inside a step, relative to 
 _LOSS = 1e4  # where the tolerance is loose: the terms of the order that are left out, times that order, and their sum
 _CAUTION = 2.0  # the growth of a step after one that was shortened by what it met
 _WATCHING = 20  # the least order where switching functions are watched, which need not be as simple as the solution
-_LOOSE, _LOOSE_ORDER = 1e-10, 22  # a tolerance, and the highest order that is tried for it: the best are lower
 _BEGUN = 4  # orders that a series goes on after its first term, at least
 _VANISHED = 1e-200  # below this the high orders of a series underflow; no quantity of a model is so small
 
@@ -107,40 +106,30 @@ def guarded_step(c, layout, order, h):
 
 
 @kernel
-def best_order(c, layout, tolerance, longest, density, work, highest):
-    """The order at which a unit of time costs least, from series known to the highest, and the longest step it allows.
+def best_order(c, layout, tolerance, longest, density, work):
+    """The order at which a unit of time costs least, from series known to MAX_ORDER, and the longest step it allows.
 
     `work` holds the cost of a step that is constant, linear and quadratic in the order, and of a requested time per
     order; `density` is the number of requested times per unit of time.  A step is bounded by all terms that an order
     leaves out, since the first of them may happen to vanish.  No series may end where it has only begun.
     """
-    best, least, allowed, bound = highest, np.inf, longest, longest
-    for order in range(highest, 6, -1):
+    best, least, allowed, bound = MAX_ORDER, np.inf, longest, longest
+    for order in range(MAX_ORDER, 6, -1):
         for i in range(len(layout.states)):
             if layout.states[i] >= layout.dynamic:
                 size, last = abs(peek(c, layout.states[i])), abs(peek(c, layout.states[i] + order * layout.lanes))
                 if size == 0:
-                    if order < leading(c, layout.states[i], layout.lanes, highest) + _BEGUN <= highest:
+                    if order < leading(c, layout.states[i], layout.lanes, np.int64(MAX_ORDER)) + _BEGUN <= MAX_ORDER:
                         return best, allowed
                     size = size_at(c, layout.states[i], layout.lanes, order, bound)
                 if last > 0 and size > 0:
                     bound = min(bound, (tolerance * size / last) ** (1 / order))
         above = order + 1  # the bound now holds for a series that ends here
-        if above <= highest:
+        if above <= MAX_ORDER:
             effort = (work[0] + work[1] * above + work[2] * above * above) / bound + density * work[3] * above
             if effort < least:
                 best, least, allowed = above, effort, bound
     return best, allowed
-
-
-@kernel
-def begins_late(c, layout, order):
-    """Whether the series of a state begins so late that more orders may have more to tell."""
-    for i in range(len(layout.states)):
-        x = layout.states[i]
-        if x >= layout.dynamic and order - 2 * _BEGUN < leading(c, x, layout.lanes, order) <= order:
-            return True
-    return False
 
 
 @kernel
@@ -295,9 +284,6 @@ def integrate(
     density = len(times) / max(span, 1e-300)
     # Named integers: numba would compile the kernels below anew for every literal.
     none, first_order, highest = np.int64(0), np.int64(1), np.int64(MAX_ORDER)
-    # Where few series are multiplied a high order costs little, and may be the best.
-    cheap = work[2] * highest * highest < work[0] + work[1] * highest
-    enough = highest if tolerance < _LOOSE or cheap else np.int64(_LOOSE_ORDER)
     status, done, steps, probe, order = np.int64(EXHAUSTED), none, none, none, highest
     calm, slow, steady, limit = none, none, 0.0, np.inf
     knots, driven = drive.knots, len(layout.inputs) > 0
@@ -335,11 +321,8 @@ def integrate(
             # The best order depends on the solution; it is looked for again after 8, 16, 32 ... steps.
             probing = steps == probe
             if probing:
-                order, probe = enough, begun + max(8, 2 * (steps - begun))
+                order, probe = highest, begun + max(8, 2 * (steps - begun))
             expand(c, layout, t, first_order, order, layout.split[1], pointers, modulus)
-            if probing and order < highest and begins_late(c, layout, order):
-                expand(c, layout, t, order, highest, layout.split[1], pointers, modulus)
-                order = highest
             if not finite(c, layout, order):
                 # Perhaps only the powers of the unit are too large.
                 if finite(c, layout, first_order) and unit > _RESOLUTION * abs(t):
@@ -356,7 +339,7 @@ def integrate(
         if not repeated:
             longest = min(ahead / unit, _LONGEST)
             if probing:
-                order, longest = best_order(c, layout, tolerance, longest, density * unit, work, order)
+                order, longest = best_order(c, layout, tolerance, longest, density * unit, work)
                 if switches is not None and watching > 0:
                     order = max(order, np.int64(_WATCHING))
             h, seen = step_size(c, layout, scales, order, tolerance, longest)

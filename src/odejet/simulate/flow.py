@@ -349,9 +349,10 @@ class _Problem:
                 leg.explicit_steps -= steps.SWITCHED_STEPS
                 continue
             outcome = self.outcome(status, leg)
-            # Steps of collocation that did not pay are better than none.
+            # Steps of collocation that did not pay are better than none, and nothing is expanded where they begin: what
+            # is 0/0 there, such as x/(1 - exp(-x)), is no obstacle to them.
             slow = outcome is Outcome.EXHAUSTED and leg.method != "taylor"
-            if not (slow or outcome is Outcome.STIFF_FAILURE) or leg.implicit_steps <= 0:
+            if not (slow or outcome in (Outcome.STIFF_FAILURE, Outcome.SINGULAR)) or leg.implicit_steps <= 0:
                 return outcome
             if leg.method == "taylor":
                 leg.method = f"taylor, collocation from t = {leg.time:.6g}"
