@@ -237,6 +237,15 @@ class _Leg(Place):
         self.parts.append((trajectory, outputs))
         self.done, self.time = self.done + len(trajectory), time
 
+    def set_back(self, times: np.ndarray) -> None:
+        """To the last of the times that was reached.
+
+        Near x = 0 the series of x/(1 - exp(-x)), say, are rounding.  Steps of collocation that come from farther away
+        do not notice.
+        """
+        states = next(part for part, _ in reversed(self.parts) if len(part))
+        self.time, self.states = float(times[self.done - 1]), states[-1].copy()
+
 
 _TROUBLES: dict[type[Trouble], Outcome] = {
     Endless: Outcome.ENDLESS,
@@ -349,11 +358,13 @@ class _Problem:
                 leg.explicit_steps -= steps.SWITCHED_STEPS
                 continue
             outcome = self.outcome(status, leg)
-            # Steps of collocation that did not pay are better than none, and nothing is expanded where they begin: what
-            # is 0/0 there, such as x/(1 - exp(-x)), is no obstacle to them.
+            # Steps of collocation that did not pay are better than none.
             slow = outcome is Outcome.EXHAUSTED and leg.method != "taylor"
-            if not (slow or outcome in (Outcome.STIFF_FAILURE, Outcome.SINGULAR)) or leg.implicit_steps <= 0:
+            passing = outcome is Outcome.SINGULAR and self.passage is None and leg.done > 0
+            if not (slow or passing or outcome is Outcome.STIFF_FAILURE) or leg.implicit_steps <= 0:
                 return outcome
+            if passing:
+                leg.set_back(times)
             if leg.method == "taylor":
                 leg.method = f"taylor, collocation from t = {leg.time:.6g}"
             least = self.least_step(step, order, tolerance) if status == steps.SLOW else 0.0
