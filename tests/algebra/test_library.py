@@ -75,8 +75,8 @@ def test_systems_that_are_out_of_reach_are_refused_by_an_estimate(n, every):
     budget = Budget(work=3e10)
     assert own.fibre(1, budget) is None
     assert "unknowns" in own.reason(1) or own.reason(1) == "the work allotted is done"
-    # All but the ranks and the attempt to count roots was spared.
-    assert budget.left > 1e10
+    # All but the ranks and the attempt to count roots was spared; of these, some work is counted by the clock.
+    assert budget.left > 1e9
 
 
 def test_the_algebra_of_a_long_chain_with_all_states_measured_is_served():
