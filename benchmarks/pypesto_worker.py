@@ -32,11 +32,11 @@ def raced(path: Path, models: Path, seconds: float, starts: int, seed: int, goal
         name = f"{path.stem}_sensitive"
         importer = pypesto.petab.PetabImporter(problem, output_folder=str(models / name), model_name=name)
         asked = importer.create_problem()
-    optimizer = pypesto.optimize.FidesOptimizer(verbose=logging.CRITICAL)
     np.random.seed(seed)
     ends: list[tuple[float, float]] = []
     began = time.process_time()
-    while len(ends) < starts and time.process_time() - began < seconds:
+    while len(ends) < starts and (left := began + seconds - time.process_time()) > 0.0:
+        optimizer = pypesto.optimize.FidesOptimizer(verbose=logging.CRITICAL, options={"maxtime": left})
         found = pypesto.optimize.minimize(asked, optimizer=optimizer, n_starts=1, progress_bar=False)
         ends.append((round(time.process_time() - began, 3), float(found.optimize_result.list[0].fval)))
         if ends[-1][1] <= goal:
