@@ -72,7 +72,7 @@ def _refuse() -> None:
 
 @pytest.mark.parametrize(("n", "every"), [(80, 1), (80, 3)])
 def test_systems_that_are_out_of_reach_are_refused_by_an_estimate(n, every, monkeypatch):
-    monkeypatch.setenv(msolve.VARIABLE, "")  # its seconds are counted as work, so that how much is left depends on the clock
+    monkeypatch.setenv(msolve.VARIABLE, "")  # its seconds count as work, and vary
     own = Library(chain(n, every))
     budget = Budget(work=3e10)
     assert own.fibre(1, budget) is None
