@@ -15,6 +15,7 @@ from __future__ import annotations
 import json
 import logging
 import math
+import os
 import resource
 import sys
 import time
@@ -112,6 +113,7 @@ def main(path: Path, folder: Path, method: str, seconds: float, runs: int, seed:
     except NotExpressibleError as reason:
         print(json.dumps({"inexpressible": str(reason)}))
         return
+    os.chdir(folder)  # COPASI writes a report where it runs
     files = write_problem_to(changed, str(folder), "divided")
     load_petab(files["problem"], str(folder))
     basico.set_task_settings("Time-Course", {"method": {"Relative Tolerance": TOLERANCE}})
