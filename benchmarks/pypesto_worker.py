@@ -4,8 +4,8 @@
 
 It runs by itself in an environment that has pyPESTO, AMICI and fides, which odejet's own need not have; MODELS is a
 folder in which compiled models are kept.  AMICI has its own tolerances, but for an absolute one of 1e-8 where with
-these it cannot simulate a single one of some random points.  Starts are refined one after the other on one core, until one of them ends at
-the goal (a negative log-likelihood), or until starts or processor seconds are used up.
+these it cannot simulate a single one of some random points.  Starts are refined one after the other on one core, until
+one of them ends at the goal (a negative log-likelihood), or until starts or processor seconds are used up.
 """
 
 from __future__ import annotations
