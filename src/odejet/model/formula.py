@@ -24,6 +24,7 @@ OPERATIONS = (
 """By number: what a kernel knows."""
 
 _NUMBERS = {name: i for i, name in enumerate(OPERATIONS)}
+NUMBER = _NUMBERS["number"]
 
 
 @dataclass(frozen=True, eq=False)

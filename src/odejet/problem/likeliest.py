@@ -49,7 +49,7 @@ class Laws(NamedTuple):
     code: np.ndarray
     numbers: np.ndarray
     ends: np.ndarray  # of the operations of each, after a zero
-    symbols: np.ndarray  # (laws, most): which of what is to be found each symbol beside the output is; -1 if it is known
+    symbols: np.ndarray  # (laws, most): which of what is to be found each but the output is; -1 if it is known
     counts: np.ndarray  # of these symbols
 
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from odejet.model.formula import NUMBER
 from odejet.problem.likeliest import Laws, Points, likeliest
 from odejet.problem.measurements import Measurements
 from odejet.problem.noise import Density
@@ -55,14 +56,12 @@ def _laws(densities: list[Density], entries: np.ndarray) -> tuple[Laws, np.ndarr
     """Their formulas, one after the other, and the entries of z behind the symbols of each."""
     place, most = {int(entry): i for i, entry in enumerate(entries)}, max(len(one.entries) for one in densities)
     symbols, outside = np.full((len(densities), most), -1), np.zeros((len(densities), most), dtype=np.int64)
-    codes, numbers, counts = [], [], []
-    for i, one in enumerate(densities):
+    codes, numbers, counts = list[np.ndarray](), np.empty(0), np.array([len(one.entries) for one in densities])
+    for i, (one, count) in enumerate(zip(densities, counts, strict=True)):
         code = one.formula.code.copy()
-        code[code[:, 0] == 0, 1] += sum(map(len, numbers))
+        code[code[:, 0] == NUMBER, 1] += len(numbers)
         codes.append(code)
-        numbers.append(one.formula.numbers)
-        counts.append(len(one.entries))
-        outside[i, : counts[-1]] = one.entries
-        symbols[i, : counts[-1]] = [place.get(int(entry), -1) for entry in one.entries]
-    ends = np.cumsum([0, *map(len, codes)])
-    return Laws(np.concatenate(codes), np.concatenate(numbers), ends, symbols, np.array(counts)), outside
+        numbers = np.append(numbers, one.formula.numbers)
+        outside[i, :count] = one.entries
+        symbols[i, :count] = [place.get(int(entry), -1) for entry in one.entries]
+    return Laws(np.concatenate(codes), numbers, np.cumsum([0, *map(len, codes)]), symbols, counts), outside
