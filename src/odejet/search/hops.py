@@ -62,7 +62,7 @@ class Hops:
     def hop(self, elites: Sequence[Refined]) -> Refined | None:
         """Where a hop from one of these, or from the end of another hop, leads, if that is anywhere else."""
         apart = self.apart([*elites, *self.ends])
-        if not apart:
+        if not apart or now() > self.deadline:
             return None
         begin = apart[min(int(self.rng.exponential(RANKS)), len(apart) - 1)]
         start = self.drawn(begin, [one for one in apart[:OTHERS] if one is not begin])
