@@ -11,7 +11,7 @@ import pytest
 import odejet as oj
 from odejet.problem import Problem
 from odejet.problem.misfit import ROUGH
-from odejet.search.hops import FIRST, SAME, Hops
+from odejet.search.hops import DRAWS, FIRST, SAME, Hops
 from odejet.search.refine import Ending, refine
 from odejet.search.screen import Screen
 
@@ -99,12 +99,28 @@ def test_what_changes_is_drawn_anew_or_comes_from_another_and_is_never_what_foll
     other = replace(begin, z=begin.z * 1.5, cost=begin.cost + 1)
     own = replace(hops(), screen=Watching(WAVE.misfit, WAVE.frame(), hops().screen.part, seen))
     for _ in range(6):
-        own.drawn(begin, [other])
+        own._some_anew(own._theta(begin), 0.2, [other])
     w = WAVE.unknowns.index("w")
     assert any(z[w] == pytest.approx(other.z[w]) for z in seen) and any(z[w] != pytest.approx(other.z[w]) for z in seen)
     for name in ("a", "b", "s"):
         place = WAVE.unknowns.index(name)
         np.testing.assert_allclose([z[place] for z in seen], begin.z[place])
+
+
+def test_they_take_turns_and_ask_not_how_well_one_change_or_a_point_between_fits():
+    seen: list[np.ndarray] = []
+    problem = Problem(oj.Model({"x": "-k*x*c"}, {"y": "x**d"}), oj.Data(TIMES, {"y": np.exp(-TIMES)}), bounds=(0.1, 10))
+    begin = replace(poor(), z=np.full(4, 1.0))
+    other = replace(begin, z=np.full(4, 4.0), cost=begin.cost + 1)
+    screen = Watching(problem.misfit, problem.frame(), None, seen)
+    own = replace(hops(), screen=screen, box=problem.frame().box)
+    drawn = [own.drawn(begin, [other]) for _ in range(12)]
+    assert len(seen) == 4 * DRAWS  # every third is the best of several
+    alone = [np.flatnonzero(~np.isclose(z, begin.z)) for z in drawn[::3]]
+    assert sorted(i for changed in alone for i in changed) == [0, 1, 2, 3]  # each unknown once
+    for z in drawn[1::3]:
+        np.testing.assert_allclose(z, z[0])
+        assert 1 < z[0] < 4
 
 
 @dataclass(frozen=True, eq=False)

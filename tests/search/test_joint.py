@@ -22,9 +22,13 @@ def posed(seed, noise="normal(s + q*y)"):
     return Problem(MODEL, oj.Data(TIMES, {"y": values}), noise={"y": noise}, bounds=(1e-6, 1e4))
 
 
+NOISES = ("normal(s + q*y)", "normal(sqrt(s**2 + (q*y)**2))", "lognormal(s + q/(1 + y))", "normal(max(s, q*y))")
+
+
+@pytest.mark.parametrize("noise", NOISES)
 @pytest.mark.parametrize("seed", range(8))
-def test_none_are_likelier(seed):
-    problem, rng = posed(seed), np.random.default_rng(seed)
+def test_none_are_likelier(seed, noise):
+    problem, rng = posed(seed, noise), np.random.default_rng(seed)
     part = projected(problem.misfit, problem.frame())
     assert [problem.unknowns[i] for i in part.gone] == ["a", "b", "s", "q"]
     z = np.exp(rng.normal(np.log([0.05, 0.9]), 0.3))
@@ -52,3 +56,18 @@ def test_a_refinement_ends_where_it_does_with_all_unknowns(monkeypatch):
     np.testing.assert_allclose(short.z, whole.z, rtol=1e-3)
     assert short.jacobian.shape == whole.jacobian.shape
     assert short.evaluations <= whole.evaluations
+
+
+def test_outputs_without_scales_have_their_noise_found_too():
+    model = oj.Model({"x": "r*x*(1 - x)"}, {"y": "a*x", "w": "x", "v": "x**2"})
+    rng, clean = np.random.default_rng(2), oj.simulate(model, {"r": 0.9, "a": 3.0}, {"x": 0.05}, TIMES)
+    values = {name: clean[name] * (1 + 0.1 * rng.normal(size=len(TIMES))) for name in clean.outputs}
+    noise = {"y": "normal(s + q*y)", "w": "normal(c + d*w)", "v": "normal(c + e*v)"}
+    problem = Problem(model, oj.Data(TIMES, values), noise=noise, bounds=(1e-6, 1e4))
+    part = projected(problem.misfit, problem.frame())
+    assert {problem.unknowns[i] for i in part.gone} == {"a", "s", "q", "d", "e"}  # c belongs to two outputs
+    found = part.evaluate(np.array([0.05, 0.9, 0.02]))
+    full = part.filled(np.array([0.05, 0.9, 0.02]), found.eliminated.values)
+    assert np.isfinite(full).all()
+    gradient = found.residuals @ found.eliminated.jacobian
+    np.testing.assert_allclose((gradient * full)[part.gone], 0, atol=1e-5)

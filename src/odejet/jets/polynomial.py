@@ -23,7 +23,7 @@ from odejet.jets.lanes import (
     store,
     zero,
 )
-from odejet.jets.stages import extent_of, size_of
+from odejet.jets.stages import blend, extent_of, size_of
 
 _NOISE = 10.0  # times what Newton's method leaves: what that may contribute to a coefficient
 
@@ -68,18 +68,24 @@ def analyse(rule, work):
 def analyse_tangents(rule, work, left):
     """The same of the sensitivities, relative to the largest of a lane; `left` is what they lack to their equations."""
     nodes, n, lanes = work.ahead.shape
-    ahead, analysis, rough = work.ahead, rule.analysis, 0.0
-    for k in range(1, lanes):
-        size, last, before = extent_of(work, k), 0.0, 0.0
+    ahead, analysis, rough, plane = pointer(work.ahead), pointer(rule.analysis), 0.0, n * lanes
+    largest = pointer(work.columns)  # of the last coefficients, and of those before
+    for lane in range(0, lanes, WIDTH):
+        last, before = zero(ahead), zero(ahead)
         for a in range(n):
-            one, other = 0.0, 0.0
+            one, other, unit = zero(ahead), zero(ahead), spread(1 / work.scales[a])
             for j in range(nodes):
-                one += analysis[nodes - 1, j] * ahead[j, a, k]
-                other += analysis[nodes - 2, j] * ahead[j, a, k]
-            last, before = max(last, abs(one) / work.scales[a]), max(before, abs(other) / work.scales[a])
+                block = load(ahead, j * plane + a * lanes + lane)
+                one = madd(one, peek(analysis, (nodes - 1) * nodes + j), block, 0)
+                other = madd(other, peek(analysis, (nodes - 2) * nodes + j), block, 0)
+            last, before = larger(last, product(one, unit)), larger(before, product(other, unit))
+        store(largest, lane, last)
+        store(largest, lanes + lane, before)
+    for k in range(1, lanes):
+        size = extent_of(work, k)
         if size > 0:
-            last, before = max(last / size - _NOISE * left, 0.0), max(before / size - _NOISE * left, 0.0)
-            rough = max(rough, last, before ** (nodes / (nodes - 1)))
+            last, before = peek(largest, k) / size - _NOISE * left, peek(largest, lanes + k) / size - _NOISE * left
+            rough = max(rough, last, max(before, 0.0) ** (nodes / (nodes - 1)))
     return rough
 
 
@@ -197,11 +203,4 @@ def look_ahead(rule, work, step, with_tangents):
 def extrapolate_tangents(work):
     """First guesses of the sensitivities."""
     nodes, n, lanes = work.nodes.shape
-    for i in range(1, nodes):
-        for a in range(n):
-            for k in range(lanes):
-                work.ahead[i, a, k] = 0.0
-            for j in range(nodes):
-                weight = work.outlook[i - 1, j]
-                for k in range(lanes):
-                    work.ahead[i, a, k] += weight * work.nodes[j, a, k]
+    blend(pointer(work.outlook), nodes - 1, pointer(work.nodes), nodes, pointer(work.ahead[1]), n * lanes, False)

@@ -20,6 +20,7 @@ from odejet.jets.lanes import (
     larger,
     load,
     madd,
+    minus,
     padded,
     peek,
     pointer,
@@ -376,29 +377,10 @@ def solve_tangents(point, piece, moving, rule, work, t, h, tolerance, rate):
 
     They are those of Newton's method, so that updates shrink at the `rate` of the latter.
     """
-    stages, n, lanes = work.forcing.shape
     earlier, last, best = np.inf, np.inf, 1.0
     rate = max(rate, _LEAST) ** _AGAIN
-    ahead, forcing = work.ahead, work.forcing
     for _ in range(_TANGENT_ITERATIONS):
-        for i in range(stages):
-            for a in range(n):
-                place = peek(point.states, moving[a])
-                for k in range(1, lanes):
-                    poke(point.p, place + k, ahead[1 + i, a, k])
-                poke(point.p, place, work.values[a, 1 + i])
-            find_rates(point, piece, t + rule.points[i] * h)
-            for a in range(n):
-                place, unit = peek(point.states, moving[a]) + lanes, 1 / work.scales[a]
-                for k in range(lanes):
-                    forcing[i, a, k] = h * peek(point.p, place + k)
-                for j in range(stages):
-                    weight = rule.inverse[i, j]
-                    for k in range(lanes):
-                        forcing[i, a, k] -= weight * (ahead[1 + j, a, k] - ahead[0, a, k])
-                forcing[i, a, 0] = 0.0
-                for k in range(lanes):
-                    forcing[i, a, k] *= unit
+        find_forcing(point, piece, moving, rule, work, t, h)
         solve_columns(rule, work)
         largest = take_updates(work)
         if last < np.inf:
@@ -414,6 +396,31 @@ def solve_tangents(point, piece, moving, rule, work, t, h, tolerance, rate):
 
 
 @kernel
+def find_forcing(point, piece, moving, rule, work, t, h):
+    """What the sensitivities of the stages lack to their equations, in units of the states."""
+    stages, n, lanes = work.forcing.shape
+    ahead, forcing, gaps, plane = pointer(work.ahead), pointer(work.forcing), pointer(work.columns), n * lanes
+    for i in range(stages):
+        for a in range(n):
+            place, row = peek(point.states, moving[a]), (1 + i) * plane + a * lanes
+            for lane in range(0, lanes, WIDTH):
+                store(point.p, place + lane, load(ahead, row + lane))
+            poke(point.p, place, work.values[a, 1 + i])
+        find_rates(point, piece, t + rule.points[i] * h)
+        for a in range(n):
+            place, row, unit = peek(point.states, moving[a]) + lanes, a * lanes, 1 / work.scales[a]
+            for lane in range(0, lanes, WIDTH):
+                moved, here = load(ahead, row + lane), i * plane + row + lane
+                store(forcing, here, product(load(point.p, place + lane), spread(h * unit)))
+                gap = minus(moved, spread(1.0), load(ahead, here + plane))
+                store(gaps, here, product(gap, spread(unit)))
+    blend(pointer(rule.inverse), stages, gaps, stages, forcing, plane, True)
+    for i in range(stages):
+        for a in range(n):
+            work.forcing[i, a, 0] = 0.0
+
+
+@kernel
 def extent_of(work, k):
     """The largest sensitivity of a lane on the step, or what does not matter of it."""
     return max(work.extents[k], _BEHIND * work.reached[k], work.slight[k])
@@ -423,48 +430,69 @@ def extent_of(work, k):
 def take_updates(work):
     """Add the updates in `forcing` to the sensitivities; the largest, relative to the sizes of their lanes."""
     stages, n, lanes = work.forcing.shape
-    largest, ahead, forcing = 0.0, work.ahead, work.forcing
-    for k in range(1, lanes):
-        size, moved = 0.0, 0.0
-        for i in range(stages):
-            for a in range(n):
-                size = max(size, abs(ahead[1 + i, a, k]) / work.scales[a])
-                moved = max(moved, abs(forcing[i, a, k]))
-        work.extents[k] = size
-        work.reached[k] = max(work.reached[k], size)
-        size = extent_of(work, k)
-        if moved > 0:
-            largest = max(largest, moved / size if size > 0 else 1.0)
-    for i in range(stages):
+    ahead, forcing, moves, plane = pointer(work.ahead), pointer(work.forcing), pointer(work.columns), n * lanes
+    extents, sum_ = pointer(work.extents), zero(pointer(work.forcing))
+    for lane in range(0, lanes, WIDTH):
+        size, moved = zero(ahead), zero(ahead)
         for a in range(n):
             unit = work.scales[a]
-            for k in range(1, lanes):
-                ahead[1 + i, a, k] += forcing[i, a, k] * unit
-    return largest
+            here = zero(ahead)
+            for place in range(a * lanes + lane, stages * plane, plane):
+                update, before = load(forcing, place), load(ahead, place + plane)
+                here, moved, sum_ = larger(here, before), larger(moved, update), add(sum_, update, 0)
+                store(ahead, place + plane, madd(before, unit, update, 0))
+            size = larger(size, product(here, spread(1 / unit)))
+        store(extents, lane, size)
+        store(moves, lane, moved)
+    largest = 0.0
+    for k in range(1, lanes):
+        work.reached[k] = max(work.reached[k], work.extents[k])
+        size, moved = extent_of(work, k), peek(moves, k)
+        if moved > 0:
+            largest = max(largest, moved / size if size > 0 else 1.0)
+    store(moves, 0, sum_)
+    return largest if abs(peek(moves, 0) + peek(moves, 1) + peek(moves, 2) + peek(moves, 3)) < np.inf else np.inf
 
 
 @kernel
 def solve_columns(rule, work):
     """The solutions of all systems for the right-hand sides in all lanes of `forcing`, in place."""
-    lanes = work.forcing.shape[2]
-    systems = factored(work)
-    blend(rule.apart, work.forcing, work.columns)
-    solve_many(systems, pointer(work.columns), lanes)
+    stages, n, lanes = work.forcing.shape
+    systems, forcing, columns, plane = factored(work), pointer(work.forcing), pointer(work.columns), n * lanes
+    blend(pointer(rule.apart), stages, forcing, stages, columns, plane, False)
+    solve_many(systems, columns, lanes)
     for q in range(1, len(rule.rates) + 1):
         real, imaginary = pointer(work.columns[2 * q - 1]), pointer(work.columns[2 * q])
         solve_many_complex(systems, q, real, imaginary, lanes)
-    blend(rule.together, work.columns, work.forcing)
+    blend(pointer(rule.together), stages, columns, stages, forcing, plane, False)
 
 
 @kernel
-def blend(weights, source, target):
-    """Planes of `target` as sums of those of `source`."""
-    stages, n, lanes = source.shape
-    for i in range(stages):
-        for a in range(n):
-            for k in range(lanes):
-                target[i, a, k] = 0.0
-            for j in range(stages):
-                weight = weights[i, j]
-                for k in range(lanes):
-                    target[i, a, k] += weight * source[j, a, k]
+def blend(weights, rows, source, columns, target, plane, onto):
+    """Planes of `target` as sums of those of `source`, added to what is there or not."""
+    place = 0
+    while place + 3 * WIDTH < plane:  # four blocks at a time: a weight is looked up once for all
+        for i in range(rows):
+            here = i * plane + place
+            a = load(target, here) if onto else zero(target)
+            b = load(target, here + WIDTH) if onto else zero(target)
+            c = load(target, here + 2 * WIDTH) if onto else zero(target)
+            d = load(target, here + 3 * WIDTH) if onto else zero(target)
+            for j in range(columns):
+                weight, there = peek(weights, i * columns + j), j * plane + place
+                a = madd(a, weight, load(source, there), 0)
+                b = madd(b, weight, load(source, there + WIDTH), 0)
+                c = madd(c, weight, load(source, there + 2 * WIDTH), 0)
+                d = madd(d, weight, load(source, there + 3 * WIDTH), 0)
+            store(target, here, a)
+            store(target, here + WIDTH, b)
+            store(target, here + 2 * WIDTH, c)
+            store(target, here + 3 * WIDTH, d)
+        place += 4 * WIDTH
+    while place < plane:
+        for i in range(rows):
+            a = load(target, i * plane + place) if onto else zero(target)
+            for j in range(columns):
+                a = madd(a, peek(weights, i * columns + j), load(source, j * plane + place), 0)
+            store(target, i * plane + place, a)
+        place += WIDTH

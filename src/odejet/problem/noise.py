@@ -25,7 +25,9 @@ from odejet.model import Model
 from odejet.model.calls import parse_call
 from odejet.model.dual import differentiated
 from odejet.model.expressions import TIME, Expression, names, number, substituted
+from odejet.model.formula import Formula, formula
 from odejet.problem.distributions import LAWS, Distribution, Laplace, Logarithmic, Normal, Terms, is_of_squares
+from odejet.problem.likeliest import scales
 
 RELATIVE_FLOOR = 1e-3
 """Of the largest value of a series: relative noise does not vanish where the signal crosses zero."""
@@ -111,10 +113,19 @@ class Density:
 
     def scales(self, mu: np.ndarray, z: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """The scale of every measurement, its derivative by the prediction, and in rows those by the entries of z."""
-        places = {name: i + 1 for i, name in enumerate(self.places)}
-        values = {self.output: mu, **{name: float(z[i]) for name, i in self.places.items()}, **self.numbers}
-        found = differentiated(self.scale, values, {self.output: 0, **places}, 1 + len(places))
-        return np.asarray(found.value), found.gradient[0], found.gradient[1:]
+        found = scales(self.formula.code, self.formula.numbers, mu, z[self.entries])
+        return found[0], found[1], found[2:]
+
+    @cached_property
+    def formula(self) -> Formula:
+        """The scale as a function of the output and the entries of z."""
+        symbols = {self.output: 0, **{name: 1 + i for i, name in enumerate(self.places)}}
+        return formula(self.scale, symbols, self.numbers)
+
+    @cached_property
+    def key(self) -> tuple[Any, ...]:
+        """The same for the same law: an output mostly has one in many experiments."""
+        return self.law, self.scale, self.output, tuple(self.places.items()), tuple(self.numbers.items())
 
     def terms(self, y: np.ndarray, mu: np.ndarray, s: np.ndarray) -> Terms:
         return self.law.terms(y, mu, s)

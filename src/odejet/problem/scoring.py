@@ -51,6 +51,8 @@ class Scored:
     values: np.ndarray
     mu: np.ndarray
     s: np.ndarray
+    by_mu: np.ndarray  # derivatives of s
+    by_entries: np.ndarray
 
     @property
     def is_exact(self) -> bool:
@@ -98,14 +100,23 @@ class Scoring:
 
     @cached_property
     def blocks(self) -> list[tuple[slice, slice, Density, np.ndarray]]:
-        """Where the measurements of every law stand, and where their scales do."""
-        end, found = len(self.measurements.values), []
+        """Where the measurements of every law stand, and where their scales do; those of one output that follow each
+        other with one law are together."""
+        found = list[tuple[slice, Density]]()
         for rows, block in zip(self.measurements.rows, self.measurements.blocks, strict=True):
-            if block.density is not None:
-                size = rows.stop - rows.start if block.density.varies else 0
-                found.append((rows, slice(end, end + size), block.density, block.values))
-                end += size
-        return found
+            if block.density is None:
+                continue
+            before = found[-1] if found else None
+            if before is not None and before[0].stop == rows.start and before[1].key == block.density.key:
+                rows = slice(before[0].start, rows.stop)
+                found.pop()
+            found.append((rows, block.density))
+        end, parts = len(self.measurements.values), []
+        for rows, density in found:
+            size = rows.stop - rows.start if density.varies else 0
+            parts.append((rows, slice(end, end + size), density, self.measurements.values[rows]))
+            end += size
+        return parts
 
     @cached_property
     def rows(self) -> int:
@@ -143,7 +154,7 @@ class Scoring:
             if jacobian is not None:
                 jacobian[:points] /= measured.shapes[:, None]
         positions, roots = residuals.copy(), np.ones(len(residuals))
-        cost = sum(_fill(part, z, residuals, jacobian, positions, roots) for part in parts)
+        cost = sum(_fill(part, residuals, jacobian, positions, roots) for part in parts)
         last = slice(self.rows - len(self.priors), self.rows)
         terms = self._enter(z, last, residuals, jacobian, positions, roots)
         return Standing(cost, sum(t.cost for t in terms), positions, roots, tuple(parts), terms, last)
@@ -221,9 +232,7 @@ def _alike(parts: Sequence[Scored]) -> list[tuple[Density, np.ndarray, np.ndarra
     """Laws with all their measurements and predictions: an output mostly has the same one in many experiments."""
     found: dict[Any, list[Scored]] = {}
     for part in parts:
-        one = part.density
-        key = one.law, one.scale, one.output, tuple(one.places.items()), tuple(one.numbers.items())
-        found.setdefault(key, []).append(part)
+        found.setdefault(part.density.key, []).append(part)
     return [
         (own[0].density, np.concatenate([one.values for one in own]), np.concatenate([one.mu for one in own]))
         for own in found.values()
@@ -241,10 +250,10 @@ def _scored(
         if bad.any():
             return _refusal(rows, bad)
         mu = np.maximum(mu, 0.0)
-    s = density.scales(mu, z)[0]
+    s, by_mu, by_entries = density.scales(mu, z)
     if (bad := ~((s > 0) & np.isfinite(s))).any():
         return Refusal(rows.start + int(np.argmax(bad)), f"the scale of the noise of {density.output} is not positive")
-    return Scored(rows, further, density, values, mu, s)
+    return Scored(rows, further, density, values, mu, s, by_mu, by_entries)
 
 
 def _refusal(rows: slice, bad: np.ndarray) -> Refusal:
@@ -253,7 +262,6 @@ def _refusal(rows: slice, bad: np.ndarray) -> Refusal:
 
 def _fill(
     part: Scored,
-    z: np.ndarray,
     residuals: np.ndarray,
     jacobian: np.ndarray | None,
     positions: np.ndarray,
@@ -271,9 +279,8 @@ def _fill(
         positions[further], roots[further] = np.log(part.s), root_s * slope_s
         residuals[further] = _over(terms.by_s, root_s)
         if jacobian is not None:
-            _, by_mu, by_entries = density.scales(mu, z)
-            jacobian[further] = (root_s * by_mu)[:, None] * jacobian[rows]
-            jacobian[further.start : further.stop, density.entries] += (root_s * by_entries).T
+            jacobian[further] = (root_s * part.by_mu)[:, None] * jacobian[rows]
+            jacobian[further.start : further.stop, density.entries] += (root_s * part.by_entries).T
     if jacobian is not None:
         jacobian[rows] *= root[:, None]
     return float(terms.costs.sum())

@@ -1,10 +1,14 @@
 """Hops: from the best that was found so far to what lies beyond it.
 
-A poor optimum of a model with many unknowns mostly has some of them right, and another one others.  So a few of its
-values are drawn anew in the box or taken from another, the best of several such points is refined, and where that ends
-lower, the next hop begins there: an iterated local search (Lourenço et al. 2003) with recombination, as scatter search
-has it (Egea et al. 2009).  What a hop comes back to is no witness of an optimum, since it began there, and one that is
-on its way back is not followed: from where it is the misfit only falls towards what is known already.
+A poor optimum of a model with many unknowns mostly has some of them right, and another one others.  So some of its
+values are drawn anew in the box or taken from another, such a point is refined, and where that ends lower, the next hop
+begins there: an iterated local search (Lourenço et al. 2003) with recombination, as scatter search has it (Egea et al.
+2009).  Points are drawn in three ways in turn.  Of many values that change at once most points are hopeless, so that
+the best of several is refined.  But what fits best at once has mostly gone nowhere: it has changed what the data do not
+tell.  So one value that changes, each in turn, and a point between two optima are refined however well they fit.
+
+What a hop comes back to is no witness of an optimum, since it began there, and one that is on its way back is not
+followed: from where it is the misfit only falls towards what is known already.
 """
 
 from __future__ import annotations
@@ -20,10 +24,10 @@ from odejet.search.refine import Ending, Refined, refine
 from odejet.search.screen import Screen
 
 DRAWS = 8
-"""Points of which the best is refined."""
+"""Points of which the best is refined, where many values change."""
 
 PARTS = (0.1, 0.2, 0.4)
-"""Of the unknowns, those that change; each part in turn."""
+"""Of the unknowns, those that change then; each part in turn."""
 
 RANKS = 1.5
 """About how many of the best are hopped from."""
@@ -51,13 +55,14 @@ class Hops:
     rng: np.random.Generator
     box: tuple[np.ndarray, np.ndarray]  # of theta, where values are drawn
     ends: list[Refined] = field(default_factory=list)
+    waiting: list[int] = field(default_factory=list)  # unknowns whose turn to change alone is still to come
     count: int = 0
     spent: int = 0  # evaluations
 
     def hop(self, elites: Sequence[Refined]) -> Refined | None:
         """Where a hop from one of these, or from the end of another hop, leads, if that is anywhere else."""
         apart = self.apart([*elites, *self.ends])
-        if not apart:
+        if not apart or now() > self.deadline:
             return None
         begin = apart[min(int(self.rng.exponential(RANKS)), len(apart) - 1)]
         start = self.drawn(begin, [one for one in apart[:OTHERS] if one is not begin])
@@ -93,10 +98,28 @@ class Hops:
         return False
 
     def drawn(self, begin: Refined, others: Sequence[Refined]) -> np.ndarray | None:
-        """The best of several points that share most values with this one, the rest anew or from one other."""
-        part, self.count = PARTS[self.count % len(PARTS)], self.count + 1
-        frame, free, (low, high) = self.screen.frame, self.screen.free, self.box
+        """A point to refine, in each way in turn."""
+        turn, self.count = self.count, self.count + 1
         theta = self._theta(begin)
+        if turn % 3 == 0:
+            return self._one_anew(theta)
+        if turn % 3 == 1 and others:
+            there = self._theta(others[int(self.rng.integers(len(others)))])
+            return self.screen.frame.back(theta + self.rng.random() * (there - theta))
+        return self._some_anew(theta, PARTS[turn // 3 % len(PARTS)], others)
+
+    def _one_anew(self, theta: np.ndarray) -> np.ndarray:
+        """One value anew, that of each unknown in turn."""
+        if not self.waiting:
+            self.waiting = self.rng.permutation(self.screen.free).tolist()
+        i, (low, high) = self.waiting.pop(), self.box
+        moved = theta.copy()
+        moved[i] = low[i] + self.rng.random() * (high[i] - low[i])
+        return self.screen.frame.back(moved)
+
+    def _some_anew(self, theta: np.ndarray, part: float, others: Sequence[Refined]) -> np.ndarray | None:
+        """The best of several points that share most values with this one, the rest anew or from one other."""
+        frame, free, (low, high) = self.screen.frame, self.screen.free, self.box
         points = []
         for number in range(DRAWS):
             changed = np.zeros(len(theta), dtype=bool)

@@ -63,7 +63,7 @@ class Line:
 
     def factors(self, values: np.ndarray) -> np.ndarray:
         """By what each measurement is stretched."""
-        return np.where(self.scale >= 0, values[np.maximum(self.scale, 0)], 1.0)
+        return np.append(values, 1.0)[self.scale]  # the last, where there is no scale
 
     def at(self, plain: np.ndarray, values: np.ndarray) -> np.ndarray:
         """The output with these scales and offsets."""

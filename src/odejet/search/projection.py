@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from odejet.model.expressions import Symbol
+from odejet.model.expressions import Symbol, names
 from odejet.problem import Unknown
 from odejet.problem.affine import Affine
 from odejet.problem.coordinates import Coordinates
@@ -47,6 +47,7 @@ def projected(misfit: Misfit, frame: Coordinates) -> Projected | None:
     gone = {entry for one in found for entry in (*one.scales, *one.offsets)}
     if not gone:
         return None
+    found += _without_scales(misfit, frame, found)
     sizes = _sizes(misfit) | {entry for one in found if one.noisy for entry in _own_noise(misfit, frame, one)}
     if len(gone | sizes) == len(misfit.unknowns):
         return None
@@ -75,6 +76,18 @@ def _eliminable(misfit: Misfit, frame: Coordinates, found: Sequence[Affine]) -> 
         )
         if own.scales or own.offsets:
             kept.append(own)
+    return tuple(kept)
+
+
+def _without_scales(misfit: Misfit, frame: Coordinates, found: Sequence[Affine]) -> tuple[Affine, ...]:
+    """Outputs with no scales or offsets to be found whose noise depends on them and on what is theirs alone."""
+    with_scales, kept = {one.output for one in found}, []
+    for number, output in enumerate(misfit.outputs):
+        laws = [block.density for block in misfit.measurements.blocks if block.output == output and block.density]
+        noisy = any(output in names(law.scale) for law in laws) and all(is_of_squares(law.law) for law in laws)
+        plain = Affine(number, (), (), noisy=True)
+        if number not in with_scales and noisy and _own_noise(misfit, frame, plain):
+            kept.append(plain)
     return tuple(kept)
 
 
@@ -160,6 +173,13 @@ class Projected(Misfit):
         return np.array([1.0 if e in scales else 0.0 if e in offsets else units[e] for e in self.gone.tolist()])
 
     @cached_property
+    def simulated(self) -> Misfit:
+        """What is simulated: with these scales and offsets, by which nothing is differentiated."""
+        scaling = {entry for part in self.parts for entry in (*part.scales, *part.offsets)}
+        pairs = zip(self.gone.tolist(), self.plain_values.tolist(), strict=True)
+        return self.whole.knowing({entry: value for entry, value in pairs if entry in scaling})
+
+    @cached_property
     def sizes(self) -> dict[int, np.ndarray]:
         """The measurements whose noise has each of the sizes that are eliminated."""
         gone, found = set(self.gone.tolist()), dict[int, list[np.ndarray]]()
@@ -178,7 +198,7 @@ class Projected(Misfit):
 
     def evaluate(self, z: np.ndarray, jacobian: bool = True, deadline: float = math.inf) -> Evaluation:
         full = self.filled(z)
-        found = self.whole.predicted(full, jacobian, deadline)
+        found = self.simulated.predicted(full, jacobian, deadline)
         if found.residuals is None:
             return found
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
@@ -221,6 +241,8 @@ class Projected(Misfit):
     def _sds(self, full: np.ndarray) -> np.ndarray | None:
         """The noise of every measurement but for a factor of its output; None where it is the same for all of one."""
         sds, laws = self.shapes.copy(), False
+        if len(self.joints) == len(self.lines):
+            return None
         for rows, block in zip(self.measurements.rows, self.measurements.blocks, strict=True):
             if block.density is not None:
                 laws = True
