@@ -39,7 +39,7 @@ LATE = 1e30
 """The time in conditions, when all is over."""
 
 EARLY = 1e-6
-"""The part of a stretch at rest that is followed nevertheless: how its end moves with parameters is for events to say."""
+"""The part of a stretch at rest that is followed nevertheless: events say how its end moves with parameters."""
 
 
 class RestingFlow(Flow):
