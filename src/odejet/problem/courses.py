@@ -23,8 +23,8 @@ from odejet.problem.conditions import Condition
 from odejet.problem.measurements import Measurements
 from odejet.problem.unknowns import Unknowns
 from odejet.simulate.flow import TOLERANCE, Flow, Outcome, Trajectory
-from odejet.simulate.lean import LeanFlow
 from odejet.simulate.rest import Rest
+from odejet.simulate.steady import RestingFlow
 
 _AHEAD = 2
 """Simulations per core that are begun before they are asked for."""
@@ -203,7 +203,7 @@ def flows(conditions: Sequence[Condition]) -> tuple[Flow, ...]:
     def made_once(model: Model, samples: dict[str, Sampled]) -> Flow:
         key = (id(model), tuple(id(one) for one in samples.values()))
         if key not in made:
-            made[key] = LeanFlow(model, samples, rests)
+            made[key] = RestingFlow(model, samples, rests)
         return made[key]
 
     return tuple(made_once(one.model, one.experiment.sampled) for one in conditions)

@@ -8,73 +8,59 @@ is multiplied by a known zero with them.  Of 25 states 12 may be left, and as fe
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from odejet.errors import ModelError
-from odejet.jets.inputs import Sampled
 from odejet.model import Event, Model
 from odejet.model.entries import STEADY
 from odejet.model.expressions import ZERO, Condition, Expression, names, number, substituted
 from odejet.model.folding import folded
-from odejet.simulate.rest import Rest
-from odejet.simulate.steady import RestingFlow
 from odejet.simulate.trajectory import Trajectory
 
 
-class LeanFlow(RestingFlow):
-    """The solution map of a model, by that of its lean one wherever initial states are those that the model knows."""
+@dataclass(frozen=True, eq=False)
+class Lean:
+    """What is left of a model, and where that stands among all."""
 
-    def __init__(
-        self,
-        model: Model,
-        inputs: Mapping[str, Sampled] | None = None,
-        rests: dict[tuple[Any, ...], Rest] | None = None,
-    ) -> None:
-        super().__init__(model, inputs, rests)
+    model: Model
+    states: np.ndarray  # positions of the states that are left
+    parameters: np.ndarray  # and of the parameters
+    lanes: np.ndarray  # of the value and of all unknowns, those that are left
+
+    @classmethod
+    def of(cls, model: Model) -> Lean | None:
+        """None where nothing stays zero."""
         own = lean(model)
-        self.lean = None if own is None else RestingFlow(own, inputs, self._shared)
-        if self.lean is not None:
-            self._kept = np.array([i for i, name in enumerate(model.states) if name in self.lean.model.states])
-            self._taken = np.array([model.parameters.index(name) for name in self.lean.model.parameters], dtype=int)
-            places = {name: 1 + i for i, name in enumerate(self.unknowns())}
-            self._lanes = np.array([0, *(places[name] for name in self.lean.unknowns())])
-
-    def run(self, parameters, states, times, *, sensitivities=True, free_states=False, **options) -> Trajectory:
-        """As `RestingFlow.run`."""
-        if self.lean is None or free_states or "tangents" in options:
-            return super().run(
-                parameters, states, times, sensitivities=sensitivities, free_states=free_states, **options
-            )
-        found = self.lean.run(
-            np.asarray(parameters, dtype=float)[self._taken],
-            np.asarray(states, dtype=float)[self._kept],
-            times,
-            sensitivities=sensitivities,
-            **options,
+        if own is None:
+            return None
+        every = {name: 1 + i for i, name in enumerate(model.unknowns)}
+        return cls(
+            own,
+            np.array([i for i, name in enumerate(model.states) if name in own.states], dtype=int),
+            np.array([model.parameters.index(name) for name in own.parameters], dtype=int),
+            np.array([0, *(every[name] for name in own.unknowns)], dtype=int),
         )
-        return self._whole(found, 1 + len(self.unknowns()) if sensitivities else 1)
 
-    def _whole(self, found: Trajectory, used: int) -> Trajectory:
-        """A trajectory with all states, and sensitivities to all unknowns."""
-        lanes = self._lanes if used > 1 else self._lanes[:1]
-        count, outputs, _ = found.outputs.shape
-        states = np.zeros((count, len(self.model.states), used))
-        states[:, self._kept[:, None], lanes] = found.states
-        rows = found.outputs
-        if len(lanes) < used:
-            rows = np.zeros((count, outputs, used))
-            rows[:, :, lanes] = found.outputs
-        held = {name: np.zeros(used) for name in found.held}
-        for name, row in found.held.items():
-            held[name][lanes] = row
-        return Trajectory(found.reached, states, rows, found.outcome, found.time, found.steps, found.method, held)
+    def whole(self, found: Trajectory, states: int, used: int) -> Trajectory:
+        """A trajectory of what is left with as many states and lanes as the whole model has."""
+        lanes = self.lanes if used > 1 else self.lanes[:1]
+
+        def spread(rows: np.ndarray) -> np.ndarray:
+            every = np.zeros((*rows.shape[:-1], used))
+            every[..., lanes] = rows
+            return every
+
+        rows = np.zeros((len(found.states), states, used))
+        rows[:, self.states] = spread(found.states)
+        held = {name: spread(row) for name, row in found.held.items()}
+        return replace(found, states=rows, outputs=spread(found.outputs), held=held)
 
 
 def lean(model: Model) -> Model | None:
     """The model without what stays zero; None where nothing does, or where zero is divided by."""
-    gone = {**_zeros(model)}
+    gone = _zeros(model)
     dead = _dead(model, gone)
     if not dead:
         return None

@@ -15,8 +15,8 @@ from odejet.errors import ModelError, nearest
 from odejet.extras import needed
 from odejet.jets.inputs import Sampled, sampled
 from odejet.simulate.flow import MAX_STEPS, TOLERANCE, Flow, Outcome, Trajectory
-from odejet.simulate.lean import LeanFlow
 from odejet.simulate.outputs import Outputs
+from odejet.simulate.steady import RestingFlow
 
 if TYPE_CHECKING:
     import matplotlib.figure
@@ -142,7 +142,7 @@ def _flow(model: Model) -> Flow:
     """The flow of a model, set up once; the last few are kept."""
     flow = _FLOWS.get(id(model))
     if flow is None or flow.model is not model:
-        flow = LeanFlow(model)
+        flow = RestingFlow(model)
         while len(_FLOWS) >= _KEPT:
             del _FLOWS[next(iter(_FLOWS))]
         _FLOWS[id(model)] = flow
@@ -162,7 +162,7 @@ def _driven(model: Model, inputs: Mapping[str, Any]) -> Flow:
             samples[name] = sampled(times, values, f"input '{name}'")
         if name in samples and name in model.sampling:
             samples[name] = replace(samples[name], joined=model.sampling[name])
-    return LeanFlow(model.replace(inputs={**model.inputs, **inputs, **dict.fromkeys(samples)}), samples)
+    return RestingFlow(model.replace(inputs={**model.inputs, **inputs, **dict.fromkeys(samples)}), samples)
 
 
 def _values(given: Mapping[str, float] | None, names: tuple[str, ...], kind: str, known: Container[str]) -> list[float]:

@@ -31,6 +31,7 @@ from odejet.model.expressions import (
 )
 from odejet.model.folding import folded
 from odejet.simulate.flow import Flow, Outcome, Trajectory
+from odejet.simulate.lean import Lean, lean
 from odejet.simulate.rest import Rest, Rested
 from odejet.simulate.still import Still, Turn, moves, still, turned, turns_of
 from odejet.simulate.trajectory import joined
@@ -58,6 +59,8 @@ class RestingFlow(Flow):
         self._rests: dict[float, _Resting] = {}
         self._still: dict[float, Still | None] = {}
         self._shared = {} if rests is None else rests  # of all flows of a problem, by what they are the rest of
+        self.lean = Lean.of(model)
+        self._leaner = None if self.lean is None else RestingFlow(self.lean.model, inputs, self._shared)
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Set up anew elsewhere: what it keeps is found by identities, which only hold here.
@@ -66,6 +69,11 @@ class RestingFlow(Flow):
     def run(self, parameters, states, times, *, start=None, sensitivities=True, free_states=False, **options):
         """As `Flow.run`; an infinite time asks for the steady state after all others."""
         times = np.asarray(times, dtype=float)
+        if self.lean is not None and self._leaner is not None and not free_states and "tangents" not in options:
+            own = np.asarray(parameters, dtype=float)[self.lean.parameters], np.asarray(states)[self.lean.states]
+            found = self._leaner.run(*own, times, start=start, sensitivities=sensitivities, **options)
+            used = 1 + len(self.unknowns()) if sensitivities else 1
+            return self.lean.whole(found, len(self.model.states), used)
         if not (self.model.steady and not free_states) and np.isfinite(times).all():
             return super().run(
                 parameters, states, times, start=start, sensitivities=sensitivities, free_states=free_states, **options
@@ -125,12 +133,16 @@ class RestingFlow(Flow):
         return self._rests[np.inf]
 
     def rest(self, model: Model, approached: bool = False) -> _Resting:
-        """The rest of some equations, which another flow may have met already."""
-        key = *model.key, approached
+        """The rest of some equations, which another flow may have met already; without what stays zero on the way
+        there, if it is told where that begins."""
+        left = (None if approached else lean(model)) or model
+        key = *left.key, approached
         if key not in self._shared:
-            self._shared[key] = Rest(model, approached)
-        own = [self.model.parameters.index(name) for name in model.parameters]
-        return _Resting(self._shared[key], np.array(own, dtype=int), len(self.model.parameters))
+            self._shared[key] = Rest(left, approached)
+        own = [self.model.parameters.index(name) for name in left.parameters]
+        states = [i for i, name in enumerate(model.states) if name in left.states]
+        places = np.array(own, dtype=int), np.array(states, dtype=int)
+        return _Resting(self._shared[key], *places, len(model.states), len(self.model.parameters))
 
     @cached_property
     def turns(self) -> tuple[Turn, ...]:
@@ -170,14 +182,15 @@ class _Resting:
 
     rest: Rest
     own: np.ndarray  # which of them the rest depends on
+    states: np.ndarray  # which of the states do not stay zero
+    count: int  # of all states
     parameters: int
 
     def known(self, parameters: np.ndarray, used: int) -> Rested:
         """The steady state that the model tells of, in rows of value and derivatives, as many as are `used`."""
         found = self.rest.known(parameters[self.own], used > 1)
-        rows = np.zeros((len(found.rows), used))
-        rows[:, 0] = found.rows[:, 0]
-        rows[:, self.lanes(used)] = found.rows[:, 1:]
+        rows = np.zeros((self.count, used))
+        rows[self.states[:, None], np.r_[0, self.lanes(used)]] = found.rows
         return Rested(rows, found.outcome)
 
     def settled(self, parameters: np.ndarray, start: np.ndarray, used: int) -> Rested:

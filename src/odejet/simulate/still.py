@@ -87,7 +87,10 @@ class Still:
 
 
 def still(model: Model, samples: Mapping[str, Sampled], start: float, rest: Model) -> Still | None:
-    """The stretch in which a model stays at the rest of some equations, if these are its own at first."""
+    """The stretch in which a model stays at the rest of some equations, if these are its own at first.
+
+    States that the equations leave out are zero at rest.
+    """
     functions = {name: value for name, value in model.inputs.items() if value is not None}
     known = {name: number(value) for name, value in model.fixed.items()}
     rates = {name: folded(substituted(substituted(rate, functions), known)) for name, rate in model.states.items()}
@@ -100,8 +103,9 @@ def still(model: Model, samples: Mapping[str, Sampled], start: float, rest: Mode
         or any(turn is None or moving & set(names(turn[0])) for turn in turns)
         or any(sampled & set(names(rate)) for rate in rates.values())
     )
-    moment = {TIME: number(start)}
-    if unclear or {name: folded(substituted(rate, moment)) for name, rate in rates.items()} != dict(rest.states):
+    moment = {TIME: number(start), **{name: ZERO for name in rates if name not in rest.states}}
+    now = {name: folded(substituted(rate, moment)) for name, rate in rates.items()}
+    if unclear or any(rate != rest.states.get(name, ZERO) for name, rate in now.items()):
         return None
     return Still(model, samples, start, [turn for turn in turns if turn])
 
