@@ -40,6 +40,7 @@ _SETTLED = 0.03  # times the tolerance: what may be left to be updated, relative
 _LEAST, _AGAIN = 0.01, 0.8  # what a step expects of its ratios: those of the one before, but not too small, to a power
 _ROUNDED = 3e-8  # updates this small that have shrunk by _FAST and in two more by no more than _STALLED are rounding
 _FAST, _STALLED = 0.1, 0.8  # updates that shrink slowly are no rounding, and left as they are would be errors
+_WAVERS, _TWICE = 6, 2  # or that in so many have not shrunk by _STALLED, and have grown in some: slow ones never grow
 _SWALLOWED = 2e-16  # updates that do not change a number at all
 _OUTGROWN = 0.2  # the size of a state in its unit below which units are chosen again
 _TANGENT_ITERATIONS = 40
@@ -378,6 +379,7 @@ def solve_tangents(point, piece, moving, rule, work, t, h, tolerance, rate):
     They are those of Newton's method, so that updates shrink at the `rate` of the latter.
     """
     earlier, last, best = np.inf, np.inf, 1.0
+    least, since, grown = np.inf, 0, 0
     rate = max(rate, _LEAST) ** _AGAIN
     for _ in range(_TANGENT_ITERATIONS):
         find_forcing(point, piece, moving, rule, work, t, h)
@@ -391,7 +393,11 @@ def solve_tangents(point, piece, moving, rule, work, t, h, tolerance, rate):
             return True, left
         if not largest < np.inf:
             break
-        earlier, last = last, largest
+        # At rest the guesses are as good as rounding allows, so that updates never shrink.
+        since, grown = (0, 0) if largest < _STALLED * least else (since + 1, grown + (1 if largest > last else 0))
+        if since >= _WAVERS and grown >= _TWICE and largest < _ROUNDED:
+            return True, largest
+        earlier, last, least = last, largest, min(least, largest)
     return best < _FAST, last  # a contraction that went on for so long has left only rounding
 
 

@@ -1,8 +1,8 @@
 """Courses: the experiments of a problem as simulations, from z to residuals with their exact derivatives.
 
-Every experiment is simulated from its start over the union of its measured times.  The derivative of its residuals is
-dense in the unknowns that the experiment feels and zero in all others, so that the Jacobian of many experiments is kept
-in blocks.
+Every experiment is simulated from its start over the union of its measured times, together with all others that differ
+from it only in what was measured.  The derivative of its residuals is dense in the unknowns that the experiment feels
+and zero in all others, so that the Jacobian of many experiments is kept in blocks.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import math
 from collections import deque
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
@@ -98,6 +98,12 @@ class Course:
     lanes: np.ndarray  # the sensitivities of the flow
     columns: np.ndarray  # and the entries of z that they belong to
     series: tuple[tuple[slice, int, Any], ...]  # rows, output, positions in `times`
+    parts: tuple[Course, ...] = ()  # experiments that are one simulation, if these are several
+
+    @property
+    def key(self) -> tuple[Any, ...]:
+        """The same for experiments that differ only in what was measured, and when."""
+        return id(self.flow), self.start, self.parameters.tobytes(), self.entries.tobytes()
 
     def run(self, z: np.ndarray, effort: Effort, sensitivities: bool, deadline: float = math.inf) -> Trajectory:
         states = np.zeros(len(self.flow.model.states))
@@ -120,14 +126,40 @@ class Course:
         return float(min(max((run.time - self.start) / max(self.end - self.start, 1e-300), 0.0), 1.0))
 
 
+def together(courses: Sequence[Course]) -> tuple[Course, ...]:
+    """Experiments that are one simulation put together, over the times of all."""
+    groups: dict[tuple[Any, ...], list[Course]] = {}
+    for course in courses:
+        groups.setdefault(course.key, []).append(course)
+    return tuple(group[0] if len(group) == 1 else _together(group) for group in groups.values())
+
+
+def _together(group: Sequence[Course]) -> Course:
+    times = np.unique(np.concatenate([course.times for course in group]))
+    series = tuple(
+        (rows, output, np.searchsorted(times, course.times[positions]))
+        for course in group
+        for rows, output, positions in course.series
+    )
+    end = max(course.end for course in group)
+    return replace(group[0], end=end, times=times, series=series, parts=tuple(group))
+
+
 def runs(
     courses: Sequence[Course], z: np.ndarray, effort: Effort, sensitivities: bool, jobs: int, deadline: float
 ) -> Iterator[tuple[Course, Trajectory]]:
     """The simulations of experiments in their order, on so many cores; the numbers are the same for any."""
+    arguments = z, effort, sensitivities, deadline
     if jobs == 1 or len(courses) < FEWEST_FOR_THREADS:
-        yield from ((course, course.run(z, effort, sensitivities, deadline)) for course in courses)
+        found = ((course, course.run(*arguments)) for course in courses)
     else:
-        yield from _in_turn(_threads(jobs), courses, jobs, (z, effort, sensitivities, deadline))
+        found = _in_turn(_threads(jobs), courses, jobs, arguments)
+    for course, run in found:
+        if run.outcome is Outcome.UNDEFINED_OUTPUT and course.parts:
+            # An output may be undefined at a time at which only others were measured, in another experiment.
+            yield from ((part, part.run(*arguments)) for part in course.parts)
+        else:
+            yield course, run
 
 
 def _in_turn(

@@ -35,6 +35,7 @@ from odejet.problem.courses import (
     completed,
     courses,
     runs,
+    together,
     work,
 )
 from odejet.problem.distributions import Logarithmic, Normal
@@ -206,8 +207,8 @@ class Misfit:
 
     @cached_property
     def measured(self) -> tuple[Course, ...]:
-        """The experiments with measurements."""
-        return tuple(course for course in self.courses if course.series)
+        """The simulations of the experiments with measurements."""
+        return together([course for course in self.courses if course.series])
 
     def _broken(self, course: Course, run: Trajectory, total: float, deadline: float) -> Evaluation | None:
         """What is left of an evaluation that a simulation, or the clock after it, breaks off."""

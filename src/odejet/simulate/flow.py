@@ -11,8 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from enum import Enum
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -30,8 +29,10 @@ from odejet.jets.taylor import steps_along
 from odejet.model.tape import Tape, build
 from odejet.simulate.events import Passage
 from odejet.simulate.frame import Frame
+from odejet.simulate.observation import Observation
 from odejet.simulate.program import Busy, Endless, Irreversible, Program, Trouble, Undecided
 from odejet.simulate.standing import Place
+from odejet.simulate.trajectory import Outcome, Trajectory, finite_part, joined
 
 if TYPE_CHECKING:
     from odejet.model import Model
@@ -58,49 +59,6 @@ _LOOSE = 1e-10
 _STIFF_TOLERANCE = 1e-14
 
 
-class Outcome(Enum):
-    """How a simulation ended, as a sentence with the time to be filled in."""
-
-    COMPLETED = "every requested time was reached"
-    BLOW_UP = "the solution grows without bound near t = {t:.6g}; other values, or fewer times, are needed"
-    SINGULAR = (
-        "the equations are not finite near t = {t:.6g} "
-        "(a division by zero, or a logarithm or root of a negative number)"
-    )
-    UNDEFINED_OUTPUT = (
-        "an output or a sensitivity is not finite at t = {t:.6g} "
-        "(a division by zero, a logarithm or root of a negative number, or a number too large)"
-    )
-    EXHAUSTED = (
-        "the solution needs more than {steps} steps, used up at t = {t:.6g}; raise max_steps or shorten the times"
-    )
-    STIFF_FAILURE = "the solution becomes too stiff to follow near t = {t:.6g}"
-    ENDLESS = "events or switches follow each other without end near t = {t:.6g}; the solution stops there"
-    UNDECIDED = "the equations do not tell how the solution goes on after the switch at t = {t:.6g}"
-    IRREVERSIBLE = "the event at t = {t:.6g} cannot be undone, so that times before it are not reached from after it"
-    RESTLESS = "no steady state is reached at t = {t:.6g}: the solution oscillates, drifts or grows"
-    UNSTABLE = "the steady state at t = {t:.6g} is unstable, so that nothing comes to rest there"
-    OUT_OF_TIME = "the time was over before everything was simulated"
-
-
-@dataclass(frozen=True)
-class Trajectory:
-    """States and outputs at the times that were reached, in rows of value and sensitivities."""
-
-    reached: np.ndarray  # positions of those times in the request
-    states: np.ndarray  # (times, states, 1 + unknowns)
-    outputs: np.ndarray  # (times, outputs, 1 + unknowns)
-    outcome: Outcome
-    time: float  # the last time reached
-    steps: int
-    method: str
-    held: Mapping[str, np.ndarray] = field(default_factory=dict)  # rows of parameters that events set, at the end
-
-    @property
-    def message(self) -> str:
-        return self.outcome.value.format(t=self.time, steps=self.steps)
-
-
 class Flow:
     """The solution map of a model, and of the samples of those inputs that are no functions of `t`; set up once, run
     many times."""
@@ -111,7 +69,8 @@ class Flow:
         self._tape = build(model) if self.program is None else None
         self.pieces = _pieces(model, inputs or {})
         self.driven = any(expression is None for expression in model.inputs.values())
-        self._frames: dict[tuple[bool, bool], Frame] = {}
+        self.observation = Observation(model)
+        self._frames: dict[tuple[bool, bool, bool], Frame] = {}
 
     @property
     def tape(self) -> Tape:
@@ -142,13 +101,13 @@ class Flow:
         """Parameters that events set."""
         return () if self.program is None else self.program.held
 
-    def frame(self, sensitivities: bool, free_states: bool) -> Frame:
-        """The rows of all its problems, made once."""
-        key = sensitivities, free_states
+    def frame(self, sensitivities: bool, free_states: bool, every: bool = False) -> Frame:
+        """The rows of all its problems, made once; with `every` they have tangents by what no solution feels, too."""
+        key = sensitivities, free_states, every
         if key not in self._frames:
-            self._frames[key] = Frame.of(
-                self.model, self.set_by_events, self.unknowns(free_states) if sensitivities else ()
-            )
+            unknowns = self.unknowns(free_states) if sensitivities else ()
+            unfelt = () if every else self.observation.unfelt
+            self._frames[key] = Frame.of(self.model, self.set_by_events, unknowns, unfelt)
         return self._frames[key]
 
     def run(
@@ -182,6 +141,8 @@ class Flow:
                 f"the inputs are sampled from t = {first:g} to {last:g}, but the simulation goes beyond; sample longer"
             )
         frame = self.frame(sensitivities, free_states)
+        if tangents is not None and not frame.has([*tangents, *(row[1:] for row in (held or {}).values())]):
+            frame = self.frame(sensitivities, free_states, every=True)
 
         def solved(times: np.ndarray) -> Trajectory:
             problem = _Problem(self, frame, parameters, states, free_states, tangents, held or {})
@@ -193,7 +154,7 @@ class Flow:
         order = np.argsort(times, kind="stable")
         split = int(np.searchsorted(times[order], start, side="left"))
         branches = [branch for branch in (order[split:], order[:split][::-1]) if len(branch)]
-        return _joined(branches, [solved(times[branch]) for branch in branches])
+        return joined(branches, [solved(times[branch]) for branch in branches])
 
 
 def _pieces(model: Model, inputs: Mapping[str, Sampled]) -> Pieces:
@@ -206,20 +167,6 @@ def _pieces(model: Model, inputs: Mapping[str, Sampled]) -> Pieces:
         if name not in wanted:
             raise ModelError(f"the model has no sampled input '{name}'{nearest(name, wanted)}")
     return merged([inputs[name] for name in wanted])
-
-
-def _joined(branches: list[np.ndarray], parts: list[Trajectory]) -> Trajectory:
-    """Branches put together in the order in which their times were requested."""
-    positions = np.concatenate([branch[: len(part.states)] for branch, part in zip(branches, parts, strict=True)])
-    arranged = np.argsort(positions, kind="stable")
-    last = next((part for part in parts if part.outcome is not Outcome.COMPLETED), parts[0])
-    return replace(
-        last,
-        reached=positions[arranged],
-        states=np.concatenate([part.states for part in parts])[arranged],
-        outputs=np.concatenate([part.outputs for part in parts])[arranged],
-        steps=sum(part.steps for part in parts),
-    )
 
 
 @dataclass
@@ -269,12 +216,13 @@ class _Problem:
         held: Mapping[str, np.ndarray],
     ) -> None:
         self.deadline, self.max_switches = math.inf, math.inf
+        self.frame = frame
         self.flow, self.free_states, self.own = flow, free_states or tangents is not None, len(frame.states)
         self.used, self.lanes = frame.used, frame.states.shape[1]
         self.parameters, self.states = frame.parameters.copy(), frame.states.copy()
         self.parameters[:, 0], self.states[:, 0] = parameters, states
         if tangents is not None:
-            self.states[:, 1 : self.used] = tangents
+            self.states[:, 1 : self.used] = tangents[:, frame.lanes[1:] - 1]
         self.passage: Passage | None = None
         if flow.program is not None and flow.program.held:
             self.hold(flow.program, frame, held)
@@ -284,7 +232,7 @@ class _Problem:
         held = np.zeros((len(program.held), self.lanes))
         for row, name, place in zip(held, program.held, frame.held, strict=True):
             if name in known:
-                row[: self.used] = known[name]
+                row[: self.used] = known[name][frame.lanes]
             elif place >= 0:
                 row[:] = self.parameters[place]
             else:
@@ -320,18 +268,26 @@ class _Problem:
         states, outputs = leg.parts[0] if len(leg.parts) == 1 else map(np.concatenate, zip(*leg.parts, strict=True))
         found = Trajectory(
             np.arange(leg.done),
-            states[:, : self.own, : self.used],
-            outputs[:, :, : self.used],
+            self.frame.spread(states[:, : self.own]),
+            self.observed(states, outputs, asked[: leg.done]),
             outcome,
             leg.time,
             leg.steps,
             leg.method,
-            {name: leg.states[self.own + i, : self.used] for i, name in enumerate(self.flow.set_by_events)},
+            {name: self.frame.spread(leg.states[self.own + i]) for i, name in enumerate(self.flow.set_by_events)},
         )
         # A sum tells in one pass that all is finite, unless it overflows.
         with np.errstate(all="ignore"):
-            finite = math.isfinite(states.sum()) and math.isfinite(outputs.sum())
-        return found if finite else _finite_part(found, asked)
+            finite = math.isfinite(found.states.sum()) and math.isfinite(found.outputs.sum())
+        return found if finite else finite_part(found, asked)
+
+    def observed(self, states: np.ndarray, outputs: np.ndarray, times: np.ndarray) -> np.ndarray:
+        """Rows of the outputs with derivatives by all unknowns."""
+        found = self.frame.spread(outputs)
+        if self.used < self.frame.every:
+            inputs = self.flow.drive(times).values if self.flow.driven else np.zeros((len(times), 0))
+            self.flow.observation.differentiate(found, self.parameters[:, 0], states[:, :, 0], times, inputs)
+        return found
 
     def set_out(self, leg: _Leg, times: np.ndarray) -> np.ndarray:
         """The first mode and the events ahead, if there are any; the times that can be reached."""
@@ -478,20 +434,3 @@ class _Problem:
 def _before(times: np.ndarray, stop: float, origin: float) -> np.ndarray:
     """Those of ordered times that lie before a stop on the way there."""
     return times[np.abs(times - origin) < abs(stop - origin)]
-
-
-def _finite_part(trajectory: Trajectory, times: np.ndarray) -> Trajectory:
-    """The trajectory up to the first time at which something is not finite."""
-    rows = trajectory.outputs, trajectory.states
-    if all(np.isfinite(part).all() for part in rows):
-        return trajectory
-    bad = ~np.logical_and(*(np.isfinite(part).all(axis=(1, 2)) for part in rows))
-    first = int(np.argmax(bad))
-    return replace(
-        trajectory,
-        reached=trajectory.reached[:first],
-        states=trajectory.states[:first],
-        outputs=trajectory.outputs[:first],
-        outcome=Outcome.UNDEFINED_OUTPUT,
-        time=float(times[first]),
-    )

@@ -8,7 +8,7 @@ the end nothing moves any more: after the last time and the last event, with wha
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -18,28 +18,29 @@ import numpy as np
 from odejet.errors import ModelError
 from odejet.jets.inputs import Sampled
 from odejet.model import Event, Model
-from odejet.model.derivatives import derivative
 from odejet.model.expressions import (
     TIME,
     ZERO,
-    Comparison,
     Expression,
-    Piecewise,
     Symbol,
-    children,
     evaluate,
     fresh,
     names,
     number,
     substituted,
-    switches,
 )
-from odejet.model.modes import decided, difference
+from odejet.model.folding import folded
 from odejet.simulate.flow import Flow, Outcome, Trajectory
+from odejet.simulate.lean import Lean, lean
 from odejet.simulate.rest import Rest, Rested
+from odejet.simulate.still import Still, Turn, moves, still, turned, turns_of
+from odejet.simulate.trajectory import joined
 
 LATE = 1e30
 """The time in conditions, when all is over."""
+
+EARLY = 1e-6
+"""The part of a stretch at rest that is followed nevertheless: events say how its end moves with parameters."""
 
 
 class RestingFlow(Flow):
@@ -56,7 +57,10 @@ class RestingFlow(Flow):
         parts = (*model.states.values(), *(part for event in _waiting(model) for part in event.expressions()))
         self._is_timed = bool(model.inputs) or any(TIME in names(part) for part in parts)
         self._rests: dict[float, _Resting] = {}
+        self._still: dict[float, Still | None] = {}
         self._shared = {} if rests is None else rests  # of all flows of a problem, by what they are the rest of
+        self.lean = Lean.of(model)
+        self._leaner = None if self.lean is None else RestingFlow(self.lean.model, inputs, self._shared)
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Set up anew elsewhere: what it keeps is found by identities, which only hold here.
@@ -65,6 +69,11 @@ class RestingFlow(Flow):
     def run(self, parameters, states, times, *, start=None, sensitivities=True, free_states=False, **options):
         """As `Flow.run`; an infinite time asks for the steady state after all others."""
         times = np.asarray(times, dtype=float)
+        if self.lean is not None and self._leaner is not None and not free_states and "tangents" not in options:
+            own = np.asarray(parameters, dtype=float)[self.lean.parameters], np.asarray(states)[self.lean.states]
+            found = self._leaner.run(*own, times, start=start, sensitivities=sensitivities, **options)
+            used = 1 + len(self.unknowns()) if sensitivities else 1
+            return self.lean.whole(found, len(self.model.states), used)
         if not (self.model.steady and not free_states) and np.isfinite(times).all():
             return super().run(
                 parameters, states, times, start=start, sensitivities=sensitivities, free_states=free_states, **options
@@ -80,6 +89,7 @@ class RestingFlow(Flow):
                 rest.rows, {name: i for name, i in self.set_before.items() if name not in self.model.before}
             )
             states = rest.rows[: len(self.model.states), 0]
+            go = replace(go, still=self.still(start))
         if len(finite) == len(times):
             return go.run(states, times, start)
         return go.to_the_end(states, times, finite, start)
@@ -99,6 +109,17 @@ class RestingFlow(Flow):
             self._rests[when] = self.rest(model)
         return self._rests[when]
 
+    def still(self, start: float) -> Still | None:
+        """How long a start at rest stays there, if it does at all."""
+        if start not in self._still:
+            self._still[start] = still(self.model, self.samples, start, self.before(start).rest.flow.model)
+        return self._still[start]
+
+    def values(self, parameters: np.ndarray) -> dict[str, float]:
+        """What parameters are and what is fixed, by name."""
+        fixed = {name: float(value) for name, value in self.model.fixed.items()}
+        return fixed | dict(zip(self.model.parameters, parameters.tolist(), strict=True))
+
     @cached_property
     def set_after(self) -> dict[str, int]:
         """Parameters that events set, with their rows in the end."""
@@ -112,15 +133,19 @@ class RestingFlow(Flow):
         return self._rests[np.inf]
 
     def rest(self, model: Model, approached: bool = False) -> _Resting:
-        """The rest of some equations, which another flow may have met already."""
-        key = *model.key, approached
+        """The rest of some equations, which another flow may have met already; without what stays zero on the way
+        there, if it is told where that begins."""
+        left = (None if approached else lean(model)) or model
+        key = *left.key, approached
         if key not in self._shared:
-            self._shared[key] = Rest(model, approached)
-        own = [self.model.parameters.index(name) for name in model.parameters]
-        return _Resting(self._shared[key], np.array(own, dtype=int), len(self.model.parameters))
+            self._shared[key] = Rest(left, approached)
+        own = [self.model.parameters.index(name) for name in left.parameters]
+        states = [i for i, name in enumerate(model.states) if name in left.states]
+        places = np.array(own, dtype=int), np.array(states, dtype=int)
+        return _Resting(self._shared[key], *places, len(model.states), len(self.model.parameters))
 
     @cached_property
-    def turns(self) -> tuple[tuple[Expression, Expression], ...]:
+    def turns(self) -> tuple[Turn, ...]:
         """Switching functions of the time with their slopes; a sentence where something goes on happening."""
         model, moving = self.model, {*self.model.states}
         moving |= {name for name, expression in model.inputs.items() if expression is None}
@@ -144,16 +169,11 @@ class RestingFlow(Flow):
 
     def last(self, parameters: np.ndarray, end: float) -> float:
         """When the last event has happened and the last switch in time, or the end if that is later."""
-        values = {name: float(value) for name, value in self.model.fixed.items()}
-        values |= dict(zip(self.model.parameters, parameters.tolist(), strict=True))
+        values = self.values(parameters)
         for event in self.model.events:
             length = evaluate(event.every, values, math) * (event.count or 1) if event.every is not None else 0.0
             end = max([end, *(float(evaluate(time, values, math)) + length for time in event.at)])
-        for g, slope in self.turns:
-            rate = float(evaluate(slope, values, math))
-            when = -float(evaluate(g, {**values, TIME: 0.0}, math)) / rate if rate else end
-            end = max(end, when) if math.isfinite(when) else end
-        return end
+        return max([end, *(turned(turn, values) for turn in self.turns)])
 
 
 @dataclass(frozen=True, eq=False)
@@ -162,14 +182,15 @@ class _Resting:
 
     rest: Rest
     own: np.ndarray  # which of them the rest depends on
+    states: np.ndarray  # which of the states do not stay zero
+    count: int  # of all states
     parameters: int
 
     def known(self, parameters: np.ndarray, used: int) -> Rested:
         """The steady state that the model tells of, in rows of value and derivatives, as many as are `used`."""
         found = self.rest.known(parameters[self.own], used > 1)
-        rows = np.zeros((len(found.rows), used))
-        rows[:, 0] = found.rows[:, 0]
-        rows[:, self.lanes(used)] = found.rows[:, 1:]
+        rows = np.zeros((self.count, used))
+        rows[self.states[:, None], np.r_[0, self.lanes(used)]] = found.rows
         return Rested(rows, found.outcome)
 
     def settled(self, parameters: np.ndarray, start: np.ndarray, used: int) -> Rested:
@@ -202,6 +223,7 @@ class _Journey:
     free_states: bool
     options: Mapping[str, Any]
     known: Mapping[str, Any] = field(default_factory=dict)  # what is known of a start at rest
+    still: Still | None = None  # how long it stays there
 
     @property
     def used(self) -> int:
@@ -216,6 +238,22 @@ class _Journey:
         return _Journey(self.flow, self.parameters, self.sensitivities, self.free_states, self.options, known)
 
     def run(self, states, times, start) -> Trajectory:
+        """From the start, or from where a solution at rest begins to move."""
+        if self.still is None or times.min() < start:
+            return self.moved(states, times, start)
+        until = self.still.until(self.flow.values(self.parameters))
+        leap = until - EARLY * (until - start) if until < np.inf else until
+        early = times < leap
+        if not early.any():
+            return self.moved(states, times, leap)
+        rows = np.column_stack([states, self.known["tangents"]])
+        resting = self.still.run(self.parameters, rows, times[early])
+        if early.all():
+            return resting
+        parts = [self.moved(states, times[~early], leap), resting]
+        return joined([np.flatnonzero(~early), np.flatnonzero(early)], parts)
+
+    def moved(self, states, times, start) -> Trajectory:
         return Flow.run(
             self.flow,
             self.parameters,
@@ -263,25 +301,6 @@ def _without_end(way: Trajectory, inside: np.ndarray) -> Trajectory:
 # --- the equations at rest ---
 
 
-def moves(expression: Expression) -> bool:
-    """Whether an expression depends on the time other than by conditions, which are decided in the end."""
-    if isinstance(expression, Symbol):
-        return expression.name == TIME
-    parts = expression.values if isinstance(expression, Piecewise) else children(expression)
-    return any(moves(part) for part in parts if isinstance(part, Expression))
-
-
-def turns_of(part: Any) -> Iterator[tuple[Expression, Expression] | None]:
-    """The switching functions in conditions that are linear in the time, with their slopes; None for other ones."""
-    if not isinstance(part, Comparison):
-        for inner in children(part):
-            yield from turns_of(inner)
-    elif TIME in names(part):
-        g = difference(part.left, part.right)
-        slope = None if switches(g) else derivative(g, TIME)
-        yield None if slope is None or TIME in names(slope) else (g, slope)
-
-
 def held(
     model: Model,
     samples: Mapping[str, Sampled],
@@ -306,7 +325,7 @@ def held(
     initial = {name: before[name] for name in model.states if name in before}
     initial |= {now[name]: before.get(name, Symbol(name)) for name in carried}
     known |= {name: Symbol(new) for name, new in now.items()}
-    states = {name: decided(substituted(rate, known)) for name, rate in model.states.items()}
+    states = {name: folded(substituted(rate, known)) for name, rate in model.states.items()}
     states |= dict.fromkeys(now.values(), ZERO)
     events = [
         Event(
