@@ -10,10 +10,10 @@ import pytest
 from odejet import Data, Model, Problem
 from odejet.budget import Budget
 from odejet.decide import Options, Record, Task, ladder, stages
-from odejet.decide.ladder import EVERY, FEW_TIMES, MORE_ROUNDS, can_smooth, climb, is_over, rungs, search, wants_more
+from odejet.decide.answer import answer
+from odejet.decide.ladder import EVERY, FEW_TIMES, NOWHERE, can_smooth, climb, is_over, rungs, search, wants_more
 from odejet.decide.optima import Optimum, Provenance
-from odejet.decide.stages import AGREE
-from odejet.decide.state import BOX, State
+from odejet.decide.state import AGREE, BOX, MANY, State
 from odejet.progress import Progress
 from odejet.search.refine import Ending, refine
 
@@ -75,27 +75,41 @@ def test_a_search_ends_with_its_certificate_or_with_what_explains_the_data():
     assert is_over(state(time_limit=0.0))
 
 
-def test_a_search_without_certificate_goes_on_until_starts_agree():
-    assert wants_more(reached(state(), 1)) and wants_more(reached(state(WRONG), AGREE - 1))
+def test_a_search_without_certificate_goes_on_while_there_is_time():
+    assert wants_more(reached(state(), 1)) and wants_more(reached(state(WRONG), 1))
     assert not wants_more(reached(state(), AGREE))  # certified
-    assert not wants_more(reached(state(WRONG), AGREE))  # nothing explains these data
-    several = reached(state(WRONG), AGREE)
-    ends = [replace(several.best, refined=replace(several.best.refined, cost=several.best.cost + i)) for i in range(8)]
-    assert wants_more(replace(several, optima=several.optima.adding(*ends)))  # but there are many optima
-    assert not wants_more(replace(several, optima=several.optima.adding(*ends[:2], *ends[:2])))
+    assert wants_more(reached(state(WRONG), MANY - 1))  # another optimum may explain these data
+    several = reached(state(WRONG), AGREE, rounds=20)
+    ends = [replace(several.best, refined=replace(several.best.refined, cost=several.best.cost + i)) for i in range(9)]
+    assert wants_more(replace(several, optima=several.optima.adding(*ends)))
     assert not wants_more(reached(state(), 1, rounds=0))  # no search of the box was wanted
     assert not wants_more(reached(state(), 1, ending=Ending.EXACT))
     assert not wants_more(reached(state(time_limit=0.0), 1))
 
 
-def test_the_search_goes_on_with_other_starts_until_enough_of_them_agree(monkeypatch):
+def test_a_search_that_cannot_earn_a_certificate_comes_to_an_end():
+    begin = state(WRONG)
+    assert not wants_more(reached(begin, MANY))  # nothing explains these data
+    few = state(every=60)  # three points of two unknowns
+    assert wants_more(reached(few, AGREE - 1)) and not wants_more(reached(few, AGREE))
+    assert wants_more(replace(begin, rounds=NOWHERE - 1)) and not wants_more(replace(begin, rounds=NOWHERE))
+
+
+def test_an_answer_without_certificate_says_why_there_was_no_further_search():
+    assert "the time limit was reached" in answer(reached(state(WRONG, time_limit=1e-9), AGREE)).message
+    ended = answer(reached(state(WRONG), MANY)).message
+    assert ended.endswith(f"{MANY} starts agree on it, so that others would hardly lead to a better one")
+    assert "starts agree" not in answer(reached(state(WRONG), AGREE)).message
+
+
+def test_the_search_goes_on_with_other_starts_until_very_many_agree(monkeypatch):
     before, drawn = reached(state(WRONG, seed=5), 1, "few", rounds=0), []
-    rounds = 3 + MORE_ROUNDS
+    rounds = 3 + NOWHERE
 
     def late(*_: object, seed: object, agree: int, **__: object) -> list:
         drawn.append((seed, agree))
         assert before.best is not None
-        return [before.best.refined] * (AGREE if agree >= rounds * AGREE else 0)
+        return [before.best.refined] * (MANY if agree >= rounds * AGREE else 0)
 
     monkeypatch.setattr(stages, "multistart", late)
     monkeypatch.setattr(stages, "shoot", lambda state, rung: iter(()))
@@ -119,9 +133,9 @@ def test_states_only_grow():
 
 def test_an_interruption_leaves_what_the_last_step_knew(monkeypatch):
     monkeypatch.setattr(ladder, "is_over", interrupt)
-    answer = search(state().task)
-    assert not answer.certificate.granted and answer.message == "not certified: the fit was interrupted"
-    assert answer.best.z == pytest.approx([1.0, 0.7], rel=0.05)
+    left = search(state().task)
+    assert not left.certificate.granted and left.message == "not certified: the fit was interrupted"
+    assert left.best.z == pytest.approx([1.0, 0.7], rel=0.05)
     monkeypatch.setattr(stages, "smooth", interrupt)
     with pytest.raises(KeyboardInterrupt):
         search(state().task)
@@ -132,7 +146,7 @@ def interrupt(*_: object) -> None:
 
 
 def test_an_answer_of_no_search_says_so_first():
-    answer = search(state(time_limit=1e-9).task)
-    assert answer.provenance.rung == "none"
-    assert answer.message.startswith("not certified: no search led to these values")
-    assert "the time limit was reached" in answer.message
+    told = search(state(time_limit=1e-9).task)
+    assert told.provenance.rung == "none"
+    assert told.message.startswith("not certified: no search led to these values")
+    assert "the time limit was reached" in told.message

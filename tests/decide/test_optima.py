@@ -91,15 +91,3 @@ def test_a_sharp_optimum_goes_before_all_others():
     found = replace(optima(first), sharp=sharp)
     assert found.best is sharp and sharp.is_exact and sharp.is_settled
     assert sharp.refined.ending is Ending.EVALUATED and sharp.cost > first.cost
-
-
-def test_starts_that_lead_to_what_is_known_leave_little_unseen():
-    one = replace(refine(MISFIT, np.array([2, 1, 0.3, 2]), frame=FRAME), cost=0.0)
-
-    def unseen(*costs: float) -> float:
-        ends = (Optimum(MISFIT, replace(one, cost=cost), Provenance("box")) for cost in costs)
-        return Optima().adding(*ends, Optimum(MISFIT, one, Provenance("other"))).unseen("box")
-
-    assert unseen() == unseen(0.0) == unseen(0.0, 1.0) == 1.0
-    assert unseen(*[0.0] * 5) == pytest.approx(2 / 20)
-    assert unseen(0.0, 0.0, 0.0, 5.0, 5.0) == pytest.approx(6 / 20)

@@ -97,6 +97,8 @@ def _certificate(state: State, rivals: int, interrupted: bool) -> Certificate:
     reasons = list(certificate.reasons)
     if not certificate.granted and not state.task.left:
         reasons.insert(0, OUT_OF_TIME)
+    elif not certificate.granted and not state.is_exact and not state.explains_data and state.is_exhausted:
+        reasons.append(f"{certificate.agreeing} starts agree on it, so that others would hardly lead to a better one")
     if rivals:
         which = "another optimum is" if rivals == 1 else f"{rivals} other optima are"
         reasons.append(f"{which} nearly as likely")

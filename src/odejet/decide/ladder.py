@@ -16,10 +16,8 @@ from odejet.budget import Budget
 from odejet.data.series import MIN_TIMES
 from odejet.decide import stages
 from odejet.decide.answer import Answer, answer
-from odejet.decide.certificate import UNSEEN
 from odejet.decide.optima import Provenance
-from odejet.decide.stages import AGREE
-from odejet.decide.state import BOX, State
+from odejet.decide.state import State
 from odejet.decide.task import Record, Task
 from odejet.problem import Problem
 from odejet.problem.stretches import stretch
@@ -28,8 +26,8 @@ from odejet.search.proposals import ALL, FEW
 from odejet.search.refine import Refined, refine
 from odejet.search.ties import tied
 
-MORE_ROUNDS = 3
-"""Further searches of the box, with other starts, once enough of them agree on an optimum that has no certificate."""
+NOWHERE = 4
+"""Searches of the box after which no more follow if no start has led anywhere."""
 PER_DERIVATIVE = 3
 """Times for each of an output's derivatives: with fewer, the algebra led to the optimum in 1 of 4 fits to 12 points."""
 
@@ -205,21 +203,11 @@ def is_over(state: State) -> bool:
 
 
 def wants_more(state: State) -> bool:
-    """Whether more starts in the box may earn a certificate, or lead to a better optimum.
-
-    As long as few starts agree on the best one there may be a better, and the search goes on while there is time; also
-    where enough agree on what does not explain the data, if others have ended elsewhere and few optima were seen twice.
-    Where no start has led anywhere, thousands more will not.
-    """
+    """Whether to search the box on: as long as there is time and no certificate, unless more starts could not change
+    that (see `State.is_exhausted`).  Where no start has led anywhere, thousands more will not."""
     if not state.rounds or not state.task.left or state.is_certified or state.is_exact:
         return False
-    if not state.optima:
-        return state.rounds <= MORE_ROUNDS
-    if state.optima.at_best(BOX) < AGREE:
-        return True
-    if not state.explains_data:
-        return state.optima.unseen(BOX) > UNSEEN
-    return state.is_tested and state.rounds <= MORE_ROUNDS
+    return not state.is_exhausted if state.optima else state.rounds < NOWHERE
 
 
 def can_smooth(problem: Problem) -> bool:

@@ -136,13 +136,6 @@ class Optima:
         own = (one for one in self.found if rung is None or one.provenance.rung == rung)
         return sum(one.cost - best.cost <= SAME and one.is_settled for one in own)
 
-    def unseen(self, rung: str) -> float:
-        """The part of a rung's starts that belongs to optima which none has led to, by expectation (Boender and
-        Rinnooy Kan 1987)."""
-        costs = np.sort([one.cost for one in self.found if one.provenance.rung == rung and math.isfinite(one.cost)])
-        starts, valleys = len(costs), 1 + int(np.count_nonzero(np.diff(costs) > SAME))
-        return min(valleys * (valleys + 1) / (starts * (starts - 1)), 1.0) if starts > 1 else 1.0
-
     def others(self, frame: Coordinates, known: int | None, determined: np.ndarray | None = None) -> list[Refined]:
         """Optima as good as the best but elsewhere, inside the bounds first; as many as are `known` to exist.
 

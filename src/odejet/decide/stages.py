@@ -14,7 +14,7 @@ import numpy as np
 from odejet.algebra.library import library
 from odejet.budget import Budget
 from odejet.decide.optima import Optimum, Provenance
-from odejet.decide.state import BOX, State
+from odejet.decide.state import AGREE, BOX, State
 from odejet.decide.statistics import is_plausible
 from odejet.decide.verdict import Identifiability
 from odejet.problem import coordinates, joint
@@ -31,8 +31,6 @@ from odejet.smooth import fit_series
 
 STARTS = {"auto": 1024, "full": 8192}
 """Starts in the box."""
-AGREE = 8
-"""Starts in the box that must agree: a broad basin of a poor fit is found by several before a narrow good one."""
 FEW_WORK = 4e9
 """Operations of the algebra before the box is searched, which waits for it; the paper's systems need 3.1e9 at most."""
 FIRST_EVALUATIONS, BEHIND = 150, 10.0

@@ -33,6 +33,13 @@ from odejet.smooth import Smoothed
 BOX = "multistart"
 """The rung that does not rest on smoothing."""
 
+AGREE = 8
+"""Starts in the box that must agree: a broad basin of a poor fit is found by several before a narrow good one."""
+
+MANY = 100
+"""Starts in the box after which none follow if so many agree on what has no certificate: another optimum that is met a
+thirtieth as often would have been seen with a probability of 0.95."""
+
 
 @dataclass(frozen=True, eq=False)
 class State:
@@ -138,6 +145,15 @@ class State:
     @property
     def is_certified(self) -> bool:
         return self.certificate.granted
+
+    @property
+    def is_exhausted(self) -> bool:
+        """Whether more starts in the box could hardly earn a certificate.
+
+        Either enough of them agree on an optimum that goes through any data, so that nothing will ever be tested; or
+        very many agree on one that has none: likely it is the model that does not explain the data.
+        """
+        return self.optima.at_best(BOX) >= (AGREE if self.explains_data and not self.is_tested else MANY)
 
     @property
     def is_enough(self) -> bool:
