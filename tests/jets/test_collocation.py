@@ -9,6 +9,7 @@ from odejet.jets.linear import factor, factor_in_order, solve, solve_many, solve
 from odejet.jets.radau import radau
 from odejet.model import Model
 from odejet.simulate.flow import Flow, Outcome
+from odejet.simulate.rest import Rest
 
 
 @njit
@@ -219,3 +220,29 @@ def test_a_fast_state_stays_with_a_slow_one_that_grows_by_decades(growth):
     exact = 3.0 * np.exp(growth * times)
     np.testing.assert_allclose(run.states[:, 0, 0], exact, rtol=1e-11)
     np.testing.assert_allclose(run.states[8:, 1, 0], 1 / exact[8:] + growth / exact[8:] ** 3, rtol=1e-8)
+
+
+BINDING = {
+    "L": "a - d*L - f*L*R + f*K*C",
+    "R": "s - g*R - f*L*R + f*K*C",
+    "C": "f*L*R - f*K*C - u*C + w*P",
+    "P": "u*C - w*P - v*P",
+}
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        {"a": 0.0016, "d": 0.33, "f": 1800.0, "K": 0.0053, "s": 0.0053, "g": 0.79, "u": 650.0, "w": 20.0, "v": 0.053},
+        {"a": 0.17, "d": 0.36, "f": 3600.0, "K": 0.33, "s": 0.19, "g": 0.88, "u": 17000.0, "w": 130.0, "v": 8.7},
+    ],
+)
+def test_what_has_come_to_rest_is_passed_in_few_steps(values):
+    """Updates that are rounding from the first on have settled: values and sensitivities stay where they came to."""
+    start = {"L": 1, "R": 1, "C": 0, "P": 0}
+    model = Model(BINDING, {"y": "P"}, initial=start)
+    p = [values[name] for name in model.parameters]
+    run = Flow(model).run(p, np.zeros(4), [0.0, 1e3], start=0.0, max_steps=5000, stiff_steps=300)
+    assert run.outcome is Outcome.COMPLETED
+    rest = Rest(Model(BINDING, initial=start)).known(np.array(p), True)
+    np.testing.assert_allclose(run.states[1], rest.rows, rtol=1e-6, atol=1e-12)

@@ -315,6 +315,17 @@ def has_stalled(update, earlier, best):
 
 
 @kernel
+def wavering(update, last, least, since, grown):
+    """For how many iterations updates have not become smaller, and in how many of them they have grown.
+
+    At rest first guesses are as good as rounding allows, so that updates are rounding from the first on.
+    """
+    if update < _STALLED * least:
+        return 0, 0
+    return since + 1, grown + (1 if update > last else 0)
+
+
+@kernel
 def left_after(update, rate):
     """What all updates to come amount to, if each is smaller than the one before by a rate."""
     return update * rate / (1 - rate) if rate < 1 else np.inf
@@ -327,6 +338,7 @@ def solve_stages(point, piece, moving, rule, work, t, h, tolerance, rate):
     Until two updates tell, the ratio is expected to be about `rate`, that of the step before.
     """
     earlier, last, best, known = np.inf, np.inf, 1.0, rate
+    least, since, grown = np.inf, 0, 0
     rate = max(rate, _LEAST) ** _AGAIN
     systems, right = factored(work), pointer(work.systems)
     for _ in range(_ITERATIONS):
@@ -344,11 +356,12 @@ def solve_stages(point, piece, moving, rule, work, t, h, tolerance, rate):
             for a in range(len(work.noise)):
                 work.noise[a] *= left / largest if largest > 0 else 1.0
             return True, (best if last < np.inf else known)
-        if has_stalled(largest, earlier, best):
+        since, grown = wavering(largest, last, least, since, grown)
+        if has_stalled(largest, earlier, best) or (since >= _WAVERS and grown >= _TWICE and largest < _ROUNDED):
             return True, best
         if largest > _SLOWEST * last and largest > _ROUNDED:
             break
-        earlier, last = last, largest
+        earlier, last, least = last, largest, min(least, largest)
     return False, best
 
 
@@ -393,8 +406,7 @@ def solve_tangents(point, piece, moving, rule, work, t, h, tolerance, rate):
             return True, left
         if not largest < np.inf:
             break
-        # At rest the guesses are as good as rounding allows, so that updates never shrink.
-        since, grown = (0, 0) if largest < _STALLED * least else (since + 1, grown + (1 if largest > last else 0))
+        since, grown = wavering(largest, last, least, since, grown)
         if since >= _WAVERS and grown >= _TWICE and largest < _ROUNDED:
             return True, largest
         earlier, last, least = last, largest, min(least, largest)

@@ -98,7 +98,6 @@ class Course:
     lanes: np.ndarray  # the sensitivities of the flow
     columns: np.ndarray  # and the entries of z that they belong to
     series: tuple[tuple[slice, int, Any], ...]  # rows, output, positions in `times`
-    parts: tuple[Course, ...] = ()  # experiments that are one simulation, if these are several
 
     @property
     def key(self) -> tuple[Any, ...]:
@@ -142,24 +141,17 @@ def _together(group: Sequence[Course]) -> Course:
         for rows, output, positions in course.series
     )
     end = max(course.end for course in group)
-    return replace(group[0], end=end, times=times, series=series, parts=tuple(group))
+    return replace(group[0], end=end, times=times, series=series)
 
 
 def runs(
     courses: Sequence[Course], z: np.ndarray, effort: Effort, sensitivities: bool, jobs: int, deadline: float
 ) -> Iterator[tuple[Course, Trajectory]]:
     """The simulations of experiments in their order, on so many cores; the numbers are the same for any."""
-    arguments = z, effort, sensitivities, deadline
     if jobs == 1 or len(courses) < FEWEST_FOR_THREADS:
-        found = ((course, course.run(*arguments)) for course in courses)
+        yield from ((course, course.run(z, effort, sensitivities, deadline)) for course in courses)
     else:
-        found = _in_turn(_threads(jobs), courses, jobs, arguments)
-    for course, run in found:
-        if run.outcome is Outcome.UNDEFINED_OUTPUT and course.parts:
-            # An output may be undefined at a time at which only others were measured, in another experiment.
-            yield from ((part, part.run(*arguments)) for part in course.parts)
-        else:
-            yield course, run
+        yield from _in_turn(_threads(jobs), courses, jobs, (z, effort, sensitivities, deadline))
 
 
 def _in_turn(

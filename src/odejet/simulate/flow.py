@@ -277,8 +277,9 @@ class _Problem:
             {name: self.frame.spread(leg.states[self.own + i]) for i, name in enumerate(self.flow.set_by_events)},
         )
         # A sum tells in one pass that all is finite, unless it overflows.
+        every = outputs if self.used == self.frame.every else found.outputs
         with np.errstate(all="ignore"):
-            finite = math.isfinite(found.states.sum()) and math.isfinite(found.outputs.sum())
+            finite = math.isfinite(states.sum()) and math.isfinite(every.sum())
         return found if finite else finite_part(found, asked)
 
     def observed(self, states: np.ndarray, outputs: np.ndarray, times: np.ndarray) -> np.ndarray:

@@ -81,7 +81,7 @@ def _zeros(model: Model) -> dict[str, Expression]:
 def _dead(model: Model, zeros: Mapping[str, Expression]) -> set[str]:
     """The states that never leave zero."""
     first = model.before if model.steady else model.initial
-    known = {name: number(value) for name, value in model.fixed.items()} | zeros
+    known = {**{name: number(value) for name, value in model.fixed.items()}, **zeros}
     found = {name for name in model.states if name in first and folded(substituted(first[name], known)) == ZERO}
     if not found:
         return found
