@@ -32,8 +32,10 @@ from benchmarks import lines as records
 from benchmarks.store import write_whole
 from odejet.problem import Problem
 from odejet.problem.evaluation import Evaluation
+from odejet.problem.reduction import Aim
 from odejet.search import multistart, projection
 from odejet.search import refine as refinement
+from odejet.search.descent import Descent
 
 RESULTS = Path(__file__).parent / "results" / "refine"
 POINTS, NOISE, FACTOR, SAME = 30, 0.02, 100.0, 1e-3
@@ -160,14 +162,14 @@ def eliminating(wanted: bool) -> Iterator[None]:
 def recorded() -> Iterator[list[float]]:
     """The costs of all points that refinements look at, in order."""
     costs: list[float] = []
-    evaluate = refinement._Descent.evaluate
+    evaluate = Descent.evaluate
 
-    def watched(self: refinement._Descent, theta: np.ndarray) -> Evaluation:
-        found = evaluate(self, theta)
+    def watched(self: Descent, theta: np.ndarray, aim: Aim | None = None) -> Evaluation:
+        found = evaluate(self, theta, aim)
         costs.append(math.inf if found.residuals is None else self.misfit.cost(found.residuals, rest=found.rest))
         return found
 
-    with patch.object(refinement._Descent, "evaluate", watched):
+    with patch.object(Descent, "evaluate", watched):
         yield costs
 
 

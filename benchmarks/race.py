@@ -37,7 +37,7 @@ from benchmarks.collection import FOLDER, RESULTS, SHORT, names, per_arrival, re
 from odejet.jets import compilation
 from odejet.problem.evaluation import Evaluation
 from odejet.problem.misfit import Misfit
-from odejet.search.refine import _Descent
+from odejet.search.descent import Descent
 
 STARTS, TIMES, LEAST = 100, 10.0, 20.0
 """Starts of the others, how much longer than odejet they may take, and the seconds that they have at least."""
@@ -58,16 +58,16 @@ def stopping(misfit: Misfit, goal: float) -> Iterator[list[float]]:
     Searches also fit all of the data with noise levels of their own, whose likelihood is another one.
     """
     arrived: list[float] = []
-    plain = _Descent.stand
+    plain = Descent.stand
 
-    def stand(self: _Descent, theta: np.ndarray, found: Evaluation) -> None:
+    def stand(self: Descent, theta: np.ndarray, found: Evaluation) -> None:
         plain(self, theta, found)
         assert found.residuals is not None
         if not arrived and is_same(self.misfit, misfit) and self.misfit.cost(found.residuals, rest=found.rest) <= goal:
             arrived.append(time.process_time() - compilation.seconds())
             raise KeyboardInterrupt
 
-    with mock.patch.object(_Descent, "stand", stand):
+    with mock.patch.object(Descent, "stand", stand):
         yield arrived
 
 

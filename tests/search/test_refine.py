@@ -8,6 +8,7 @@ from benchmarks import refine as bench
 from benchmarks import systems
 from odejet import Data, Model
 from odejet.problem import Problem
+from odejet.search.descent import Descent
 from odejet.search.refine import Ending, refine
 
 BOX = (1e-5, 10.0)
@@ -197,3 +198,43 @@ def test_ill_conditioned_systems_reach_the_optimum_of_the_fit_from_the_truth(nam
     end = refine(misfit, bench.perturbed(truth, "10 %", rng), BOX, max_evaluations=1000)
     assert reference.cost <= misfit.score(truth)
     assert end.cost <= reference.cost + 1e-3
+
+
+def wall(distance: float, sd: float) -> tuple[np.ndarray, Problem]:
+    """A narrow winding valley along a wall beyond which there is no simulation, and a start on its floor."""
+    model = Model(
+        {"one": "0*one"},
+        {"y": "one*a", "w": f"one*(log(b - sin(3*a) - 2) - log({distance}))"},
+        initial={"one": 1},
+        parameters=["a", "b"],
+    )
+    data = Data([0.0, 1.0, 2.0], {"y": [3.0] * 3, "w": [0.0] * 3}, noise={"y": sd, "w": 1.0})
+    return np.array([0.1, np.sin(0.3) + 2 + distance]), Problem(model, data, positive=True)
+
+
+def test_steps_follow_the_bend_of_a_narrow_valley():
+    """Straight steps along this one take 1600 evaluations."""
+    start, problem = wall(1e-4, 0.1)
+    end = refine(problem.misfit, start, positive=True)
+    assert end.ending is Ending.CONVERGED and end.evaluations < 400
+    assert end.z == pytest.approx([3.0, np.sin(9.0) + 2 + 1e-4], rel=1e-4)
+
+
+def test_a_valley_is_not_left_while_steps_grow():
+    """After a step that failed, many together gain nothing, but each is longer than the last."""
+    start, problem = wall(1e-4, 0.1)
+    way = Descent(problem.misfit, problem.frame(start), problem.misfit.scales, np.inf, 500, 1e-7)
+    way.look(start)
+    way.adaptive = way.growing = True
+    assert not way.creeps()
+    way.evaluations += 30
+    assert not way.creeps()
+    way.growing = False
+    assert way.creeps()
+
+
+def test_an_end_that_crept_there_is_found_again_soon():
+    start, problem = wall(1e-5, 100.0)
+    end = refine(problem.misfit, start, positive=True, max_evaluations=2000)
+    again = refine(problem.misfit, end.z, positive=True)
+    assert again.cost <= end.cost and again.evaluations < 50
