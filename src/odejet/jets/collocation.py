@@ -54,15 +54,14 @@ from odejet.jets.stages import (
     decompose,
     differentiate,
     factored,
-    find_slight,
     is_outgrown,
     measure,
     shapes_of,
     size_of,
     solve_stages,
-    solve_tangents,
 )
 from odejet.jets.steps import observe
+from odejet.jets.tangents import find_slight, solve_tangents
 from odejet.model.tape import Tape
 
 _INSIDE = 4.0  # times the tolerance: what a polynomial may lack, since errors at the end of its step are far smaller

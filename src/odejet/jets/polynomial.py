@@ -23,7 +23,8 @@ from odejet.jets.lanes import (
     store,
     zero,
 )
-from odejet.jets.stages import blend, extent_of, size_of
+from odejet.jets.stages import size_of
+from odejet.jets.tangents import blend, extent_of
 
 _NOISE = 10.0  # times what Newton's method leaves: what that may contribute to a coefficient
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any
@@ -25,6 +25,7 @@ import numpy as np
 from odejet.jets.compilation import now
 from odejet.model import Model
 from odejet.problem.affine import Affine, affine
+from odejet.problem.conditions import Condition
 from odejet.problem.courses import (
     GLANCE,
     ROUGH,
@@ -44,9 +45,8 @@ from odejet.problem.measurements import Measurements
 from odejet.problem.priors import Truncated
 from odejet.problem.reduction import Aim, Pile, Triangles
 from odejet.problem.scoring import Refusal, Scoring, tuned
-from odejet.problem.simulator import Simulator
-from odejet.problem.unknowns import Unknown
-from odejet.simulate.flow import Outcome, Trajectory
+from odejet.problem.unknowns import Unknown, Unknowns
+from odejet.simulate.flow import Flow, Outcome, Trajectory
 
 ROUGH_POINTS = 30
 """Measurements per series that are compared at a glance."""
@@ -56,6 +56,17 @@ MANY_EXPERIMENTS, MANY_UNKNOWNS = 8, 48
 
 LARGE = 1 << 20
 """Numbers of a Jacobian from which on its rows are not kept: below, one matrix is as fast, and some may be kept."""
+
+
+@dataclass(frozen=True, eq=False)
+class Simulator:
+    """What the experiments of a problem need to be simulated, whichever of their measurements are looked at."""
+
+    model: Model
+    conditions: tuple[Condition, ...]
+    flows: tuple[Flow, ...]
+    unknowns: Unknowns
+    feelings: tuple[int, ...]  # how many unknowns each output feels
 
 
 @dataclass(frozen=True, eq=False)
@@ -423,18 +434,6 @@ class Misfit:
     def _with(self, **changes: Any) -> Misfit:
         """A plain misfit like this one, but for these parts."""
         return Misfit(**{one.name: getattr(self, one.name) for one in fields(Misfit)} | changes)
-
-    def knowing(self, known: Mapping[int, float]) -> Misfit:
-        """The same where entries of z have these values, whatever z says, and with no derivatives by them; kept, since
-        it has simulations of its own."""
-        key = tuple(sorted(known.items()))
-        if key not in self._knowing:
-            self._knowing[key] = self._with(simulator=self.simulator.knowing(known))
-        return self._knowing[key]
-
-    @cached_property
-    def _knowing(self) -> dict[tuple[tuple[int, float], ...], Misfit]:
-        return {}
 
     def window(
         self,

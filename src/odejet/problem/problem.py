@@ -27,11 +27,10 @@ from odejet.problem.conditions import Condition, conditions, felt, fixed_values,
 from odejet.problem.coordinates import Bounds, Coordinates
 from odejet.problem.courses import flows
 from odejet.problem.measurements import Block, Measurements
-from odejet.problem.misfit import Misfit
+from odejet.problem.misfit import Misfit, Simulator
 from odejet.problem.noise import Given, Noise, check_names, densities_of, merged, new_names, noise_of
 from odejet.problem.priors import Priors, priors_of, priors_together, total, truncated
 from odejet.problem.scales import scales
-from odejet.problem.simulator import Simulator
 from odejet.problem.unknowns import Unknowns, lay_out
 from odejet.simulate import Simulation, simulate
 from odejet.simulate.flow import Flow

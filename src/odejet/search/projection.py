@@ -173,13 +173,6 @@ class Projected(Misfit):
         return np.array([1.0 if e in scales else 0.0 if e in offsets else units[e] for e in self.gone.tolist()])
 
     @cached_property
-    def simulated(self) -> Misfit:
-        """What is simulated: with these scales and offsets, by which nothing is differentiated."""
-        scaling = {entry for part in self.parts for entry in (*part.scales, *part.offsets)}
-        pairs = zip(self.gone.tolist(), self.plain_values.tolist(), strict=True)
-        return self.whole.knowing({entry: value for entry, value in pairs if entry in scaling})
-
-    @cached_property
     def sizes(self) -> dict[int, np.ndarray]:
         """The measurements whose noise has each of the sizes that are eliminated."""
         gone, found = set(self.gone.tolist()), dict[int, list[np.ndarray]]()
@@ -198,7 +191,7 @@ class Projected(Misfit):
 
     def evaluate(self, z: np.ndarray, jacobian: bool = True, deadline: float = math.inf) -> Evaluation:
         full = self.filled(z)
-        found = self.simulated.predicted(full, jacobian, deadline)
+        found = self.whole.predicted(full, jacobian, deadline)
         if found.residuals is None:
             return found
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
