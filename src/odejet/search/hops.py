@@ -3,13 +3,17 @@
 A poor optimum of a model with many unknowns mostly has some of them right, and another one others.  So a few of its
 values are drawn anew in the box or taken from another, the best of several such points is refined, and where that ends
 lower, the next hop begins there: an iterated local search (Lourenço et al. 2003) with recombination, as scatter search
-has it (Egea et al. 2009).  What a hop comes back to is no witness of an optimum, since it began there, and one that is
-on its way back is not followed: from where it is the misfit only falls towards what is known already.
+has it (Egea et al. 2009).  As many evaluations go to waking unknowns which make no difference there (see `waking`), one
+after the other, until one of them leads lower.  What a hop comes back to is no witness of an optimum,
+since it began there, and one that is on its way back is not followed: from where it is the misfit only falls towards
+what is known already.
 """
 
 from __future__ import annotations
 
+import itertools
 import math
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -18,6 +22,7 @@ import numpy as np
 from odejet.jets.compilation import now
 from odejet.search.refine import Ending, Refined, refine
 from odejet.search.screen import Screen
+from odejet.search.waking import woken
 
 DRAWS = 8
 """Points of which the best is refined."""
@@ -34,8 +39,14 @@ OTHERS = 12
 FIRST, FURTHER, BEHIND = 60, 150, 10.0
 """Evaluations of a hop, and those that follow if it has not ended by then and is no farther behind where it began."""
 
-SAME = 1e-3
-"""Costs that differ by less are of one optimum."""
+ONWARD = 2
+"""How often as many follow again while it is the best of all."""
+
+WOKEN, BRIEF = 5, 20
+"""Unknowns that a hop wakes at most, and evaluations that tell whether one leads lower: most that do need fewer."""
+
+SAME, ALIKE = 1e-3, 0.5
+"""Costs that differ by less are of one optimum; and of places that are as good to hop from."""
 
 BETWEEN = (0.5, 0.25, 0.75)
 """Of the way to a better point, where a hill would show."""
@@ -52,30 +63,62 @@ class Hops:
     box: tuple[np.ndarray, np.ndarray]  # of theta, where values are drawn
     ends: list[Refined] = field(default_factory=list)
     count: int = 0
+    awakened: Counter[float] = field(default_factory=Counter)  # how often from where, by cost
     spent: int = 0  # evaluations
+    waking: int = 0  # those of them that look for unknowns which lead lower
 
     def hop(self, elites: Sequence[Refined]) -> Refined | None:
         """Where a hop from one of these, or from the end of another hop, leads, if that is anywhere else."""
         apart = self.apart([*elites, *self.ends])
         if not apart:
             return None
-        begin = apart[min(int(self.rng.exponential(RANKS)), len(apart) - 1)]
-        start = self.drawn(begin, [one for one in apart[:OTHERS] if one is not begin])
-        if start is None:
-            return None
-        end = self.refined(start, FIRST)
-        if end.ending is Ending.EVALUATION_LIMIT and end.cost <= begin.cost + BEHIND and not self.returns(end, apart):
-            end = self.refined(end.z, FURTHER)
-        if self.returns(end, apart):
-            return None
-        self.ends = sorted([*self.ends, end], key=lambda one: one.cost)[:OTHERS]
+        if 2 * self.waking <= self.spent:
+            begin = self.next_woken(apart)
+            start = self.woken(begin)
+        else:
+            begin = apart[min(int(self.rng.exponential(RANKS)), len(apart) - 1)]
+            start = self.drawn(begin, [one for one in apart[:OTHERS] if one is not begin])
+        end = None if start is None else self.followed(start, begin, apart)
+        if end is not None:
+            self.ends = sorted([*self.ends, end], key=lambda one: one.cost)[:OTHERS]
         return end
+
+    def followed(self, start: np.ndarray, begin: Refined, apart: Sequence[Refined]) -> Refined | None:
+        """Where a hop leads from where it came down, as long as it is worth it, if that is anywhere else."""
+        end = self.refined(start, FIRST)
+        # Exact simulations would not bring what is still on its way down any farther in the same time.
+        for behind in (begin.cost + BEHIND, *ONWARD * [apart[0].cost - ALIKE]):
+            if end.ending is not Ending.EVALUATION_LIMIT or end.cost > behind or self.returns(end, apart):
+                break
+            end = self.refined(end.z, FURTHER)
+        return None if self.returns(end, apart) else end
+
+    def next_woken(self, apart: Sequence[Refined]) -> Refined:
+        """Where unknowns are woken next: at all of these, at the best ones the sooner and the more often.
+
+        The best has its second turn when those up to the eighth have had one: which of them leads on is not told by
+        the cost.
+        """
+        turns = [(self.awakened[one.cost] + 1) ** 3 * rank for rank, one in enumerate(apart, 1)]
+        return apart[turns.index(min(turns))]
+
+    def woken(self, begin: Refined) -> np.ndarray | None:
+        """Where an unknown leads lower that has made no difference; None where none of several does."""
+        self.awakened[begin.cost] += 1
+        self.waking += 1  # also where none sleeps
+        starts = woken(self.screen, self._theta(begin), self.box, self.rng, self.deadline)
+        for start in itertools.islice(starts, WOKEN):
+            end = self.refined(start, BRIEF)
+            self.waking += end.evaluations
+            if end.cost < begin.cost - ALIKE:
+                return end.z
+        return None
 
     def apart(self, elites: Sequence[Refined]) -> list[Refined]:
         """Those that differ, the best first."""
         apart: list[Refined] = []
         for one in sorted(elites, key=lambda one: one.cost):
-            if not apart or one.cost > apart[-1].cost + SAME:
+            if not apart or one.cost > apart[-1].cost + ALIKE:
                 apart.append(one)
         return apart
 
@@ -93,7 +136,10 @@ class Hops:
         return False
 
     def drawn(self, begin: Refined, others: Sequence[Refined]) -> np.ndarray | None:
-        """The best of several points that share most values with this one, the rest anew or from one other."""
+        """The best of several points that share most values with this one, the rest anew or from one other.
+
+        What costs as much as this one differs from it only in what makes no difference, and leads back.
+        """
         part, self.count = PARTS[self.count % len(PARTS)], self.count + 1
         frame, free, (low, high) = self.screen.frame, self.screen.free, self.box
         theta = self._theta(begin)
@@ -106,7 +152,7 @@ class Hops:
             if number % 2 and others:
                 source = self._theta(others[int(self.rng.integers(len(others)))])
             points.append(frame.back(np.where(changed, source, theta)))
-        return self.screen.best(points, self.deadline)
+        return self.screen.best(points, self.deadline, (self.screen.cost(frame.back(theta), self.deadline), ALIKE))
 
     def _theta(self, one: Refined) -> np.ndarray:
         """Where it is, in the coordinates of the search."""
