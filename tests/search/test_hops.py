@@ -129,7 +129,7 @@ class Watching(Screen):
 
     seen: list[np.ndarray]
 
-    def best(self, points, deadline=math.inf):
+    def best(self, points, deadline=math.inf, but=None):
         self.seen.extend(points)
         return points[0]
 

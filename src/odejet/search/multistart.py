@@ -266,11 +266,15 @@ class _Search:
     def steps(self, batches: Iterator[np.ndarray]) -> Iterator[None]:
         """The first batch in the way that suits the data, then starts in each way and hops, all for as long."""
         first, *others = (_Way(search) for search in self.ways)
+        hops = _Way(lambda _: iter(()), self.hop())
         for batch in itertools.islice(batches, 1):
             first.steps = first.search(batch)
             while self.goes(first):
                 yield
-        ways, hops = [*others, first], _Way(lambda _: iter(()), self.hop())
+                if self.found and hops.spent * self.between_hops <= first.spent / 2:
+                    self.goes(hops)
+                    yield
+        ways = [*others, first]
         for way in ways:
             way.steps = itertools.chain.from_iterable(map(way.search, batches))
         while ways:

@@ -15,6 +15,14 @@ from odejet.search.projection import Projected, projected
 
 
 @dataclass(frozen=True, eq=False)
+class Effects:
+    """What small changes of the free unknowns do to the residuals at a point."""
+
+    sizes: np.ndarray  # of all residuals together, by a factor e of each, relative to what one of them is
+    unit: float  # the squares of these: those of the noise, or of the residuals if they are larger
+
+
+@dataclass(frozen=True, eq=False)
 class Screen:
     """A misfit to look at points with, without derivatives."""
 
@@ -46,8 +54,28 @@ class Screen:
             cost = self.misfit.cost(found.residuals, rest=found.rest)
         return cost if math.isfinite(cost) else math.inf
 
-    def best(self, points: Sequence[np.ndarray], deadline: float = math.inf) -> np.ndarray | None:
-        """The point that costs least; None where none has a simulation."""
+    def effects(self, z: np.ndarray, deadline: float = math.inf) -> Effects | None:
+        """What each free unknown does there; None where that is not known, or would take too much memory."""
+        if self.misfit.large or self.misfit.in_blocks or now() > deadline:
+            return None
+        part = self.misfit if self.part is None else self.part
+        with np.errstate(over="ignore", invalid="ignore"):
+            found = part.evaluate(z[self.free], deadline=deadline)
+            if found.residuals is None:
+                return None
+            rows = part.row_levels(part.levels(found.residuals))
+            reduced = float(np.mean((found.residuals / rows) ** 2))
+            columns = found.dense * self.frame.slopes(z)[self.free] / rows[:, None]
+            unit = max(reduced, 1.0) if part.weighted else reduced
+            return Effects(np.sqrt((columns**2).sum(axis=0) / max(unit, 1e-300)), unit)
+
+    def best(
+        self, points: Sequence[np.ndarray], deadline: float = math.inf, but: tuple[float, float] | None = None
+    ) -> np.ndarray | None:
+        """The point that costs least, but for those that cost as much as is given, up to a difference; None where none
+        has a simulation."""
         costs = [self.cost(z, deadline) for z in points]
+        if but is not None:
+            costs = [math.inf if abs(cost - but[0]) <= but[1] else cost for cost in costs]
         least = int(np.argmin(costs))
         return points[least] if math.isfinite(costs[least]) else None
