@@ -35,8 +35,3 @@ def test_values_and_gradients_are_those_of_dual_numbers(text):
     expected = differentiated(expression, {"y": Y, "a": A, "b": B, **known}, {"y": 0, "a": 1, "b": 2}, 3)
     np.testing.assert_allclose(found[0], expected.value, rtol=1e-14)
     np.testing.assert_allclose(found[1:], expected.gradient, rtol=1e-13, atol=1e-15)
-
-
-def test_what_is_computed_twice_is_there_once():
-    made = formula(parse("a*y + sqrt(a*y)"), {"y": 0, "a": 1, "unused": 2}, {})
-    assert len(made.code) == 5  # a, y, their product, its root, the sum
