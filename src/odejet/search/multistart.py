@@ -264,7 +264,8 @@ class _Search:
             yield
 
     def steps(self, batches: Iterator[np.ndarray]) -> Iterator[None]:
-        """The first batch in the way that suits the data, then starts in each way and hops, all for as long."""
+        """The first batch in the way that suits the data, then starts in each way, all for as long, and hops between,
+        as soon as there is anything to hop from."""
         first, *others = (_Way(search) for search in self.ways)
         hops = _Way(lambda _: iter(()), self.hop())
         for batch in itertools.islice(batches, 1):
