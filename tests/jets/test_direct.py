@@ -86,3 +86,9 @@ def test_memory_does_not_go_to_another_process(copied):
     assert copied(benches) == {}
     again = benches.cleared(dict, lambda arrays: arrays)
     assert again["a"].shape == (3,) and not again["b"].any()
+
+
+def test_every_array_begins_with_a_line_of_the_cache():
+    made = Benches().cleared(lambda: {"one": (3,), "other": (5, 7), "last": (2, 2, 2)}, dict)
+    assert all(array.ctypes.data % 64 == 0 for array in made.values())
+    assert {name: array.shape for name, array in made.items()} == {"one": (3,), "other": (5, 7), "last": (2, 2, 2)}
