@@ -14,7 +14,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-
 _LINE = 8  # numbers in a line of the cache
 
 
