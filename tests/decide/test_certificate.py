@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from odejet import Data, Model
-from odejet.decide.certificate import Certificate, Evidence, certify, is_vague
+from odejet.decide.certificate import FIRM, Certificate, Evidence, certify, is_vague
 from odejet.decide.optima import Optimum
 from odejet.problem import Problem, coordinates
 from odejet.problem.misfit import Misfit
@@ -82,7 +82,8 @@ def test_a_little_autocorrelation_wants_a_confirmation():
     certificate = judged(wrong=0.005)
     assert 1e-4 < certificate.outputs[0].white_p < 1e-2
     assert "where residuals are a little autocorrelated" in certificate.sentence
-    assert judged(wrong=0.005, confirmed=True).granted
+    assert "8 starts cannot rule out a better optimum" in judged(starts=8, wrong=0.005, confirmed=True).sentence
+    assert judged(starts=FIRM, wrong=0.005, confirmed=True).granted
 
 
 @pytest.mark.parametrize(("sd", "expected"), [(0.001, False), (2.0, True)])

@@ -13,7 +13,7 @@ starts ended in w different optima, those not seen yet hold the share w(w+1)/(n(
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -35,8 +35,9 @@ UNSEEN = 0.1
 VAGUE = 0.25
 """A standard error of so many logarithmic units reaches beyond where the misfit is a parabola."""
 
-SUSPECT = 1e-2
-"""Residuals with more autocorrelation than noise has with this probability want a confirmation."""
+SUSPECT, FIRM = 1e-2, 30
+"""Residuals with more autocorrelation than noise has with this probability want a confirmation by so many starts: a
+better optimum that a tenth of them lead to would have been met with a probability of 0.95."""
 
 AGREEING = 2
 """Independent starts that must end at the same optimum."""
@@ -165,6 +166,8 @@ def _reasons_against_uniqueness(best: Optimum, evidence: Evidence, agreeing: int
     doubt = _doubt(best.misfit, best.check, evidence)
     if doubt and not evidence.confirmed:
         return [f"{doubt}, only a search without smoothing can confirm the optimum"]
+    if _suspects(output for output in best.check.outputs if not output.numerical) and agreeing < FIRM:
+        return [f"where residuals are a little autocorrelated, {agreeing} starts cannot rule out a better optimum"]
     starts, valleys = _rivals(best, evidence.optima)
     if (valleys > 1 or evidence.vague) and valleys * (valleys + 1) > UNSEEN * starts * (starts - 1):
         if valleys == 1:
@@ -183,9 +186,15 @@ def _doubt(misfit: Misfit, checks: FitCheck, evidence: Evidence) -> str:
         return "where the equations may have several roots and some values cannot be known"
     if any(o.numerical and o.level > floor for o, floor in zip(checks.outputs, misfit.floors, strict=True)):
         return "where residuals are too small to be noise"
-    if any(output.white_p < SUSPECT / len(checks.outputs) for output in checks.outputs):
+    if _suspects(checks.outputs):
         return "where residuals are a little autocorrelated"
     return ""
+
+
+def _suspects(outputs: Iterable[OutputCheck]) -> bool:
+    """Whether residuals are less like noise than those of most fits at the best optimum."""
+    found = [output.white_p for output in outputs]
+    return any(p < SUSPECT / len(found) for p in found)
 
 
 def _rivals(best: Optimum, optima: Sequence[Refined]) -> tuple[int, int]:
