@@ -99,7 +99,7 @@ def smooth_ratios(seed: int) -> Iterator[Ratio]:
 def root_ratios(seed: int) -> Iterator[Ratio]:
     """All roots of a square system at one target; ours from a fibre that is found once per model."""
     from benchmarks import algebra, explicit, phcpack
-    from odejet.algebra.library import library
+    from odejet.algebra.library import Library
 
     if phcpack.executable() is None:
         raise ImportError("phc")
@@ -107,7 +107,7 @@ def root_ratios(seed: int) -> Iterator[Ratio]:
     for name in ROOTS:
         system = systems.load(name)
         begin = time.perf_counter()
-        fibre = library(system.model).fibre(1)
+        fibre = Library(system.model).fibre(1)
         once.append(time.perf_counter() - begin)
         assert fibre is not None
         solved = algebra.exact(fibre, algebra.draw(system, np.random.default_rng(seed)))

@@ -9,7 +9,7 @@ from unittest import mock
 
 import odejet as oj
 from benchmarks.methods.problem import Answer, Problem
-from odejet.algebra.library import library
+from odejet.algebra.library import Library
 from odejet.budget import Budget
 from odejet.fitting import is_failure
 from odejet.smooth import Series, Smoothed, aaa, fit_series
@@ -17,7 +17,7 @@ from odejet.smooth import Series, Smoothed, aaa, fit_series
 
 def prepare(model: oj.Model) -> None:
     """What odejet finds once per model: identifiability and the fibres of its square systems."""
-    known = library(model)
+    known = Library(model)
     known.verdict  # noqa: B018
     known.fibre(1)
     known.fibre(2)

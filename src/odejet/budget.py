@@ -39,6 +39,7 @@ class Budget:
     memory: float = MEMORY
     whole: Budget | None = None
     """What this is a part of."""
+    spent: float = 0.0
 
     @classmethod
     def within(cls, seconds: float, work: float = inf) -> Budget:
@@ -71,6 +72,7 @@ class Budget:
         part: Budget | None = self
         while part is not None:
             part.work -= work
+            part.spent += work
             part = part.whole
         return not self.over
 

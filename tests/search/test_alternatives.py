@@ -3,7 +3,7 @@
 import numpy as np
 
 from odejet import Data, Model, Problem, fit, simulate
-from odejet.algebra.library import library
+from odejet.algebra.library import Library
 from odejet.search.alternatives import alternatives
 from odejet.search.proposals import algebraic_model
 
@@ -19,7 +19,7 @@ def problem(**bounds: tuple[float, float]) -> Problem:
 
 
 def others(asked: Problem) -> tuple[list[dict[str, float]], list[dict[str, float]]]:
-    fibre = library(algebraic_model(asked.conditions[0])).fibre(1)
+    fibre = Library(algebraic_model(asked.conditions[0])).fibre(1)
     assert fibre is not None
     z = asked.layout.vector(TRUTH)
     found = alternatives(asked, [fibre], z, asked.frame(z), np.array([1e-6]), 0)
@@ -54,7 +54,7 @@ def doses(*amounts: float, noise: float = 0.0) -> Data:
 
 def test_twins_of_several_experiments_are_put_together():
     asked = Problem(FLIP_FLOP, doses(1.0, 3.0), positive=True)
-    fibre = library(algebraic_model(asked.conditions[0])).fibre(1)
+    fibre = Library(algebraic_model(asked.conditions[0])).fibre(1)
     z = asked.layout.vector(TRUTH)
     for fibres in ([fibre, fibre], [None, fibre]):
         found = [

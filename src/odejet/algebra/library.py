@@ -1,15 +1,15 @@
 """Library: what algebra knows of a model before any data: its verdict, its square systems and their fibres.
 
-All of it depends on the model alone, so it is found once per process and model, and kept here and nowhere else.  What
-ended because the caller's budget was small is tried again when more is given.
+All of it depends on the model alone, and is found when it is first asked for.  Each fit has libraries of its own, which
+take from the `memory` of the process what an earlier one has found.  What ended because the caller's budget was small
+is tried again when more is given.
 """
 
 from __future__ import annotations
 
-from collections import OrderedDict
-
 import numpy as np
 
+from odejet.algebra.memory import MORE, Memory, memory
 from odejet.algebra.monodromy import Fibre, fibre
 from odejet.algebra.select import Least, least, refined
 from odejet.algebra.system import SquareSystem
@@ -26,23 +26,17 @@ MOST_PAIR_ROOTS = 8
 """Two-point systems with more roots cost more than they tell."""
 MOST_WORK, MOST_SECONDS = 3e10, 60.0
 """More than this is never used for a fibre, its system included."""
-MORE = 2.0
-"""What a small budget has ended is tried again with so many times its work or seconds."""
-KEPT = 32
-"""Models whose libraries are kept."""
 
 
 class Library:
     """The algebra of one model; every part is found when it is first asked for."""
 
-    def __init__(self, model: Model) -> None:
-        self.model = model
+    def __init__(self, model: Model, known: Memory | None = None) -> None:
+        self.model, self.memory = model, memory(model) if known is None else known
         self._reasons: dict[int, str] = {}
         self._fibres: dict[int, Fibre | None] = {}
         self._systems: dict[int, SquareSystem] = {}
         self._least: dict[int, Least] = {}
-        self._verdict: Verdict | None = None
-        self._judged = 0.0  # seconds with which the verdict was found
         self._given: dict[int, np.ndarray] = {}  # work and seconds with which a fibre was looked for
 
     @property
@@ -52,21 +46,25 @@ class Library:
 
     def judged(self, seconds: float) -> Verdict:
         """The verdict that so many seconds allow; what they leave undecided is tried again when there are more."""
-        seconds = min(seconds, IDENTIFY_SECONDS)
-        if self._verdict is None or (self._verdict.reason and seconds > MORE * self._judged):
-            self._verdict, self._judged = identify(self.model, budget=seconds, engine="exact"), seconds
-        return self._verdict
+        seconds, known = min(seconds, IDENTIFY_SECONDS), self.memory
+        if known.verdict is None or (known.verdict.reason and seconds > MORE * known.judged):
+            known.verdict, known.judged = identify(self.model, budget=seconds, engine="exact"), seconds
+        return known.verdict
 
     def system(self, points: int = 1, budget: Budget | None = None) -> SquareSystem:
         """The square system of one point or two; `ModelError` or `OutOfBudget` say why there is none."""
         if points not in self._systems:
-            self._systems[points] = refined(self.least(points, budget), budget=budget)
+            first, budget = self.least(points, budget), Budget() if budget is None else budget
+            found = self.memory.recall("system", points, first, lambda own: refined(first, budget=own), budget)
+            self._systems[points] = found
         return self._systems[points]
 
     def least(self, points: int = 1, budget: Budget | None = None) -> Least:
         """The rows of least order; errors as of `system`."""
         if points not in self._least:
-            self._least[points] = least(self.model, points, budget=budget)
+            budget = Budget() if budget is None else budget
+            found = self.memory.recall("least", points, None, lambda own: least(self.model, points, budget=own), budget)
+            self._least[points] = found
         return self._least[points]
 
     def fibre(self, points: int, budget: Budget | None = None, highest: int | None = None) -> Fibre | None:
@@ -107,8 +105,10 @@ class Library:
             system = self.system(points, budget)
             if points == 2 and not self._worthwhile(system):
                 return None
-            limited = budget.at_most(work=FIBRE_WORK[points])
-            return fibre(system, fixed=np.ones(len(system.fixed)), budget=limited)
+            limited, ones = budget.at_most(work=FIBRE_WORK[points]), np.ones(len(system.fixed))
+            return self.memory.recall(
+                "fibre", points, system, lambda own: fibre(system, fixed=ones, budget=own), limited
+            )
         except (ModelError, OutOfBudget) as error:
             self._reasons[points] = str(error)
             return None
@@ -120,17 +120,3 @@ class Library:
         elif pair.roots is None or pair.roots > MOST_PAIR_ROOTS:
             self._reasons[2] = "two points have too many roots"
         return 2 not in self._reasons
-
-
-_LIBRARIES: OrderedDict[tuple, Library] = OrderedDict()
-
-
-def library(model: Model) -> Library:
-    """The library of a model; models that are equal share one."""
-    key = model.key
-    if key not in _LIBRARIES:
-        _LIBRARIES[key] = Library(model)
-        while len(_LIBRARIES) > KEPT:
-            _LIBRARIES.popitem(last=False)
-    _LIBRARIES.move_to_end(key)
-    return _LIBRARIES[key]

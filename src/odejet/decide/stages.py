@@ -11,7 +11,7 @@ from functools import partial
 
 import numpy as np
 
-from odejet.algebra.library import library
+from odejet.algebra.library import Library
 from odejet.budget import Budget
 from odejet.decide.optima import Optimum, Provenance
 from odejet.decide.state import AGREE, BOX, State
@@ -60,7 +60,7 @@ def identify(state: State) -> State:
     problem = state.task.problem
     with state.task.stage("identify") as budget:
         together = joint(problem)
-        verdict = Identifiability.of(library(together.model).judged(budget.seconds), together.names)
+        verdict = Identifiability.of(Library(together.model).judged(budget.seconds), together.names)
         return replace(state, libraries=libraries(problem), verdict=verdict)
 
 

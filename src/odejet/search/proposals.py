@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from odejet.algebra.library import Library, library
+from odejet.algebra.library import Library
 from odejet.budget import Budget
 from odejet.model import Model
 from odejet.model.expressions import Expression, Symbol, evaluate, names
@@ -71,9 +71,9 @@ def algebraic_model(condition: Condition) -> Model:
 
 def libraries(problem: Problem) -> tuple[Library, ...]:
     """The algebra of every experiment; experiments that are alike share one."""
-    kinds = {condition.kind: condition for condition in problem.conditions}
-    made = {kind: library(algebraic_model(condition)) for kind, condition in kinds.items()}
-    return tuple(made[condition.kind] for condition in problem.conditions)
+    kinds = {condition.kind: algebraic_model(condition) for condition in problem.conditions}
+    made = {model.key: Library(model) for model in kinds.values()}
+    return tuple(made[kinds[condition.kind].key] for condition in problem.conditions)
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,8 @@ from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
-from odejet.algebra.library import library
+from odejet.algebra.library import Library
+from odejet.algebra.memory import memory
 from odejet.algebra.system import SquareSystem
 from odejet.budget import OutOfBudget
 from odejet.data import Experiment
@@ -278,7 +279,9 @@ def error_budget(fit: Fitted, own: Experiment, time: float | None = None, estima
 
 def _system(fit: Fitted, own: Experiment) -> SquareSystem:
     try:
-        return library(algebraic_model(fit.problem.conditions[fit.problem.number(own.name)])).system()
+        model = algebraic_model(fit.problem.conditions[fit.problem.number(own.name)])
+        # The one that the fit has used; a fit from a file has none.
+        return memory(model).last("system", 1) or Library(model).system()
     except (ModelError, OutOfBudget) as error:
         raise ModelError(f"there is no error budget, because there is no square system: {error}") from None
 
