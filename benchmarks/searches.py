@@ -10,7 +10,8 @@ the log-likelihood above it at most) or out of time, by processor seconds of one
     plain   every start is refined on all of the data to its end
     race    starts race on all of the data
     both    race and parts in turn
-    hops    race, parts and hops from the best so far in turn, as fits do
+    hops    race and hops from the best so far in turn
+    all     race, parts and hops in turn
 
 With --drawn the data are drawn too, once per number: those of the same design at other values, near the published ones,
 to which no search was ever fitted.  Then the optimum is the one that the true values lead to.
@@ -46,7 +47,7 @@ from odejet.search.projection import Projected
 from odejet.search.refine import MAX_EVALUATIONS, refine
 from odejet.smooth.threads import one_thread
 
-WAYS = ("parts", "plain", "race", "both", "hops")
+WAYS = ("parts", "plain", "race", "both", "hops", "all")
 
 AROUND, ATTEMPTS = 0.1, 100
 """How far other values are from the published ones, of the width of the box, and how often they are drawn until the
@@ -56,18 +57,16 @@ model can be simulated with them."""
 @contextmanager
 def searching(way: str) -> Iterator[None]:
     """Let the box search go one way."""
-    if way == "hops":
-        yield
-        return
-    chosen = {"parts": ("by_parts",), "both": ("race", "by_parts")}.get(way, ("race",))
-    ways = property(lambda search: tuple(getattr(search, name) for name in chosen))
-    without = mock.patch.object(module._Search, "hop", lambda _: iter(()))
-    with mock.patch.object(module._Search, "ways", ways), without:
+    chosen = {"parts": ("by_parts",), "both": ("race", "by_parts"), "all": ("race", "by_parts")}.get(way, ("race",))
+    with ExitStack() as stack:
+        ways = property(lambda search: tuple(getattr(search, name) for name in chosen))
+        stack.enter_context(mock.patch.object(module._Search, "ways", ways))
+        if way not in ("hops", "all"):
+            stack.enter_context(mock.patch.object(module._Search, "hop", lambda _: iter(())))
         if way == "plain":
-            with mock.patch.object(race, "LAPS", (MAX_EVALUATIONS,)), mock.patch.object(module, "GROUPS", (1,)):
-                yield
-        else:
-            yield
+            stack.enter_context(mock.patch.object(race, "LAPS", (MAX_EVALUATIONS,)))
+            stack.enter_context(mock.patch.object(module, "GROUPS", (1,)))
+        yield
 
 
 @contextmanager
