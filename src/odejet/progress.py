@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable
 
 WORDS = {
+    "look": "trying a first few starts",
     "identify": "finding out what can be known",
     "smooth": "smoothing the data",
     "algebra": "solving for candidates",

@@ -74,9 +74,12 @@ def so_far(state: State) -> str:
 
 def climb(state: State) -> Iterator[State]:
     """What is known, step by step."""
+    plan = rungs(state)
+    if plan[0] is stages.search_box:
+        yield (state := stages.look(state))
     yield (state := stages.identify(state))
     yield (state := stages.smooth(state))
-    for step in rungs(state):
+    for step in plan:
         state = yield from climbed(state, step)
         if is_over(state):
             break

@@ -31,6 +31,8 @@ from odejet.smooth import fit_series
 
 STARTS = {"auto": 1024, "full": 8192}
 """Starts in the box."""
+LOOK = 300
+"""Evaluations for a first look: about as many as one good start needs, or several poor ones."""
 FEW_WORK = 4e9
 """Operations of the algebra before the box is searched, which waits for it; the paper's systems need 3.1e9 at most."""
 FIRST_EVALUATIONS, BEHIND = 150, 10.0
@@ -277,9 +279,10 @@ def image_of(best: Optimum, z: np.ndarray, frame: Coordinates) -> Refined | None
 def search_box(state: State) -> Steps:
     """Starts in the whole box, or around the scale of what was found; other ones in each round."""
     task, count = state.task, len(state.optima.found)
+    seed = task.options.seed if not state.rounds else (task.options.seed, state.rounds)
     with task.stage(BOX):
         for scale in _scales(state):
-            state = starts_around(state, scale)
+            state = starts_around(state, scale, seed, task.left)
             yield state
             # What the data leave vague may have any scale, which confirms nothing.
             if state.is_exact or not task.left or (state.explains_data and not state.is_vague):
@@ -296,7 +299,16 @@ def _scales(state: State) -> list[np.ndarray]:
     return [problem.sized(best.refined.z), problem.sizes]
 
 
-def starts_around(state: State, scale: np.ndarray) -> State:
+def look(state: State) -> State:
+    """With the optima of the first few starts in the box, before anything else that may take long."""
+    task = state.task
+    with task.stage("look") as budget:
+        return starts_around(state, task.problem.sizes, (task.options.seed, LOOK), budget.seconds, LOOK)
+
+
+def starts_around(
+    state: State, scale: np.ndarray, seed: int | tuple[int, int], seconds: float, evaluations: float = math.inf
+) -> State:
     """With the optima to which starts in the box, or around a scale, lead."""
     task = state.task
     # Smoothing is not to be trusted here: neither its noise nor, within bounds, the scale of what came of it.
@@ -305,10 +317,11 @@ def starts_around(state: State, scale: np.ndarray) -> State:
         task.problem.given_bounds,
         task.problem.positive,
         scale,
-        seed=task.options.seed if not state.rounds else (task.options.seed, state.rounds),
+        seed=seed,
         starts=STARTS[task.options.effort],
-        time_limit=task.left,
+        time_limit=seconds,
         agree=AGREE * (1 + state.rounds),
+        evaluations=evaluations,
         before=state.optima.refined,
         plausible=partial(is_plausible, task.misfit),
     )

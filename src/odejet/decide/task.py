@@ -19,6 +19,7 @@ LIMITS = {"quick": 60.0, "auto": 120.0, "full": 1200.0}
 """Seconds after which a fit gives up, unless told otherwise; what it tries is counted and mostly ends long before."""
 
 SHARES = {
+    "look": 0.1,
     "identify": 0.1,
     "smooth": 0.1,
     "algebra": 0.1,

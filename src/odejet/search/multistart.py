@@ -92,6 +92,7 @@ def multistart(
     time_limit: float = math.inf,
     goal: float = -math.inf,
     agree: int = 3,
+    evaluations: float = math.inf,
     candidates: Sequence[np.ndarray] = (),
     before: Sequence[Refined] = (),
     plausible: Callable[[Refined], bool] = lambda _: True,
@@ -99,10 +100,10 @@ def multistart(
     """The optima that were found, best first; the same for the same seed, as far as time allows.
 
     The search ends when an optimum's cost is at most `goal` or its residuals are down to rounding, when the best one
-    was reached from `agree` starts and is `plausible`, when `starts` are used up or when the time is over.  `scale` is
-    the size of each unknown, known or guessed: where there are no bounds starts lie around it.  `levels` are noise
-    levels to begin the refinements with; `candidates` are starts that go before those drawn; `before` are optima of
-    other searches, which count towards `agree` once two starts of this one lead there too.
+    was reached from `agree` starts and is `plausible`, when `starts` or `evaluations` are used up or when the time is
+    over.  `scale` is the size of each unknown, known or guessed: where there are no bounds starts lie around it.
+    `levels` are noise levels to begin the refinements with; `candidates` are starts that go before those drawn;
+    `before` are optima of other searches, which count towards `agree` once two starts of this one lead there too.
     """
     deadline = now() + time_limit
     sizes = np.ones(len(misfit.unknowns)) if scale is None else np.asarray(scale, dtype=float)
@@ -117,12 +118,12 @@ def multistart(
         _sampled_box(frame, sizes, DECADES, whole=True),
     )
     with Workers(guide, misfit.jobs - 1) as workers:
-        search = _Search(guide, workers, hops, before, plausible)
+        search = _Search(guide, workers, hops, before, plausible, brief=math.isfinite(evaluations))
         steps = search.steps(drawn)
         if len(candidates):
             steps = itertools.chain(search.by_parts(frame.inside(np.array(candidates, dtype=float))), steps)
         for _ in steps:
-            if search.over(goal, agree):
+            if search.over(goal, agree) or search.spent >= evaluations:
                 break
     return search.found
 
@@ -217,9 +218,10 @@ class _Search:
         hops: Hops,
         before: Sequence[Refined],
         plausible: Callable[[Refined], bool],
+        brief: bool = False,
     ) -> None:
         self.guide, self.workers, self.hops = guide, workers, hops
-        self.before, self.plausible = before, plausible
+        self.before, self.plausible, self.brief = before, plausible, brief
         self.runners = Race.on(guide.misfit, guide.frame, guide.levels, guide.deadline)
         self.ends: list[Refined] = []  # as they were found
         self.found: list[Refined] = []  # the best first
@@ -264,20 +266,23 @@ class _Search:
             yield
 
     def steps(self, batches: Iterator[np.ndarray]) -> Iterator[None]:
-        """The first batch in the way that suits the data, then starts in each way, all for as long, and hops between,
-        as soon as there is anything to hop from."""
+        """The first batch in the way that suits the data, beside parts of the data half as much on all of them; then
+        starts in each way, all for as long.  Hops go between, as soon as there is anything to hop from."""
         first, *others = (_Way(search) for search in self.ways)
         hops = _Way(lambda _: iter(()), self.hop())
-        for batch in itertools.islice(batches, 1):
-            first.steps = first.search(batch)
-            while self.goes(first):
-                yield
-                if self.found and hops.spent * self.between_hops <= first.spent / 2:
-                    self.goes(hops)
-                    yield
-        ways = [*others, first]
-        for way in ways:
+        first.steps = itertools.chain.from_iterable(map(first.search, itertools.islice(batches, 1)))
+        for way in others:
             way.steps = itertools.chain.from_iterable(map(way.search, batches))
+        while self.goes(first):
+            yield
+            for way in others if self.shows_curves and not self.is_explained else ():
+                if way.spent <= first.spent / 2 and self.goes(way):
+                    yield
+            if self.found and hops.spent * self.between_hops <= first.spent / 2:
+                self.goes(hops)
+                yield
+        first.steps = itertools.chain.from_iterable(map(first.search, batches))
+        ways = [*others, first]
         while ways:
             way = self.next_of(ways)
             if not self.goes(way):  # there are no more starts
@@ -326,7 +331,12 @@ class _Search:
 
     @property
     def ways(self) -> tuple[Callable[[np.ndarray], Iterator[None]], ...]:
-        """How batches are searched, in turn: first by parts if these show pieces of the usual curve."""
+        """How batches are searched, in turn: first by parts if these show pieces of the usual curve.
+
+        Parts take many simulations before anything is refined on all of the data, too many for a brief search.
+        """
+        if self.brief:
+            return (self.race,)
         return (self.by_parts, self.race) if self.shows_curves else (self.race, self.by_parts)
 
     @property
