@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.integrate import quad
 
 from benchmarks import systems, yardsticks
 from odejet.model import Model
@@ -276,3 +277,36 @@ def test_sensitivities_pass_where_a_rate_is_nothing_by_nothing(start):
     np.testing.assert_allclose(found.outputs[:, 0, 0], (above.outputs + below.outputs)[:, 0, 0] / 2, rtol=1e-8)
     slopes = (above.outputs - below.outputs)[:, 0, 0] / (2 * shift)
     np.testing.assert_allclose(found.outputs[:, 0, 5], slopes, atol=1e-5 * np.abs(slopes).max())
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.floats(0.1, 3.5), st.floats(-3, 3), st.floats(-3, 3), st.sampled_from([-1.5, -0.3, 0.3, 1.5]))
+def test_saturating_powers_of_any_exponent(decades, decade, apart, rate):
+    """x = x0 exp(k t) and y' = V x^n/(K^n + x^n): then y = y0 + V/(n k) (log(K^n + x^n) - log(K^n + x0^n))."""
+    n, size, start = 10**decades + 0.01, 10**decade, 10 ** (decade + apart)
+    flow = Flow(Model({"x": "k*x", "y": "V*x**n/(K**n + x**n)"}, {"z": "y"}, parameters=["k", "V", "K", "n"]))
+    times = np.array([0.0, 0.5, 2.0, 6.0])
+    levels = n * (np.log(start / size) + rate * times)  # of (x/K)^n
+    grown = np.logaddexp(0, levels)
+    expected = 1 + 2 / (n * rate) * (grown - grown[0])
+    shares = 1 / (1 + np.exp(-np.clip(levels, -700, 700)))
+    by_size = -2 / (rate * size) * (shares - shares[0])
+    for sensitivities in (False, True):
+        found = flow.run([rate, 2.0, size, n], [start, 1.0], times, sensitivities=sensitivities)
+        assert found.outcome is Outcome.COMPLETED
+        np.testing.assert_allclose(found.outputs[:, 0, 0], expected, rtol=1e-9)
+    place = 1 + flow.unknowns().index("K")
+    np.testing.assert_allclose(found.outputs[:, 0, place], by_size, rtol=1e-6, atol=1e-8 / size)
+
+
+@pytest.mark.parametrize("exponent", [0.7, 1.3, 2.5, 60.5])
+@pytest.mark.parametrize("sensitivities", [False, True])
+def test_powers_of_what_begins_at_zero(exponent, sensitivities):
+    """x = t: y = y0 + t^(n + 1)/(n + 1), and the integral of t^n/(1 + t^n) by quadrature."""
+    model = Model({"x": "1", "y": "x**n", "z": "x**n/(1 + x**n)"}, {"o": "y"}, initial={"x": 0})
+    found = run(model, [exponent], [0.0, 1.0, 1.0], [0.0, 0.5, 1.5], sensitivities=sensitivities)
+    assert found.outcome is Outcome.COMPLETED
+    times = np.array([0.0, 0.5, 1.5])
+    np.testing.assert_allclose(found.states[:, 1, 0], 1 + times ** (exponent + 1) / (exponent + 1), rtol=1e-10)
+    integrals = [quad(lambda s: s**exponent / (1 + s**exponent), 0, end, epsabs=1e-12)[0] for end in times]
+    np.testing.assert_allclose(found.states[:, 2, 0], 1 + np.array(integrals), rtol=1e-9)

@@ -85,3 +85,28 @@ def test_values_and_outcomes_do_not_depend_on_sensitivities():
         shared = min(len(first), len(second))
         size = np.maximum(np.abs(first).max(axis=0), 1e-16)  # what has decayed so far is rounding of 8090
         assert np.all(np.abs(first[:shared] - second[:shared]) <= 1e-9 * size)
+
+
+def share(ratio, exponent):
+    """r^n / (1 + r^n) in numbers that do not overflow."""
+    return 1 / (1 + np.exp(np.clip(-exponent * np.log(ratio), -700, 700)))
+
+
+@pytest.mark.parametrize("exponent", [30.5, 400.5, 3000.5])
+@pytest.mark.parametrize("form", ["z**n/(K**n + z**n)*L**n/(L**n + z**n)", "z**n/(K**n + z**n) - z**n/(L**n + z**n)"])
+def test_windows_of_high_powers_are_noticed(form, exponent):
+    """z = exp(t/10) is between K and L for two tenths of a unit of time."""
+    low, high = np.exp([0.59, 0.61])
+    model = Model({"x": f"-0.3*x + {form}", "z": "z/10"}, parameters=["K", "L", "n"])
+
+    def forcing(s):
+        z = np.exp(s / 10)
+        if "*L" in form:
+            return share(z / low, exponent) * share(high / z, exponent)
+        return share(z / low, exponent) - share(z / high, exponent)
+
+    expected = by_quadrature(forcing, 6.0, 0.1)
+    for sensitivities in (False, True):
+        found = Flow(model).run([low, high, exponent], [1.0, 1.0], TIMES, sensitivities=sensitivities)
+        assert found.outcome is Outcome.COMPLETED
+        np.testing.assert_allclose(found.states[1:, 0, 0], expected, rtol=1e-8)

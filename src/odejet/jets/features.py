@@ -21,8 +21,9 @@ from odejet.jets.points import find_rates
 from odejet.jets.series import evaluate, evaluate_rate, lowest, size_at, value
 from odejet.model.tape import Column, Elementary, Op, Tape
 
-RISES, GROWS, SETTLES, VANISHES, POWER = range(5)
-"""How a watched argument a matters: by exp(a), exp|a|, exp(-2|a|), 1/a, or a power of a."""
+RISES, GROWS, SETTLES, VANISHES, POWER, BELOW, TURNS = range(7)
+"""How a watched argument a matters: by exp(a), exp|a|, exp(-2|a|), 1/a, a power of a, one over that, or by how near to
+one that is."""
 
 _KINDS = {
     Elementary.EXP: RISES,
@@ -32,9 +33,11 @@ _KINDS = {
     Elementary.LOG: VANISHES,
     Elementary.SQRT: VANISHES,
     Elementary.POWER: POWER,
+    Elementary.BOUNDED: POWER,
 }
 LARGEST = 600.0
-"""Exponentials of doubles stand still beyond this argument: their series must not overflow before they do."""
+"""Exponentials of doubles stand still beyond this argument, and bounded powers beyond the same value: their series must
+not overflow before they do."""
 
 _HIGH = 4  # powers as high need not fit into the orders of a series, and lose their digits where they are small
 _WHOLE = 1 << 20  # what a whole number as an exponent lacks to it
@@ -56,16 +59,26 @@ def watched(tape: Tape) -> np.ndarray:
     """Rows (kind, register of the argument, exponent) of what the rates of a tape depend on.
 
     An exponent is a register, or a whole number less _WHOLE.  Powers are watched where they are small, too: in the
-    denominator they matter there.
+    denominator they matter there.  Where that is 1 + x^n and n is real, the quotient turns at x = 1, and x tells all:
+    the series of x^n, which may be far too large to matter, need not hold.
     """
     rows: list[tuple[int, int, int]] = []
     powers: dict[int, tuple[int, int]] = {}  # registers that are powers: base and exponent
+    real: dict[int, tuple[int, int]] = {}  # the same of real powers, and of one and such a power
+    one = {register for register, number in tape.constants if number == 1}
     for row in tape.code[tape.split[0] : tape.split[1]]:
         op, out, a, b = (int(row[column]) for column in (Column.OP, Column.OUT, Column.A, Column.B))
         if op == Op.QUADRATURE and a >= tape.statics and int(row[Column.FUNCTION]) in _KINDS:
             rows.append((_KINDS[Elementary(int(row[Column.FUNCTION]))], a, int(row[Column.C])))
+            if rows[-1][0] == POWER:
+                rows.append((BELOW, *rows[-1][1:]))
+                real[out] = rows[-1][1:]
+        elif op == Op.LINEAR and row[Column.C] in one and row[Column.END] == row[Column.BEGIN] + 1:
+            factor, source, _ = tape.terms[row[Column.BEGIN]].tolist()
+            if factor in one and source in real:
+                real[out] = real[source]
         elif op == Op.DIVIDE and b >= tape.statics:
-            rows.append((VANISHES, b, -1))
+            rows.append((TURNS, *real[b]) if b in real else (VANISHES, b, -1))
         elif op in (Op.SQUARE, Op.MULTIPLY):
             (base, first), (other, second) = (powers.get(r, (r, 1)) for r in (a, a if op == Op.SQUARE else b))
             if base == other and base >= tape.statics:
@@ -98,7 +111,8 @@ def level(kind, a, exponent):
         return -2 * abs(a)
     if kind == VANISHES:
         return -np.log(abs(a))
-    return exponent * np.log(abs(a))
+    number = exponent * np.log(abs(a))
+    return number if kind == POWER else -number if kind == BELOW else -abs(number)
 
 
 @kernel
@@ -108,9 +122,9 @@ def may_hide(kind, a, change, exponent):
         return not abs(a) - change > LARGEST
     if kind == SETTLES:
         return 2 * change > _HIDDEN and 2 * (change - abs(a)) > _SETTLED
-    if kind in (VANISHES, POWER):
+    if kind >= VANISHES:
         left = abs(a) - change
-        power = max(abs(exponent), 1.0) if kind == POWER else 1.0
+        power = max(abs(exponent), 1.0) if kind != VANISHES else 1.0
         return not power * change <= _HIDDEN * left
     return not change <= _HIDDEN
 

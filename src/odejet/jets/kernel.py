@@ -48,10 +48,12 @@ _LINEAR, _ADVANCE, _MULTIPLY = int(Op.LINEAR), int(Op.ADVANCE), int(Op.MULTIPLY)
 _SQUARE, _DIVIDE = int(Op.SQUARE), int(Op.DIVIDE)
 _EXP, _LOG, _SIN, _COS = int(Elementary.EXP), int(Elementary.LOG), int(Elementary.SIN), int(Elementary.COS)
 _TAN, _SINH, _COSH = int(Elementary.TAN), int(Elementary.SINH), int(Elementary.COSH)
-_TANH, _SQRT, _POWER = int(Elementary.TANH), int(Elementary.SQRT), int(Elementary.POWER)
+_TANH, _SQRT = int(Elementary.TANH), int(Elementary.SQRT)
+_POWER, _BOUNDED = int(Elementary.POWER), int(Elementary.BOUNDED)  # no function comes after these
 
 
 _ENDS = math.exp(LARGEST)
+_VANISHED = 1e-300  # powers below this have series without digits
 MAX_ORDER = 32
 TABLES = np.arange(MAX_ORDER + 3.0), np.r_[0.0, 1 / np.arange(1.0, MAX_ORDER + 3)]
 """The integers and their reciprocals, for real arithmetic."""
@@ -264,33 +266,42 @@ def _begin(c, o, a, b, e, function, lanes, modulus):
     return _begin_residue if c.dtype == types.uint64 else _begin_number
 
 
-def overflows(function, number):
-    """Whether a function of its argument, or the argument of its value, is too large for its number type.
+def stands_still(function, number):
+    """Whether the value of a function is too large to be followed, or a power too small.
 
-    Doubles end where exp(x) does: from there on exponentials stand still, so that 1/(1 + exp(x)) is zero and not
-    undefined.  Other numbers are never so large.
+    Doubles end where exp(x) does: from there on exponentials and bounded powers are constant, so that 1/(1 + exp(x)) is
+    zero and not undefined; other powers may overflow.  Those too small are zero, also at a base of zero.  Other numbers
+    are never so large.
     """
 
 
-@overload(overflows)
-def _overflows(function, number):
+@overload(stands_still)
+def _stands_still(function, number):
     if number == types.float64:
         return lambda function, number: (
-            (number > LARGEST and function == _EXP) or (abs(number) > LARGEST and function in (_SINH, _COSH))
+            (abs(number) >= _ENDS and function != _POWER) or (function >= _POWER and abs(number) < _VANISHED)
         )
     return lambda function, number: False
 
 
+@kernel
+def still(number):
+    """The value of a function where it stands still."""
+    if abs(number) < 1:
+        return 0.0
+    return _ENDS if number.real > 0 else -_ENDS
+
+
 def _begin_number(c, o, a, b, e, function, lanes, modulus):
-    if overflows(function, peek(c, a)):
+    value, slope, growth = elementary(function, peek(c, a), peek(c, e))
+    if stands_still(function, value):
         for lane in range(0, lanes, width(c)):
             store(c, o + lane, zero(c))
-        poke(c, o, _ENDS * (1 if function != _SINH or peek(c, a).real > 0 else -1))
+        poke(c, o, still(value))
         return
-    value, slope, growth = elementary(function, peek(c, a), peek(c, e))
     for lane in range(0, lanes, width(c)):
         total = madd(zero(c), slope, load(c, a + lane), modulus)
-        if function == _POWER:
+        if function >= _POWER:
             total = madd(total, growth, load(c, e + lanes + lane), modulus)
         store(c, o + lane, total)
     poke(c, o, value)
@@ -298,10 +309,9 @@ def _begin_number(c, o, a, b, e, function, lanes, modulus):
 
 @kernel
 def function_at(function, x, exponent):
-    """F(x), which stands still where it would overflow."""
-    if overflows(function, x):
-        return _ENDS if function != _SINH or x > 0 else -_ENDS
-    return elementary(function, x, exponent)[0]
+    """F(x), or where it stands still."""
+    value = elementary(function, x, exponent)[0]
+    return still(value) if stands_still(function, value) else value
 
 
 def _begin_residue(c, o, a, b, e, function, lanes, modulus):
@@ -318,7 +328,7 @@ def quadrature(c, out, a, b, e, function, reach, k, lanes, tables, modulus):
     o = out + k * lanes
     if k == 0:
         begin(c, o, a, b, e, function, lanes, modulus)
-    elif overflows(function, peek(c, a)):
+    elif stands_still(function, peek(c, out)):
         for lane in range(0, lanes, width(c)):
             store(c, o + lane, zero(c))
     else:

@@ -96,10 +96,10 @@ def guarded_step(c, layout, order, h):
     for i in range(len(layout.guards)):
         place, tries = layout.guards[i], 0
         while tries < 60:
-            total = 0.0
+            total, start = 0.0, peek(c, place)
             for k in range(order - 1, -1, -1):
                 total = total * h + peek(c, place + k * layout.lanes)
-            if total * peek(c, place) > 0:
+            if start == 0 or (total > 0 if start > 0 else total < 0):  # their product might underflow
                 break
             h, tries = 0.5 * h, tries + 1
     return h

@@ -20,6 +20,7 @@ from math import gcd, lcm
 from typing import TYPE_CHECKING
 
 from odejet.model.lowering import ONE, ZERO, Affine, Lowering, Scalar
+from odejet.model.ratios import Factors
 from odejet.model.tape import Elementary, Op, Tape
 
 if TYPE_CHECKING:
@@ -49,6 +50,10 @@ class _FinerUnit(Exception):
 @dataclass
 class AlgebraicLowering(Lowering):
     units: dict[Key, Fraction] = field(default_factory=dict)
+
+    def balanced(self, factors: Factors) -> Factors:
+        """As they are: residues do not overflow."""
+        return factors
 
     def function(self, name: str, argument: Affine) -> Affine:
         match name:

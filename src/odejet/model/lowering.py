@@ -16,6 +16,7 @@ import numpy as np
 
 from odejet.errors import ModelError, clipped
 from odejet.model.expressions import TIME, Expression, Function, Number, Power, Product, Sum, Symbol, constant
+from odejet.model.ratios import Bounded, Factors, balanced
 from odejet.model.tape import INFINITE, Column, Elementary, Op, Tape, check_size
 
 if TYPE_CHECKING:
@@ -79,6 +80,7 @@ class Lowering:
     names: dict[str, Affine] = field(default_factory=dict)
     numbers: dict[Fraction, int] = field(default_factory=dict)
     seen: dict[tuple, int] = field(default_factory=dict)
+    made: dict[int, Instruction] = field(default_factory=dict)  # the instruction of a register
     lowered: dict[Expression, Affine] = field(default_factory=dict)
 
     # -- registers and instructions
@@ -103,7 +105,8 @@ class Lowering:
         """The register that holds the value described by `key`, computed once."""
         if key not in self.seen:
             self.seen[key] = register = self.new(static, tangent, degree)
-            self.instructions.append(Instruction(out=register, **fields))
+            self.made[register] = Instruction(out=register, **fields)
+            self.instructions.append(self.made[register])
         return self.seen[key]
 
     def static_register(self, scalar: Scalar) -> int:
@@ -164,10 +167,7 @@ class Lowering:
         return self.emit((Op.QUADRATURE, function, a, exponent), static, tangent, INFINITE, **fields)
 
     def integrand(self, register: int, integrand: int) -> None:
-        for instruction in reversed(self.instructions):
-            if instruction.out == register:
-                instruction.b = integrand
-                return
+        self.made[register].b = integrand
 
     # -- arithmetic on static values
 
@@ -246,7 +246,19 @@ class Lowering:
         if not below:
             return self.chain(above)
         numerator = self.chain(above) if above else self.number(Fraction(1))
-        return self.divide(numerator, self.chain(below))
+        apart = [register for register in below if self.saturates(register)]
+        plain = [register for register in below if register not in apart]
+        for divisor in ([self.chain(plain)] if plain else []) + sorted(apart):
+            numerator = self.divide(numerator, divisor)
+        return numerator
+
+    def saturates(self, register: int) -> bool:
+        """Whether a register is 1 + x^n: divisions by it are kept apart, for kernels to tell where they matter."""
+        made, one = self.made.get(register), self.numbers.get(Fraction(1))
+        if made is None or made.op != Op.LINEAR or made.c != one or len(made.terms) != 1:
+            return False
+        factor, source = made.terms[0]
+        return factor == one and source in self.made and self.made[source].function == Elementary.BOUNDED
 
     def chain(self, registers: list[int]) -> int:
         """The product of series, powers first, in an order that equal products share."""
@@ -279,13 +291,26 @@ class Lowering:
             case Sum(terms):
                 return self.sum([(sign, self.lower(term)) for sign, term in terms])
             case Product(factors):
-                return self.product([(exponent, self.lower(factor)) for exponent, factor in factors])
+                return self.product([(exponent, self.lower(factor)) for exponent, factor in self.balanced(factors)])
+            case Bounded(base, exponent):
+                return self.apply(
+                    Elementary.BOUNDED, self.lower(base), self.static_register(self.lower(exponent).constant)
+                )
             case Power(base, exponent):
                 return self.power(self.lower(base), self.lower(exponent))
             case Function(name, argument):
                 return self.function(name, self.lower(argument))
             case _:
                 raise ModelError(f"{clipped(str(expression))} switches, and has no Taylor series of its own")
+
+    def balanced(self, factors: Factors) -> Factors:
+        """The factors of a product in the form in which doubles hold them."""
+        return balanced(factors, self.is_real, lambda expression: not self.lower(expression).terms)
+
+    def is_real(self, exponent: Expression) -> bool:
+        """Whether a power with this exponent is an elementary function of its base."""
+        value = self.lower(exponent)
+        return not value.terms and (value.constant.register is not None or value.constant.factor.denominator > 2)
 
     def power(self, base: Affine, exponent: Affine) -> Affine:
         if exponent.terms:
@@ -350,7 +375,7 @@ class Lowering:
                 return self.sum([(1, one), (-1, self.product([(1, value), (1, value)]))])
             case Elementary.SQRT:
                 return self.product([(-1, two), (-1, value)])
-            case Elementary.POWER:
+            case Elementary.POWER | Elementary.BOUNDED:
                 power = Affine(Scalar(Fraction(1), exponent), {})
                 return self.product([(1, power), (1, value), (-1, argument)])
         raise AssertionError(function)

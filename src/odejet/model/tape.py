@@ -56,6 +56,7 @@ class Elementary(IntEnum):
     TANH = 7
     SQRT = 8
     POWER = 9
+    BOUNDED = 10  # a power that is constant where it is too large to be followed
 
 
 class Column(IntEnum):
@@ -104,7 +105,7 @@ class Tape:
         """Registers that keep their sign along a solution: arguments and values of roots, arguments of logarithms."""
         series = self.code[self.split[0] : self.split[1]]
         quadratures = series[series[:, Column.OP] == Op.QUADRATURE]
-        roots = np.isin(quadratures[:, Column.FUNCTION], (Elementary.SQRT, Elementary.POWER))
+        roots = np.isin(quadratures[:, Column.FUNCTION], (Elementary.SQRT, Elementary.POWER, Elementary.BOUNDED))
         branched = roots | (quadratures[:, Column.FUNCTION] == Elementary.LOG)
         return np.unique(np.r_[quadratures[branched, Column.A], quadratures[roots, Column.OUT]])
 
