@@ -120,6 +120,19 @@ def test_the_search_goes_on_with_other_starts_until_very_many_agree(monkeypatch)
     assert different[0] == (5, AGREE) and [agree for _, agree in different] == sorted(agree for _, agree in different)
 
 
+def test_where_the_box_comes_first_a_few_starts_come_before_all_else(monkeypatch):
+    monkeypatch.setattr(stages, "identify", interrupt)
+    steps = climb(state(every=30))
+    last = next(steps)
+    with pytest.raises(KeyboardInterrupt):
+        next(steps)
+    assert last.best is not None
+    assert last.best.refined.z == pytest.approx([1.0, 0.7], rel=0.1)
+    assert last.rounds == 0  # the search of the box is still to come
+    with pytest.raises(KeyboardInterrupt):
+        next(climb(state()))
+
+
 def test_states_only_grow():
     """Every step adds to what is known and changes nothing of what was."""
     before: list[State] = []

@@ -60,6 +60,14 @@ def test_no_time_finds_nothing():
     assert multistart(misfit, BOX, time_limit=0) == []
 
 
+def test_a_search_of_few_evaluations_is_the_beginning_of_a_race():
+    misfit, _, _ = problem("daisy_mamil3", points=60)
+    few, more = (multistart(misfit, BOX, starts=640, agree=1000, evaluations=most) for most in (50, 1000))
+    assert sum(end.evaluations for end in few) < sum(end.evaluations for end in more)
+    starts = [end.start.tolist() for end in more]
+    assert few and all(end.start.tolist() in starts for end in few)
+
+
 def test_a_candidate_is_led_round_the_minima_that_trap_a_refinement():
     misfit, reference, truth = problem("harmonic_oscillator")
     rng = np.random.default_rng(0)
