@@ -89,7 +89,7 @@ def answer(job: dict[str, Any]) -> dict[str, Any]:
         "cost": float(fit.cost),
         "reference": reference,
         "exact": exact,
-        "error": float(max(errors)),
+        "error": float(max(errors, default=0.0)),
         "certified": bool(fit.certificate.granted),
         "seconds": seconds,
         "answered": fit.provenance.sentence,
