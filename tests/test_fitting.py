@@ -174,7 +174,7 @@ def last_states(monkeypatch: pytest.MonkeyPatch) -> list[State]:
 @pytest.mark.parametrize(("sd", "searches"), [(0.01, 1), (8.0, 2)])
 def test_without_bounds_what_is_vague_is_searched_at_two_scales(monkeypatch, sd, searches):
     scales = []
-    monkeypatch.setattr(stages, "starts_around", lambda state, scale: scales.append(scale) or state)
+    monkeypatch.setattr(stages, "starts_around", lambda state, scale, *_: scales.append(scale) or state)
     monkeypatch.setattr(ladder, "wants_more", lambda state: False)
     fit(DECAY, decay(sd=sd, times=TIMES[::3]))
     posed = Problem(DECAY, decay(sd=sd, times=TIMES[::3]))

@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from odejet.errors import ModelError, clipped
+from odejet.model.assembly import Assembly, Instruction, Register
 from odejet.model.expressions import TIME, Expression, Function, Number, Power, Product, Sum, Symbol, constant
 from odejet.model.ratios import Bounded, Factors, balanced
-from odejet.model.tape import INFINITE, Column, Elementary, Op, Tape, check_size
+from odejet.model.tape import INFINITE, Elementary, Op, Tape, check_size
 
 if TYPE_CHECKING:
     from odejet.model import Model
@@ -48,37 +49,10 @@ ONE = Scalar(Fraction(1), None)
 
 
 @dataclass
-class Register:
-    static: bool
-    tangent: bool
-    degree: int = INFINITE
-
-
-@dataclass
-class Instruction:
-    op: Op
-    out: int
-    a: int = -1
-    b: int = -1
-    c: int = -1
-    function: int = -1
-    terms: tuple[tuple[int, int], ...] = ()
-
-    def reads(self) -> Iterable[int]:
-        yield from (register for register in (self.a, self.b, self.c) if register >= 0)
-        for coefficient, source in self.terms:
-            yield coefficient
-            yield source
-
-
-@dataclass
-class Lowering:
+class Lowering(Assembly):
     """Value numbering: equal right-hand sides get equal registers."""
 
-    registers: list[Register] = field(default_factory=list)
-    instructions: list[Instruction] = field(default_factory=list)
     names: dict[str, Affine] = field(default_factory=dict)
-    numbers: dict[Fraction, int] = field(default_factory=dict)
     seen: dict[tuple, int] = field(default_factory=dict)
     made: dict[int, Instruction] = field(default_factory=dict)  # the instruction of a register
     lowered: dict[Expression, Affine] = field(default_factory=dict)
@@ -413,7 +387,7 @@ class Lowering:
             self.advance(self.leaf_register(name), lowered)
         given = [name for name, expression in model.inputs.items() if free_inputs or expression is None]
         watched = [self.series_register(self.lower(switch)) for switch in switches]
-        return self.assemble(model, time, outputs, initial, given, watched)
+        return self.assemble(time, *self.leaves(model, given), outputs, initial, watched)
 
     def maps(self, model: Model | Equations, groups: Sequence[Sequence[Expression]]) -> tuple[Tape, list[np.ndarray]]:
         """The tape of groups of expressions as functions of parameters, states, inputs and time, all of them static;
@@ -428,95 +402,17 @@ class Lowering:
                 self.names[name] = self.lower(expression)
         roots = [[self.static_register(self.lower(one).constant) for one in group] for group in groups]
         together = [register for group in roots for register in group]
-        tape = self.assemble(model, time, together, [None] * len(model.states), given, [])
+        tape = self.assemble(time, *self.leaves(model, given), together, [None] * len(model.states), [])
         order = {i: place for place, i in enumerate(sorted(self.needed(together)))}
         return tape, [np.array(sorted(order[i] for i in self.needed(group)), dtype=np.int64) for group in roots]
 
-    # -- assembly
-
-    def needed(self, roots: Iterable[int]) -> set[int]:
-        """The instructions (by position) on which the registers `roots` depend."""
-        by_out = {step.out: i for i, step in enumerate(self.instructions) if step.op != Op.ADVANCE}
-        found: set[int] = set()
-        stack = list(roots)
-        while stack:
-            i = by_out.get(stack.pop())
-            if i is not None and i not in found:
-                found.add(i)
-                stack.extend(self.instructions[i].reads())
-        return found
-
-    def assemble(
-        self,
-        model: Model | Equations,
-        time: int,
-        outputs: list[int],
-        initial: list[int | None],
-        inputs: list[str],
-        switches: list[int],
-    ) -> Tape:
-        """Drop what nobody reads, number static registers first, and lay the program out in arrays."""
-        advances = {i for i, instruction in enumerate(self.instructions) if instruction.op == Op.ADVANCE}
-        for_rates = advances | self.needed(r for i in advances for r in self.instructions[i].reads())
-        for_rates |= self.needed(switches)
-        for_outputs = self.needed(outputs)
-        for_initial = self.needed(register for register in initial if register is not None)
-        everything = for_rates | for_outputs | for_initial
-        static = {i for i in everything if self.registers[self.instructions[i].out].static}
-        order = sorted(static) + sorted(for_rates - static) + sorted(for_outputs - for_rates - static)
-        parameters, states, given = (
-            [self.leaf_register(name) for name in kind] for kind in (model.parameters, model.states, inputs)
-        )
-        used = {r for i in order for r in (self.instructions[i].out, *self.instructions[i].reads())}
-        used |= {time, *parameters, *states, *given, *outputs, *switches}
-        used |= {register for register in initial if register is not None}
-        numbering = {old: new for new, old in enumerate(sorted(used, key=lambda r: (not self.registers[r].static, r)))}
-
-        terms: list[tuple[int, int, int]] = []
-        rows = [self.encode(self.instructions[i], numbering, terms) for i in order]
-        code = np.array(rows, dtype=np.int64).reshape(len(order), len(Column))
-        position = {i: place for place, i in enumerate(order)}
-        series = code[len(static) :]
-        quadratic = np.isin(series[:, Column.OP], (Op.MULTIPLY, Op.SQUARE, Op.DIVIDE, Op.QUADRATURE))
-
-        def renumber(registers: Iterable[int | None]) -> np.ndarray:
-            return np.array([-1 if r is None else numbering[r] for r in registers], dtype=np.int64)
-
-        return Tape(
-            code=code,
-            terms=np.array(terms, dtype=np.int64).reshape(len(terms), 3),
-            statics=sum(self.registers[r].static for r in used),
-            registers=len(used),
-            constants=tuple((numbering[r], value) for value, r in self.numbers.items() if r in used),
-            parameters=renumber(parameters),
-            states=renumber(states),
-            initial=renumber(initial),
-            inputs=renumber(given),
-            time=numbering[time],
-            outputs=renumber(outputs),
-            split=np.array([len(static), len(static) + len(for_rates - static)], dtype=np.int64),
-            observe=np.array(sorted(position[i] for i in for_outputs - static), dtype=np.int64),
-            products=int(np.sum(quadratic & (series[:, Column.REACH] > 2))),
-            switches=renumber(switches),
-        )
+    def leaves(self, model: Model | Equations, inputs: list[str]) -> tuple[list[int], list[int], list[int]]:
+        """The registers of parameters, states and inputs."""
+        parameters, states = map(self.leaf_register, model.parameters), map(self.leaf_register, model.states)
+        return list(parameters), list(states), list(map(self.leaf_register, inputs))
 
     def leaf_register(self, name: str) -> int:
         value = self.names[name]
         register = value.constant.register if not value.terms else next(iter(value.terms))
         assert register is not None
         return register
-
-    def encode(self, instruction: Instruction, numbering: dict[int, int], terms: list) -> list[int]:
-        begin = len(terms)
-        for coefficient, source in instruction.terms:
-            terms.append((numbering[coefficient], numbering[source], int(self.registers[coefficient].tangent)))
-        row = [0] * len(Column)
-        row[Column.OP], row[Column.OUT] = instruction.op, numbering[instruction.out]
-        for column, source in ((Column.A, instruction.a), (Column.B, instruction.b), (Column.C, instruction.c)):
-            row[column] = numbering.get(source, -1)
-        row[Column.FUNCTION] = instruction.function
-        row[Column.PLAIN] = int(instruction.b >= 0 and not self.registers[instruction.b].tangent)
-        shortened = instruction.op in (Op.MULTIPLY, Op.QUADRATURE)
-        row[Column.REACH] = self.registers[instruction.a].degree if shortened else INFINITE
-        row[Column.BEGIN], row[Column.END] = begin, len(terms)
-        return row
