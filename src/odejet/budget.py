@@ -57,6 +57,11 @@ class Budget:
         return 0.0 if self.over else self._least_work()
 
     @property
+    def most(self) -> float:
+        """Operations that may still be done, by work and by time."""
+        return min(self.left, PER_SECOND * self.seconds)
+
+    @property
     def over(self) -> bool:
         return bool(self.reason)
 
@@ -87,7 +92,7 @@ class Budget:
 
     def affords(self, work: float) -> bool:
         """Whether so much work is left, and about the time for it: asked before a step that cannot be interrupted."""
-        return work <= min(self.left, PER_SECOND * self.seconds)
+        return work <= self.most
 
     def share(self, fraction: float) -> Budget:
         """A part of what is left, both of the work and of the time."""

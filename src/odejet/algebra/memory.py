@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from odejet.budget import PER_SECOND, Budget, OutOfBudget
+from odejet.budget import Budget, OutOfBudget
 from odejet.errors import ModelError
 from odejet.identify import Verdict
 from odejet.model import Model
@@ -42,19 +42,14 @@ class Attempt:
     refused: ModelError | OutOfBudget | None
     left: float  # work that it might have taken
     seconds: float  # and time
+    most: float  # operations, by both
     spent: float  # work
-
-    @property
-    def most(self) -> float:
-        """Operations that it might have taken, by work and by time."""
-        return min(self.left, PER_SECOND * self.seconds)
 
     def answers(self, budget: Budget) -> bool:
         """Whether another attempt with this budget would end in the same way."""
         if self.left == budget.left and self.seconds / MORE <= budget.seconds <= MORE * self.seconds:
             return True
-        most = min(budget.left, PER_SECOND * budget.seconds)
-        return self.refused is None and self.spent <= FREE * min(self.most, most) and self.most >= AMPLE
+        return self.refused is None and self.spent <= FREE * min(self.most, budget.most) and self.most >= AMPLE
 
 
 @dataclass
@@ -85,12 +80,12 @@ class Memory:
 
 def _attempt(source: object, find: Callable[[Budget], T], budget: Budget) -> Attempt:
     part, result, refused = budget.at_most(), None, None
-    left, seconds = budget.left, budget.seconds
+    given = budget.left, budget.seconds, budget.most
     try:
         result = find(part)
     except (ModelError, OutOfBudget) as error:
         refused = error
-    return Attempt(source, result, refused, left, seconds, part.spent)
+    return Attempt(source, result, refused, *given, part.spent)
 
 
 _MEMORIES: OrderedDict[tuple, Memory] = OrderedDict()

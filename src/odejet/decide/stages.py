@@ -302,8 +302,9 @@ def _scales(state: State) -> list[np.ndarray]:
 def look(state: State) -> State:
     """With the optima of the first few starts in the box, before anything else that may take long."""
     task = state.task
+    other = task.options.seed, LOOK  # starts that no round of the search itself draws again
     with task.stage("look") as budget:
-        return starts_around(state, task.problem.sizes, (task.options.seed, LOOK), budget.seconds, LOOK)
+        return starts_around(state, task.problem.sizes, other, budget.seconds, LOOK)
 
 
 def starts_around(

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -203,6 +203,10 @@ class _Way:
     spent: int = 0  # evaluations
     ends: list[Refined] = field(default_factory=list)
 
+    def take(self, batches: Iterable[np.ndarray]) -> None:
+        """Go on with these, when their turn comes."""
+        self.steps = itertools.chain.from_iterable(map(self.search, batches))
+
     def success(self, cost: float) -> float:
         """The part of its starts that may be expected to lead to an optimum of this cost."""
         return (_agreeing(self.ends, cost) + 1) / (self.starts + 2)
@@ -270,9 +274,9 @@ class _Search:
         starts in each way, all for as long.  Hops go between, as soon as there is anything to hop from."""
         first, *others = (_Way(search) for search in self.ways)
         hops = _Way(lambda _: iter(()), self.hop())
-        first.steps = itertools.chain.from_iterable(map(first.search, itertools.islice(batches, 1)))
+        first.take(itertools.islice(batches, 1))
         for way in others:
-            way.steps = itertools.chain.from_iterable(map(way.search, batches))
+            way.take(batches)
         while self.goes(first):
             yield
             for way in others if self.shows_curves and not self.is_explained else ():
@@ -281,7 +285,7 @@ class _Search:
             if self.found and hops.spent * self.between_hops <= first.spent / 2:
                 self.goes(hops)
                 yield
-        first.steps = itertools.chain.from_iterable(map(first.search, batches))
+        first.take(batches)
         ways = [*others, first]
         while ways:
             way = self.next_of(ways)
