@@ -22,12 +22,12 @@ from odejet.data import Data, Experiment, Series
 from odejet.errors import DataError, ModelError, nearest
 from odejet.model import Model
 from odejet.model.expressions import names, substituted
+from odejet.objective.courses import flows
+from odejet.objective.misfit import Misfit, Simulator
 from odejet.problem import coordinates
 from odejet.problem.conditions import Condition, conditions, felt, fixed_values, in_words_of
 from odejet.problem.coordinates import Bounds, Coordinates
-from odejet.problem.courses import flows
 from odejet.problem.measurements import Block, Measurements
-from odejet.problem.misfit import Misfit, Simulator
 from odejet.problem.noise import Given, Noise, check_names, densities_of, merged, new_names, noise_of
 from odejet.problem.priors import Priors, priors_of, priors_together, total, truncated
 from odejet.problem.scales import scales
