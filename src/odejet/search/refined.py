@@ -9,7 +9,6 @@ import numpy as np
 
 from odejet.objective.evaluation import Evaluation, NoiseAt
 from odejet.objective.misfit import Misfit
-from odejet.objective.reduction import Triangles
 from odejet.search.ending import Ending
 
 
@@ -63,8 +62,11 @@ def refined_at(
     assert found.residuals is not None
     levels = misfit.levels(found.residuals)
     rows = misfit.row_levels(levels)
-    residuals, by_rows = found.residuals / rows, not isinstance(found.jacobian, Triangles)
-    jacobian, gradient, groups = _derivatives(misfit, found, residuals, rows, levels)
+    assert found.jacobian is not None
+    residuals, by_rows = found.residuals / rows, found.jacobian.keeps_rows
+    every = levels if misfit.rows == misfit.points else np.append(levels, 1.0)
+    jacobian, right, groups = found.jacobian.weighted(found.residuals, misfit.row_groups, every)
+    gradient = right @ jacobian
     told = Refined(
         labels=misfit.labels,
         z=z,
@@ -83,16 +85,6 @@ def refined_at(
     )
     if found.standing is None:
         return told
-    noise, expected = misfit.noise_at(found, levels), found.expected / rows[:, None]
-    return replace(told, jacobian=expected, prior=found.standing.prior, noise=noise)
-
-
-def _derivatives(
-    misfit: Misfit, found: Evaluation, residuals: np.ndarray, rows: np.ndarray, levels: np.ndarray
-) -> tuple[np.ndarray, np.ndarray, tuple[slice, ...]]:
-    """The Jacobian in units of the noise, or its triangles; the gradient; and where the rows of outputs are."""
-    if not isinstance(reduced := found.jacobian, Triangles):
-        jacobian = found.dense / rows[:, None]
-        return jacobian, residuals @ jacobian, misfit.row_groups
-    jacobian, right = reduced.weighted(levels)
-    return jacobian, right @ jacobian, reduced.groups
+    noise = misfit.noise_at(found, levels)
+    expected, _, groups = found.expected.weighted(found.residuals, misfit.row_groups, every)
+    return replace(told, jacobian=expected, groups=groups, prior=found.standing.prior, noise=noise)
