@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from odejet import Data, Model
 from odejet.objective import misfit
 from odejet.objective.evaluation import Aim
-from odejet.objective.jacobian import BlockJacobian, DenseJacobian, StreamedJacobian
+from odejet.objective.jacobian import BlockJacobian, DenseJacobian, StreamedJacobian, laid_out
 from odejet.objective.linear_model import LinearModel
 from odejet.objective.triangles import Pile, triangle
 from odejet.problem import Problem
@@ -138,8 +138,12 @@ COLUMNS = np.array([0, 1, 3]), np.array([2, 0, 3])  # two experiments share the 
 @pytest.fixture
 def blocks() -> BlockJacobian:
     rng = np.random.default_rng(3)
-    parts = ((rows, own, rng.normal(size=(len(rows), 3))) for rows, own in zip(ROWS, COLUMNS, strict=True))
-    return BlockJacobian((7, 4), tuple(parts), np.array([0, 3]))
+    shared = np.array([0, 3])
+    own = tuple(rng.normal(size=(len(rows), 3)) for rows in ROWS)
+    blocks = laid_out(list(zip(ROWS, COLUMNS, strict=True)), shared)
+    return BlockJacobian(
+        (7, 4), blocks, tuple(block.filled(part) for block, part in zip(blocks, own, strict=True)), shared
+    )
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from odejet.objective import triangles
-from odejet.objective.jacobian import BlockJacobian, DenseJacobian
+from odejet.objective.jacobian import BlockJacobian, DenseJacobian, laid_out
 from odejet.objective.linear_model import LinearModel
 
 EXPERIMENTS, POINTS, SHARED = 6, 9, 2
@@ -19,12 +19,15 @@ def models(seed: int) -> tuple[LinearModel, LinearModel, int]:
     rng = np.random.default_rng(seed)
     own = rng.integers(1, 4, EXPERIMENTS)
     size = int(own.sum()) + SHARED
-    shared, parts, first = np.arange(size - SHARED, size), [], 0
+    shared, places, parts, first = np.arange(size - SHARED, size), [], [], 0
     for e, count in enumerate(own.tolist()):
         columns = np.r_[np.arange(first, first + count), shared]
-        parts.append((np.arange(e * POINTS, (e + 1) * POINTS), columns, rng.normal(size=(POINTS, len(columns)))))
+        places.append((np.arange(e * POINTS, (e + 1) * POINTS), columns))
+        parts.append(rng.normal(size=(POINTS, len(columns))))
         first += count
-    blocks = BlockJacobian((EXPERIMENTS * POINTS, size), tuple(parts), shared)
+    layout = laid_out(places, shared)
+    values = tuple(block.filled(part) for block, part in zip(layout, parts, strict=True))
+    blocks = BlockJacobian((EXPERIMENTS * POINTS, size), layout, values, shared)
     slopes, residuals = np.exp(rng.normal(size=size)), rng.normal(size=EXPERIMENTS * POINTS)
     groups = (slice(0, EXPERIMENTS * POINTS),)
     return (

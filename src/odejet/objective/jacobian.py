@@ -8,15 +8,15 @@
   products with vectors that have a number per row take another simulation.
 
 Simulations give derivatives of predictions.  Laws of noise and priors make rows of residuals of them by a `RowMap`: a
-factor for every measurement, rows for scales of noise that depend on predictions and unknowns, and a row per prior.
-All three forms apply it, so that no law and no prior changes the form.
+factor for every measurement, rows for scales of noise that depend on predictions, and rows that depend on unknowns
+alone, such as those of priors.  All three forms apply it, so that no law and no prior changes the form.
 """
 
 from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
@@ -30,6 +30,13 @@ if TYPE_CHECKING:
 # --- from predictions to rows ---
 
 
+NOTHING = np.empty(0, dtype=int)
+
+
+def _nothing() -> np.ndarray:
+    return NOTHING
+
+
 @dataclass(frozen=True, eq=False)
 class ScaleRows:
     """Rows of the scales of noise of some measurements, which depend on their predictions and on unknowns."""
@@ -40,20 +47,17 @@ class ScaleRows:
     entries: np.ndarray  # of z
     by_entries: np.ndarray  # (entries, rows)
 
-    def part(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return which of these rows are sources, and their positions among all sources."""
-        chosen = np.flatnonzero((rows >= self.sources.start) & (rows < self.sources.stop))
-        return chosen, rows[chosen] - self.sources.start
-
 
 @dataclass(frozen=True, eq=False)
 class RowMap:
     """How rows of residuals follow from derivatives of predictions."""
 
     rows: int
-    factors: np.ndarray | None = None  # of the measurements; None where all are one
+    factors: np.ndarray  # of the measurements
     scales: tuple[ScaleRows, ...] = ()
-    priors: tuple[np.ndarray, np.ndarray, np.ndarray] | None = None  # rows, entries of z and derivatives
+    constant_rows: np.ndarray = field(default_factory=_nothing)  # that depend on unknowns alone, such as priors
+    entries: np.ndarray = field(default_factory=_nothing)  # of z
+    constants: np.ndarray = field(default_factory=_nothing)  # the derivatives of these rows by these entries
 
 
 # --- forms of a Jacobian ---
@@ -135,11 +139,8 @@ class DenseJacobian:
         for scale in to_rows.scales:
             matrix[scale.rows] = scale.by_prediction[:, None] * matrix[scale.sources]
             matrix[scale.rows.start : scale.rows.stop, scale.entries] += scale.by_entries.T
-        if to_rows.factors is not None:
-            matrix[: len(to_rows.factors)] *= to_rows.factors[:, None]
-        if to_rows.priors is not None:
-            rows, entries, values = to_rows.priors
-            matrix[rows, entries] = values
+        matrix[: len(to_rows.factors)] *= to_rows.factors[:, None]
+        matrix[to_rows.constant_rows, to_rows.entries] = to_rows.constants
         return DenseJacobian(matrix)
 
     def scaled(self, factors: np.ndarray) -> DenseJacobian:
@@ -170,17 +171,111 @@ class DenseJacobian:
 
 
 @dataclass(frozen=True, eq=False)
+class Block:
+    """Which rows and columns the derivatives of one experiment fill.
+
+    Measurements come first, then scales of noise that depend on predictions, then rows that depend on unknowns alone.
+    """
+
+    rows: np.ndarray
+    columns: np.ndarray
+    points: int  # how many of the rows are measurements
+    places: np.ndarray  # of what is simulated, among the columns
+    further: tuple[tuple[int, slice, np.ndarray, np.ndarray, np.ndarray], ...] = ()
+    # of each scale: its number, its rows here, their measurements here and among all of it, and its columns here
+    constants: tuple[np.ndarray, np.ndarray, np.ndarray] = (NOTHING, NOTHING, NOTHING)
+    # which constants of a row map are here, in which rows and columns
+
+    def filled(self, derivatives: np.ndarray) -> np.ndarray:
+        """Return room for all rows, with these derivatives of the measurements."""
+        values = np.zeros((len(self.rows), len(self.columns)))
+        values[: self.points, self.places] = derivatives
+        return values
+
+    def mapped(self, values: np.ndarray, to_rows: RowMap) -> np.ndarray:
+        """Enter the rows of residuals."""
+        for number, rows, here, places, columns in self.further:
+            scale = to_rows.scales[number]
+            values[rows] = scale.by_prediction[places, None] * values[here]
+            values[rows.start : rows.stop, columns] += scale.by_entries[:, places].T
+        values[: self.points] *= to_rows.factors[self.rows[: self.points], None]
+        chosen, rows_here, columns_here = self.constants
+        values[rows_here, columns_here] = to_rows.constants[chosen]
+        return values
+
+
+def laid_out(
+    simulated: Sequence[tuple[np.ndarray, np.ndarray]],
+    shared: np.ndarray,
+    scales: Sequence[tuple[slice, slice, np.ndarray]] = (),
+    constant_rows: np.ndarray = NOTHING,
+    entries: np.ndarray = NOTHING,
+) -> tuple[Block, ...]:
+    """Return a block for each experiment, of which rows and columns are simulated, and one for what belongs to none.
+
+    `scales` are measurements, rows and entries of scales that depend on predictions.  A local unknown stays in one
+    block, so that what is local can be eliminated block by block.
+    """
+    local, owner = set(entries.tolist()) - set(shared.tolist()), dict[int, int]()
+    for e, (rows, columns) in enumerate(simulated):
+        laws = [own for sources, _, own in scales if np.any((rows >= sources.start) & (rows < sources.stop))]
+        owner.update({entry: e for entry in np.concatenate([columns, *laws]).tolist() if entry in local})
+    # Of every constant row the experiment that an entry of it is local to; the last block has the others.
+    home = {int(row): len(simulated) for row in constant_rows}
+    for row, entry in zip(constant_rows.tolist(), entries.tolist(), strict=True):
+        home[row] = owner.get(entry, home[row])
+    homes = np.array([home[row] for row in constant_rows.tolist()], dtype=int)
+    blocks = [
+        _block(rows, columns, scales, constant_rows, entries, np.flatnonzero(homes == e))
+        for e, (rows, columns) in enumerate([*simulated, (NOTHING, NOTHING)])
+    ]
+    return tuple(block for block in blocks if len(block.rows))
+
+
+def _block(
+    rows: np.ndarray,
+    columns: np.ndarray,
+    scales: Sequence[tuple[slice, slice, np.ndarray]],
+    constant_rows: np.ndarray,
+    entries: np.ndarray,
+    constants: np.ndarray,
+) -> Block:
+    """Return the block of one experiment with those of its scales and these constants."""
+    own = [
+        (number, chosen, rows[chosen] - sources.start, further.start, law_entries)
+        for number, (sources, further, law_entries) in enumerate(scales)
+        if len(chosen := np.flatnonzero((rows >= sources.start) & (rows < sources.stop)))
+    ]
+    wide = np.unique(np.concatenate([columns, *(law for *_, law in own), entries[constants]])).astype(int)
+    every, further = [rows], []
+    for number, chosen, places, start, law_entries in own:
+        begin = sum(map(len, every))
+        further.append((number, slice(begin, begin + len(chosen)), chosen, places, np.searchsorted(wide, law_entries)))
+        every.append(start + places)
+    last, positions = np.unique(constant_rows[constants], return_inverse=True)
+    held = constants, sum(map(len, every)) + positions, np.searchsorted(wide, entries[constants])
+    numbers = np.concatenate([*every, last]).astype(int)
+    return Block(numbers, wide, len(rows), np.searchsorted(wide, columns), tuple(further), held)
+
+
+@dataclass(frozen=True, eq=False)
 class BlockJacobian:
     """A matrix for each experiment, and zero elsewhere."""
 
     shape: tuple[int, int]
-    parts: tuple[tuple[np.ndarray, np.ndarray, np.ndarray], ...]  # rows, columns and values of an experiment
+    blocks: tuple[Block, ...]
+    values: tuple[np.ndarray, ...]  # a matrix for each block
     shared: np.ndarray  # columns that belong to no single experiment
     keeps_rows = True
 
     @property
+    def parts(self) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+        """Rows, columns and values of each block."""
+        return ((block.rows, block.columns, values) for block, values in zip(self.blocks, self.values, strict=True))
+
+    @property
     def largest(self) -> float:
-        return _largest([values for _, _, values in self.parts])
+        return _largest(self.values)
 
     def dense(self) -> np.ndarray:
         whole = np.zeros(self.shape)
@@ -201,65 +296,38 @@ class BlockJacobian:
         return result
 
     def mapped(self, to_rows: RowMap, keep: bool) -> BlockJacobian:
-        parts = [_mapped_part(rows, columns, values, to_rows) for rows, columns, values in self.parts]
-        return replace(self, shape=(to_rows.rows, self.shape[1]), parts=tuple(self._with_priors(parts, to_rows)))
-
-    def _with_priors(
-        self, parts: list[tuple[np.ndarray, np.ndarray, np.ndarray]], to_rows: RowMap
-    ) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
-        """Yield the parts with the priors of their local unknowns, and last a part of all other priors.
-
-        A local unknown stays in one part, so that what is local can be eliminated part by part.
-        """
-        if to_rows.priors is None:
-            yield from parts
-            return
-        prior_rows, entries, derivatives = to_rows.priors
-        left = np.ones(len(entries), dtype=bool)
-        local = ~np.isin(entries, self.shared)
-        for rows, columns, values in parts:
-            order = {int(column): i for i, column in enumerate(columns)}
-            own = [i for i in np.flatnonzero(local & left).tolist() if int(entries[i]) in order]
-            if not own:
-                yield rows, columns, values
-                continue
-            left[own] = False
-            further = np.zeros((len(own), len(columns)))
-            further[np.arange(len(own)), [order[int(entries[i])] for i in own]] = derivatives[own]
-            yield np.concatenate([rows, prior_rows[own]]), columns, np.concatenate([values, further])
-        if left.any():
-            columns, places = np.unique(entries[left], return_inverse=True)
-            rows_of_rest = np.zeros((int(left.sum()), len(columns)))
-            rows_of_rest[np.arange(len(places)), places] = derivatives[left]
-            yield prior_rows[left], columns, rows_of_rest
+        pairs = zip(self.blocks, self.values, strict=True)
+        return replace(self, values=tuple(block.mapped(own.copy() if keep else own, to_rows) for block, own in pairs))
 
     def scaled(self, factors: np.ndarray) -> BlockJacobian:
-        parts = ((rows, columns, values * factors[rows, None]) for rows, columns, values in self.parts)
-        return replace(self, parts=tuple(parts))
+        return replace(self, values=tuple(values * factors[rows, None] for rows, _, values in self.parts))
 
     def over(self, levels: np.ndarray, groups: Groups) -> BlockJacobian:
         return self.scaled(1 / by_rows(levels, groups))
 
     def eliminated(self, column: int, slopes: np.ndarray) -> Jacobian:
         """Return blocks again, or one matrix where following the others would fill what is zero."""
-        parts, others = [], np.insert(slopes, column, 0.0)
+        blocks, every, others = [], [], np.insert(slopes, column, 0.0)
         for rows, columns, values in self.parts:
             kept, follows = columns != column, values
             if not kept.all() and others.any():
                 if np.count_nonzero(others[columns]) < np.count_nonzero(others):
                     return DenseJacobian(self.dense()).eliminated(column, slopes)
                 follows = values + values[:, ~kept] * others[columns]
-            parts.append((rows, columns[kept] - (columns[kept] > column), follows[:, kept]))
+            blocks.append(Block(rows, columns[kept] - (columns[kept] > column), len(rows), NOTHING))
+            every.append(follows[:, kept])
         shared = self.shared[self.shared != column]
-        return BlockJacobian((self.shape[0], self.shape[1] - 1), tuple(parts), shared - (shared > column))
+        shape = self.shape[0], self.shape[1] - 1
+        return BlockJacobian(shape, tuple(blocks), tuple(every), shared - (shared > column))
 
     def weighted(
         self, residuals: np.ndarray, groups: Groups, levels: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray, Groups]:
-        return DenseJacobian(self.dense()).weighted(residuals, groups, levels)
+        rows = by_rows(levels, groups)
+        return self.scaled(1 / rows).dense(), residuals / rows, groups
 
     def reduced(self, slopes: np.ndarray, residuals: np.ndarray, groups: Groups) -> Arrow:
-        return Arrow(self.parts, self.shared, slopes, residuals, groups)
+        return Arrow(tuple(self.parts), self.shared, slopes, residuals, groups)
 
     def gradient(self, residuals: np.ndarray, groups: Groups, levels: np.ndarray) -> np.ndarray:
         return self.rmatvec(residuals / by_rows(levels, groups) ** 2)
@@ -382,32 +450,6 @@ class StreamedJacobian:
 def _change_by_new_residuals(before: LinearModel, here: LinearModel, levels: np.ndarray) -> np.ndarray:
     """Return (J_here - J_before)' r_here."""
     return here.gradient(levels) - before.rmatvec(here.residuals / by_rows(levels, here.groups) ** 2)
-
-
-def _mapped_part(
-    rows: np.ndarray, columns: np.ndarray, values: np.ndarray, to_rows: RowMap
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return one block with its rows of residuals, below them those of its scales of noise."""
-    factored = values if to_rows.factors is None else values * to_rows.factors[rows, None]
-    further = [(scale, *scale.part(rows)) for scale in to_rows.scales]
-    further = [(scale, chosen, places) for scale, chosen, places in further if len(chosen)]
-    if not further:
-        return rows, columns, factored
-    wide = np.union1d(columns, np.concatenate([scale.entries for scale, _, _ in further])).astype(int)
-    here = np.searchsorted(wide, columns)
-    blocks, numbers = [_widened(factored, here, len(wide))], [rows]
-    for scale, chosen, places in further:
-        block = _widened(scale.by_prediction[places, None] * values[chosen], here, len(wide))
-        block[:, np.searchsorted(wide, scale.entries)] += scale.by_entries[:, places].T
-        blocks.append(block)
-        numbers.append(scale.rows.start + places)
-    return np.concatenate(numbers), wide, np.concatenate(blocks)
-
-
-def _widened(values: np.ndarray, places: np.ndarray, columns: int) -> np.ndarray:
-    wide = np.zeros((len(values), columns))
-    wide[:, places] = values
-    return wide
 
 
 def _largest(parts: Sequence[np.ndarray]) -> float:

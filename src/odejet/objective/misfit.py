@@ -38,7 +38,7 @@ from odejet.objective.courses import (
     work,
 )
 from odejet.objective.evaluation import Aim, Evaluation, NoiseAt
-from odejet.objective.jacobian import BlockJacobian, DenseJacobian, Jacobian, RowMap
+from odejet.objective.jacobian import Block, BlockJacobian, DenseJacobian, Jacobian, RowMap, laid_out
 from odejet.objective.scoring import Refusal, Scoring, tuned
 from odejet.objective.streaming import Rows, Streaming
 from odejet.problem.conditions import Condition
@@ -217,7 +217,7 @@ class Misfit:
 
         The clock is looked at between experiments: where there are hundreds, one evaluation can take seconds.
         """
-        outputs, parts, total = np.empty(self.points), [], 1.0
+        outputs, parts, total = np.empty(self.points), list[np.ndarray](), 1.0
         whole = np.zeros((self.rows, len(z))) if jacobian and not self.in_blocks else None
         for course, run in runs(self.measured, z, self.effort, jacobian, self.jobs, deadline):
             total += work(run) / len(self.measured)
@@ -228,12 +228,24 @@ class Misfit:
                 if whole is not None:
                     whole[rows, course.columns] = run.outputs[positions, output][:, course.lanes]
             if jacobian and whole is None:
-                parts.append(_part(course, run.outputs))
+                parts.append(self.blocks[len(parts)].filled(_derivatives(course, run.outputs)))
         derivative: Jacobian | None = None
         if jacobian:
-            blocks = BlockJacobian((self.points, len(z)), tuple(parts), self.shared)
-            derivative = blocks if whole is None else DenseJacobian(whole)
+            derivative = self._in_blocks(parts) if whole is None else DenseJacobian(whole)
         return Evaluation(outputs, derivative, Outcome.COMPLETED, Outcome.COMPLETED.value, 1.0, int(total))
+
+    @cached_property
+    def blocks(self) -> tuple[Block, ...]:
+        """Where the derivatives of every simulation stand, and last those that belong to none."""
+        simulated = [(_rows(course), course.columns) for course in self.measured]
+        if self.scoring is None:
+            return laid_out(simulated, self.shared)
+        scales = [(a, b, density.entries) for a, b, density, _ in self.scoring.blocks if density.follows_output]
+        return laid_out(simulated, self.shared, scales, *self.scoring.constant_rows)
+
+    def _in_blocks(self, parts: list[np.ndarray]) -> BlockJacobian:
+        parts += [block.filled(np.empty((0, 0))) for block in self.blocks[len(parts) :]]
+        return BlockJacobian((self.rows, len(self.unknowns)), self.blocks, tuple(parts), self.shared)
 
     @cached_property
     def measured(self) -> tuple[Course, ...]:
@@ -462,8 +474,11 @@ class Misfit:
         return None if fine is None else self._with(measurements=fine, known=np.full(len(self.outputs), math.nan))
 
 
-def _part(course: Course, outputs: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Rows, columns and derivatives of one experiment."""
-    rows = np.concatenate([np.arange(own.start, own.stop) for own, _, _ in course.series])
-    values = np.concatenate([outputs[positions, output][:, course.lanes] for _, output, positions in course.series])
-    return rows, course.columns, values
+def _rows(course: Course) -> np.ndarray:
+    """The rows of the measurements of a simulation."""
+    return np.concatenate([np.arange(rows.start, rows.stop) for rows, _, _ in course.series])
+
+
+def _derivatives(course: Course, outputs: np.ndarray) -> np.ndarray:
+    """Their derivatives, by the unknowns that it depends on."""
+    return np.concatenate([outputs[positions, output][:, course.lanes] for _, output, positions in course.series])

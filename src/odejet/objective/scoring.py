@@ -88,8 +88,10 @@ class Standing:
             by_mu, by_s = part.density.law.information(part.mu, part.s)
             slope_mu, slope_s = _slopes(part.density, part.mu, part.s)
             roots[part.rows] = np.sqrt(by_mu) * slope_mu
-            if part.density.varies:
+            if part.density.follows_output:
                 roots[part.further] = np.sqrt(by_s) * slope_s
+            elif part.density.varies:
+                roots[part.further] = np.sqrt(by_s.sum()) * slope_s[:1]
         roots[self.last] = np.sqrt([term.information for term in self.terms])
         return roots
 
@@ -121,7 +123,8 @@ class Scoring:
             found.append((rows, block.density))
         end, parts = len(self.measurements.values), []
         for rows, density in found:
-            size = rows.stop - rows.start if density.varies else 0
+            # Where a scale is the same for all, so is its row: one row stands for all of them.
+            size = 0 if not density.varies else rows.stop - rows.start if density.follows_output else 1
             parts.append((rows, slice(end, end + size), density, self.measurements.values[rows]))
             end += size
         return parts
@@ -164,11 +167,27 @@ class Scoring:
         scales = tuple(scale for _, scale in filled if scale is not None)
         last = slice(self.rows - len(self.priors), self.rows)
         terms = self._enter(z, last, residuals, positions, roots)
-        entries = np.array([prior.entry for prior in self.priors], dtype=int)
-        priors = (np.arange(last.start, last.stop), entries, roots[last]) if self.priors else None
-        to_rows = RowMap(self.rows, factors, scales, priors)
+        to_rows = RowMap(self.rows, factors, scales, *self.constant_rows, self._constants(parts, roots, last))
         cost, prior = sum(cost for cost, _ in filled), sum(term.cost for term in terms)
         return Standing(residuals, to_rows, cost, prior, positions, roots, tuple(parts), terms, last)
+
+    @cached_property
+    def constant_rows(self) -> tuple[np.ndarray, np.ndarray]:
+        """The rows that depend on unknowns alone, and these: scales that are the same for all, then priors."""
+        rows, entries = list[int](), list[int]()
+        for _, further, density, _ in self.blocks:
+            if density.varies and not density.follows_output:
+                rows += [further.start] * len(density.entries)
+                entries += density.entries.tolist()
+        rows += range(self.rows - len(self.priors), self.rows)
+        entries += [prior.entry for prior in self.priors]
+        return np.array(rows, dtype=int), np.array(entries, dtype=int)
+
+    def _constants(self, parts: Sequence[Scored], roots: np.ndarray, last: slice) -> np.ndarray:
+        """The derivatives of these rows; the roots of scales are by their logarithms."""
+        chosen = [part for part in parts if part.density.varies and not part.density.follows_output]
+        own = [roots[part.further] / part.s[0] * part.by_entries[:, 0] for part in chosen]
+        return np.concatenate([*own, roots[last]])
 
     def _enter(
         self, z: np.ndarray, last: slice, residuals: np.ndarray, positions: np.ndarray, roots: np.ndarray
@@ -198,7 +217,7 @@ class Scoring:
         return {
             start: further.start + start - rows.start
             for rows, further, density, _ in self.blocks
-            if density.varies
+            if density.follows_output
             for start in starts
             if rows.start <= start < rows.stop
         }
@@ -298,6 +317,11 @@ def _fill(
     residuals[rows], roots[rows] = _over(terms.by_mu, root), root * slope_mu
     factors[rows] *= root
     if not density.varies:
+        return float(terms.costs.sum()), None
+    if not density.follows_output:
+        root_s = np.sqrt(terms.weight_s.sum())
+        positions[further], roots[further] = np.log(part.s[:1]), root_s * slope_s[:1]
+        residuals[further] = _over(terms.by_s.sum(), root_s)
         return float(terms.costs.sum()), None
     root_s = np.sqrt(terms.weight_s)
     positions[further], roots[further] = np.log(part.s), root_s * slope_s

@@ -66,7 +66,7 @@ class Streaming:
                 piles[number].add(part.tall(aim))
         done = Outcome.COMPLETED
         found = misfit.compared(z, Evaluation(outputs, None, done, done.value, 1.0, int(total)))
-        for part in self._of_priors(found.standing, n):
+        for part in self._constant(found.standing, n):
             piles[-1].add(part.tall(aim))
         triangles = tuple(pile.triangle for pile in piles)
         return replace(found, jacobian=StreamedJacobian(triangles, n, groups, Again(self, z)))
@@ -78,8 +78,8 @@ class Streaming:
             for part in self._of_course(z, course, run, expected):
                 assert isinstance(part, Rows)
                 yield part
-        if misfit.priors:
-            yield from self._of_priors(misfit.evaluate(z, jacobian=False).standing, len(z), expected)
+        if misfit.scoring is not None:
+            yield from self._constant(misfit.evaluate(z, jacobian=False).standing, len(z), expected)
 
     def _of_course(
         self, z: np.ndarray, course: Course, run: Trajectory, expected: bool = False
@@ -112,22 +112,26 @@ class Streaming:
                 yield replace(found, row=rows.start + found.row)
                 return
             room = np.concatenate([tall, np.zeros((alone.rows - size, len(z)))])
+            # A row that stands for the scales of all experiments comes once, at the end.
+            further = alone.rows - size if scoring.scale_rows.get(rows.start) is not None else 0
             matrix = DenseJacobian(room).mapped(found.to_rows, keep=False).matrix
             matrix = matrix * found.information_ratio[:, None] if expected else matrix
         yield Rows(rows, matrix[:size], found.residuals[:size], found.positions[:size])
-        if alone.rows > size:
+        if further:
             start = scoring.scale_rows[rows.start]
-            further = slice(start, start + alone.rows - size)
-            yield Rows(further, matrix[size:], found.residuals[size:], found.positions[size:])
+            yield Rows(slice(start, start + further), matrix[size:], found.residuals[size:], found.positions[size:])
 
-    def _of_priors(self, found: Standing | None, n: int, expected: bool = False) -> Iterator[Rows]:
-        """Yield the rows of the priors."""
-        if found is None or found.to_rows.priors is None:
+    def _constant(self, found: Standing | None, n: int, expected: bool = False) -> Iterator[Rows]:
+        """Yield the rows that depend on unknowns alone, one by one."""
+        if found is None:
             return
-        rows, entries, values = found.to_rows.priors
-        tall = np.zeros((len(rows), n))
-        tall[np.arange(len(rows)), entries] = values * (found.information_ratio[rows] if expected else 1.0)
-        yield Rows(found.last, tall, found.residuals[found.last], found.positions[found.last])
+        to_rows = found.to_rows
+        for row in dict.fromkeys(to_rows.constant_rows.tolist()):
+            chosen, here = to_rows.constant_rows == row, slice(row, row + 1)
+            tall = np.zeros((1, n))
+            tall[0, to_rows.entries[chosen]] = to_rows.constants[chosen]
+            tall = tall * found.information_ratio[here, None] if expected else tall
+            yield Rows(here, tall, found.residuals[here], found.positions[here])
 
     @cached_property
     def _numbers(self) -> dict[int, int]:

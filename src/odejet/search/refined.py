@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -65,9 +65,10 @@ def refined_at(
     assert found.jacobian is not None
     residuals, by_rows = found.residuals / rows, found.jacobian.keeps_rows
     every = levels if misfit.rows == misfit.points else np.append(levels, 1.0)
-    jacobian, right, groups = found.jacobian.weighted(found.residuals, misfit.row_groups, every)
-    gradient = right @ jacobian
-    told = Refined(
+    gradient = found.jacobian.gradient(found.residuals, misfit.row_groups, every)
+    # One matrix at a time: it may be large.
+    jacobian, _, groups = found.expected.weighted(found.residuals, misfit.row_groups, every)
+    return Refined(
         labels=misfit.labels,
         z=z,
         cost=misfit.cost(found.residuals, rest=found.rest),
@@ -82,9 +83,6 @@ def refined_at(
         rms=float(np.sqrt(np.mean(residuals**2))),
         groups=groups,
         by_rows=by_rows,
+        prior=0.0 if found.standing is None else found.standing.prior,
+        noise=None if found.standing is None else misfit.noise_at(found, levels),
     )
-    if found.standing is None:
-        return told
-    noise = misfit.noise_at(found, levels)
-    expected, _, groups = found.expected.weighted(found.residuals, misfit.row_groups, every)
-    return replace(told, jacobian=expected, groups=groups, prior=found.standing.prior, noise=noise)
