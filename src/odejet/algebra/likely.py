@@ -54,9 +54,9 @@ def likely(verdict: Verdict, seconds: float = 20.0, seed: int = 0) -> Verdict:
 def _generic(verdict: Verdict) -> Model | None:
     """The model as its outputs see it; None where the start or the inputs are special, or equations not rational."""
     driven = excitation.excited(verdict.model, verdict.inputs == "generic")
-    if not verdict.rows or verdict.experiments.asked != 1 or not isinstance(driven, Model):
+    if not verdict.rows or verdict.experiments.asked != 1 or isinstance(driven, str) or driven.between:
         return None
-    model = outputs.plain(driven)
+    model = outputs.plain(driven.model)
     special = model.initial or (model.inputs and verdict.inputs != "generic")
     return None if special else model
 
