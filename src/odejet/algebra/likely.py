@@ -18,10 +18,10 @@ from odejet.algebra.select import Least, least
 from odejet.algebra.system import SquareSystem, join
 from odejet.attach import attach
 from odejet.budget import Budget, OutOfBudget
+from odejet.clock import now
 from odejet.errors import ModelError
 from odejet.identify import excitation, outputs
 from odejet.identify.verdict import Quantity, Verdict
-from odejet.jets.compilation import now
 from odejet.jets.kernel import MAX_ORDER
 from odejet.model import Model
 from odejet.model.expressions import fresh

@@ -10,6 +10,7 @@ from fractions import Fraction
 from typing import Any
 
 from odejet.budget import Budget, OutOfBudget
+from odejet.clock import now
 from odejet.errors import ModelError
 from odejet.identify import (
     angles,
@@ -33,7 +34,6 @@ from odejet.identify import (
 )
 from odejet.identify.quotient import Infinite
 from odejet.identify.verdict import Experiments, Quantity, Verdict
-from odejet.jets.compilation import now
 from odejet.jets.modular import Unlucky
 from odejet.model import Model
 from odejet.model.expressions import Expression, Symbol, names

@@ -7,7 +7,7 @@ from collections import deque
 
 import numpy as np
 
-from odejet.jets.compilation import now
+from odejet.clock import now
 from odejet.objective.courses import Blocks
 from odejet.objective.evaluation import Evaluation
 from odejet.objective.linear import Arrow, ArrowSolver, Dense, Linear, Triangular

@@ -23,7 +23,7 @@ from types import MappingProxyType
 from typing import IO, Any, Protocol
 
 from odejet import processes
-from odejet.jets.compilation import now
+from odejet.clock import now
 from odejet.smooth.threads import one_thread
 
 PATIENCE = 1.0
@@ -39,7 +39,7 @@ _HEADER = struct.Struct("<q")
 
 
 class Timed(Protocol):
-    """What workers are asked about: it keeps to a deadline by `compilation.now`."""
+    """What workers are asked about: it keeps to a deadline by `clock.now`."""
 
     deadline: float
 
