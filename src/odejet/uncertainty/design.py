@@ -25,9 +25,9 @@ from odejet.objective.reduction import Triangles
 from odejet.problem import Problem
 from odejet.problem.noise import noise_of
 from odejet.simulate import Simulation, simulate
+from odejet.tables import table
 from odejet.uncertainty.fisher import covariance
 from odejet.uncertainty.names import ByName, Matrix
-from odejet.uncertainty.tables import table
 
 if TYPE_CHECKING:
     import pandas
