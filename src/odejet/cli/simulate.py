@@ -114,7 +114,7 @@ def _noisy(outputs: Mapping[str, np.ndarray], eta: float, seed: int) -> dict[str
 
 def _summarise(simulation: Simulation, outputs: Mapping[str, np.ndarray], files: Sequence[str]) -> None:
     """What was done, for people: the range of each output, and the files."""
-    from odejet.uncertainty.tables import table
+    from odejet.tables import table
 
     times = simulation.times
     span = f"{len(times)} times from {times.min():.6g} to {times.max():.6g}"

@@ -12,8 +12,8 @@ from odejet.decide.statistics import TOLD, OutputCheck
 from odejet.errors import DataError, ModelError
 from odejet.numerals import between, duration, measured, short, significant, whole
 from odejet.result import Estimate, Fit
+from odejet.tables import table
 from odejet.uncertainty.practical import DETERMINED, UNDETERMINED, Practical, kind
-from odejet.uncertainty.tables import table
 
 MAX_ROWS = 200
 """Unknowns that a table shows."""

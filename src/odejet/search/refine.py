@@ -26,7 +26,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from odejet.jets.compilation import now
+from odejet.clock import now
 from odejet.objective.misfit import Misfit
 from odejet.objective.projection import projected
 from odejet.problem import coordinates

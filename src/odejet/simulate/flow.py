@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from odejet.clock import now
 from odejet.errors import DataError, ModelError, nearest
 from odejet.jets import steps
 from odejet.jets.collocation import collocate
-from odejet.jets.compilation import now
 from odejet.jets.drive import NO_DRIVE, Drive
 from odejet.jets.inputs import Pieces, Sampled, merged
 from odejet.jets.lanes import WIDTH, padded
