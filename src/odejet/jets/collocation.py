@@ -245,7 +245,7 @@ def attentive_part(point, piece, moving, watched, rule, work, t, h, tolerance):
 
 @kernel
 def first_step(point, piece, t, moving, rule, work, longest):
-    """A tenth of the time in which a state would change by its own size."""
+    """A tenth of the time in which a state would change by its own size, but no shorter than a time can tell."""
     for a in range(len(moving)):
         for lane in range(point.lanes):
             poke(point.p, peek(point.states, moving[a]) + lane, work.start[a])
@@ -255,6 +255,7 @@ def first_step(point, piece, t, moving, rule, work, longest):
         speed, size = abs(peek(point.p, peek(point.states, moving[a]) + point.lanes)), abs(work.start[a])
         if speed * h > 0.1 * size > 0:
             h = 0.1 * size / speed
+    h = min(max(h, 2 * _RESOLUTION * abs(t)), abs(longest))
     return h if longest >= 0 else -h
 
 
