@@ -184,18 +184,15 @@ def is_smooth(c, layout, scales, h, radius):
 
 
 @kernel
-def first_unit(c, layout, shortest, longest):
-    """The time in which a state would change by its own size, from series to first order in units of one.
-
-    What has decayed to nothing does so sooner than a time can tell: no unit is shorter than the shortest step.
-    """
+def first_unit(c, layout, longest):
+    """The time in which a state would change by its own size, from series to first order in units of one."""
     unit = longest
     for i in range(len(layout.states)):
         if layout.states[i] >= layout.dynamic:
             size, rate = abs(peek(c, layout.states[i])), abs(peek(c, layout.states[i] + layout.lanes))
             if size > 0 and rate * unit > size:
                 unit = size / rate
-    return max(unit, shortest)
+    return unit
 
 
 @kernel
@@ -308,7 +305,7 @@ def integrate(
             if driven:
                 steer(c, layout, drive, piece, t, 1.0)
             expand(c, layout, t, none, first_order, layout.split[1], pointers, modulus)
-            unit, fresh = first_unit(c, layout, _RESOLUTION * abs(t), max(abs(end - t), 1e-300)), False
+            unit, fresh = first_unit(c, layout, max(abs(end - t), 1e-300)), False
         for k in range(len(advances)):
             advances[k] = unit * reciprocals[k]
         if driven:  # a call is not free: numba counts references to all arrays of a layout
@@ -395,6 +392,10 @@ def integrate(
                 break
             done += 1
         lost = done < len(times) and (h < _RESOLUTION * abs(t) or reached == t) and not crossed and not jumping
+        if lost and noticed >= _LONGEST:
+            # What has decayed to nothing would double sooner than a time can tell, which says nothing of the solution.
+            unit, done, open_end, probe = h, first, False, steps
+            continue
         small = (remaining > many * h and noticed == guarded) or lost
         smooth = small and is_smooth(c, layout, scales, guarded, guarded / tolerance ** (1 / order))
         if lost:
