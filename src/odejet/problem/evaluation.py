@@ -59,7 +59,9 @@ class Evaluation:
         if self.standing is None:
             return self.dense
         roots = self.standing.roots
-        return self.dense * (self.standing.information_roots / np.where(roots > 0, roots, 1.0))[:, None]
+        with np.errstate(over="ignore", invalid="ignore"):  # weights of a step may be zero or too large for a number
+            factors = self.standing.information_roots / np.where(roots > 0, roots, 1.0)
+        return self.dense * np.where(np.isfinite(factors), factors, 0.0)[:, None]
 
 
 @dataclass(frozen=True, eq=False)

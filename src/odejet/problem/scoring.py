@@ -196,6 +196,8 @@ def tuned(
         held = ((at <= low) & (gradient > 0)) | ((at >= high) & (gradient < 0))
         slope, matrix = np.where(held, 0.0, gradient), np.where(held[:, None] | held, 0.0, curvature)
         matrix = matrix + np.diag(damping * matrix.diagonal() + 1e-9)
+        if not (np.isfinite(matrix).all() and np.isfinite(slope).all()):  # curvature that is too large for a number
+            break
         step = -np.linalg.lstsq(matrix, slope, rcond=None)[0]
         if not np.all(np.isfinite(step)) or -float(slope @ step) < _GAINED:
             break
