@@ -178,7 +178,7 @@ def notes(fit: Fit, verbose: bool = False) -> dict[str, str]:
         told["chi-square"] = (
             f"{whole(fit.chi_square)} for {whole(fit.degrees_of_freedom)} degrees of freedom"
             f"{' (noise taken from the residuals)' if all(map(from_residuals, fit.certificate.outputs)) else ''}, "
-            f"AIC {fit.aic:.2f}, BIC {fit.bic:.2f}"
+            f"{f'AIC {fit.aic:.2f}, BIC {fit.bic:.2f}' if math.isfinite(fit.aic) else 'no AIC and no BIC'}"
         )
     if fit.census and verbose:
         told |= {f"census of {stage}": counts(outcomes) for stage, outcomes in fit.census.items()}

@@ -18,6 +18,7 @@ import numpy as np
 from odejet.attach import attached
 from odejet.data import Data, Experiment
 from odejet.decide import Attempt, Candidates, Certificate, Identifiability, Provenance
+from odejet.decide.certificate import UNSOUGHT
 from odejet.decide.statistics import FitCheck, check
 from odejet.errors import ModelError
 from odejet.model import Model
@@ -62,7 +63,7 @@ class Fit:
     held: tuple[str, ...]  # labels of estimates that a bound keeps from going on
     sds: Mapping[str, Mapping[str, np.ndarray]]  # of the noise by experiment and output; one number, or one per value
     cost: float  # negative log-posterior, the log-likelihood without priors; half the squares with weights "none"
-    aic: float
+    aic: float  # NaN without a fit, and where the likelihood has no upper bound
     bic: float
     success: bool
     message: str
@@ -110,7 +111,9 @@ class Fit:
         inflation = noise_inflation(misfit, refined, checks) if simulated else np.full(len(misfit.outputs), math.nan)
         levels = refined.levels * inflation
         noise = dict(zip(misfit.outputs, levels.tolist(), strict=True))
-        told.setdefault("certificate", Certificate(outputs=checks.outputs, noise=noise))
+        unbounded = tuple(one.sentence for one in checks.collapses)
+        unsought = Certificate(reasons=(UNSOUGHT, *unbounded), outputs=checks.outputs, noise=noise)
+        told.setdefault("certificate", unsought)
         if stages is None:
             stages = {"refine": refined.seconds}
         uncertainty = fisher(misfit, refined, checks)
