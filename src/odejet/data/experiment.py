@@ -19,6 +19,9 @@ from odejet.jets.inputs import Sampled
 from odejet.model import Event
 from odejet.model.expressions import Expression
 
+LATEST = 1e60
+"""Times must be smaller: their powers are computed."""
+
 
 @dataclass(frozen=True, eq=False)
 class Experiment:
@@ -46,6 +49,9 @@ class Experiment:
                 f"{self.name}: there is a measurement at t = {first:g}, but the initial state holds at "
                 f"start = {self.start:g}; give an earlier start"
             )
+        if not max(abs(self.start), abs(self.end)) < LATEST:
+            times = f"times from {self.start:g} to {self.end:g}"
+            raise DataError(f"{self.name}: {times} are beyond what can be computed; use other units")
 
     @cached_property
     def end(self) -> float:

@@ -68,11 +68,13 @@ def is_text(name: str, tidy: bool) -> bool:
 
 def check_header(header: Sequence[str], where: str) -> None:
     """Refuse columns without a name or with the name of another, and tables without the columns they need."""
+    seen: set[str] = set()
     for i, name in enumerate(header):
         if not name:
             raise DataError(f"{where}: column {i + 1} has no name; name it in the first line, or remove it")
-        if name in header[:i]:
+        if name in seen:
             raise DataError(f"{where}: two columns are called {clipped(name)}; rename or remove one of them")
+        seen.add(name)
     needed = (TIME, MEASUREMENT) if OBSERVABLE in header else (TIME,)
     for name in needed:
         if name not in header:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import csv
 import io
 import re
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice
@@ -48,9 +49,8 @@ def glance(data: bytes, where: str) -> Glance:
     header = found.header()
     if not header:
         raise DataError(f"{where}: the file is empty; expected a column of times and one for each output")
-    for i, name in enumerate(header):
-        if name in header[:i]:
-            raise DataError(f"{where}: two columns are called {clipped(name)}; rename or remove one of them")
+    if twice := next((name for name, count in Counter(header).items() if count > 1), ""):
+        raise DataError(f"{where}: two columns are called {clipped(twice)}; rename or remove one of them")
     kind = _kind(header)
     if kind == "tidy":
         names = tuple(dict.fromkeys(cells[OBSERVABLE] for _, cells in found.cells()))
