@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from odejet.data.covariate import Covariate
 from odejet.data.doses import Dose
 from odejet.data.series import Series
 from odejet.errors import DataError
@@ -36,6 +37,7 @@ class Experiment:
     before: Mapping[str, Expression] = field(default_factory=dict)  # what parameters, inputs and states were until then
     events: tuple[Event, ...] = ()  # what happens to it, beside what the model says
     doses: tuple[Dose, ...] = ()
+    covariates: Mapping[str, Covariate] = field(default_factory=dict)  # what else a table tells of it
     start: float = float("nan")  # when the initial state holds; by default the first measurement
 
     def __post_init__(self) -> None:

@@ -125,6 +125,14 @@ def of_frame(frame: pandas.DataFrame) -> Table:
     return Table(numbers, texts, lambda row: f"{where}: row {row}", where)
 
 
+def frame_rows(frame: pandas.DataFrame) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The cells of every row of a table of pandas, with the words that name it in messages."""
+    names = [str(name).strip() for name in frame.columns]
+    columns = [frame.iloc[:, i].astype(object).where(frame.iloc[:, i].notna(), None) for i in range(len(names))]
+    for i, cells in enumerate(zip(*columns, strict=True)):
+        yield f"the table: row {i}", dict(zip(names, cells, strict=True))
+
+
 def experiments(table: Table) -> Iterator[Experiment]:
     """The experiments in a table."""
     if not len(table.numbers[TIME]):

@@ -14,9 +14,10 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice
 
+from odejet.data import nonmem
+from odejet.data.doses import is_nonmem
 from odejet.data.table import EXPERIMENT, OBSERVABLE, TIME
 from odejet.errors import DataError, clipped
-from odejet.io import nonmem
 from odejet.io.csv import Parser, opened
 
 SHOWN = 6
@@ -66,7 +67,7 @@ def _kind(header: list[str]) -> str:
         return "nonmem"
     if OBSERVABLE in header:
         return "tidy"
-    return "doses" if {"amount", "state"} <= set(header) or "AMT" in header else "wide"
+    return "doses" if {"amount", "state"} <= set(header) or is_nonmem(header) else "wide"
 
 
 def guess(

@@ -21,13 +21,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from odejet.attach import attach
-from odejet.data import Data
+from odejet.data import Data, nonmem
 from odejet.data.doses import Dose
 from odejet.data.doses import read as read_rows
 from odejet.data.table import OBSERVABLE, TIME, Labels, Table, check_header, experiments, is_text
 from odejet.errors import DataError, clipped
 from odejet.extras import needed, present
-from odejet.io import files, nonmem
+from odejet.io import files
 from odejet.jets.inputs import Sampled, sampled
 
 if TYPE_CHECKING:
@@ -55,7 +55,9 @@ def read_data(kind: type[Data], path: str | os.PathLike[str], doses: str | os.Pa
 def data_of(content: bytes, where: str) -> Data:
     """The measurements in the bytes of a file; `where` names it in messages."""
     parser = opened(content, where)
-    return nonmem.data(parser.cells()) if nonmem.is_header(parser.header()) else Data.of(experiments(parser.table()))
+    if nonmem.is_header(parser.header()):
+        return Data.of(nonmem.experiments(parser.cells()))
+    return Data.of(experiments(parser.table()))
 
 
 def read_doses(path: str | os.PathLike[str]) -> dict[str, list[Dose]]:
