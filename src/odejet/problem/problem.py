@@ -150,6 +150,12 @@ class Problem:
         """The labels of everything that is to be found, in the order of z."""
         return self.layout.labels
 
+    @property
+    def by_columns(self) -> tuple[str, ...]:
+        """Parameters that nobody looks for, since columns of the data tell what they are."""
+        told = {name for one in self.experiments for name in one.covariates}
+        return tuple(name for name in self.model.parameters if name in told)
+
     @cached_property
     def bounds(self) -> dict[str, tuple[float, float]]:
         """The bounds of each unknown by label; infinite where there are none."""
@@ -325,4 +331,6 @@ def _local(local: Sequence[str], model: Model, found: Sequence[Condition], noise
     for name in chosen:
         if name not in known and name not in model.parameters:
             raise ModelError(f"local: the model has no parameter '{name}'{nearest(str(name), known)}")
+        if name not in known and any(name in one.experiment.covariates for one in found):
+            raise ModelError(f"local: a column of the data tells '{name}'; leave it out with data.without({name!r})")
     return chosen

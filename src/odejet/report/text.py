@@ -157,6 +157,10 @@ def notes(fit: Fit, verbose: bool = False) -> dict[str, str]:
         told["ending"] = fit.message
     if verbose:
         told["answered by"] = fit.provenance.sentence
+    if columns := fit.problem.by_columns:
+        without = ", ".join(f"{name!r}" for name in columns)
+        it = "it" if len(columns) == 1 else "them"
+        told["known"] = f"{', '.join(columns)} from columns of the data; data.without({without}) has {it} estimated"
     if fit.problem.priors:
         told["priors"] = f"on {', '.join(fit.problem.priors)}: the estimate is the maximum a posteriori"
     if len(fit.solutions) > 1:
