@@ -1,6 +1,7 @@
 """Experiments that are one simulation."""
 
 import numpy as np
+import pytest
 
 import odejet as oj
 
