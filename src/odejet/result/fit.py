@@ -112,10 +112,8 @@ class Fit:
         levels = refined.levels * inflation
         noise = dict(zip(misfit.outputs, levels.tolist(), strict=True))
         unbounded = tuple(one.sentence for one in checks.collapses)
-        unsought = Certificate(reasons=(UNSOUGHT, *unbounded), outputs=checks.outputs, noise=noise)
-        told.setdefault("certificate", unsought)
-        if stages is None:
-            stages = {"refine": refined.seconds}
+        told.setdefault("certificate", Certificate(reasons=(UNSOUGHT, *unbounded), outputs=checks.outputs, noise=noise))
+        stages = {"refine": refined.seconds} if stages is None else stages
         uncertainty = fisher(misfit, refined, checks)
         return cls(
             problem=problem,
