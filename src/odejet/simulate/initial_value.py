@@ -220,7 +220,8 @@ class InitialValueProblem:
         patience = patience if leg.implicit_steps > 0 and not self.flow.driven else _NEVER
         many, hasty = (many if leg.implicit_steps > 0 else _NEVER), patience
         while leg.done < len(times):
-            if self.is_late:
+            # The first slice is short, and often all: it is not refused.
+            if leg.steps and self.is_late:
                 return Outcome.OUT_OF_TIME
             status, order, step = self.explicit(leg, times[leg.done :], tolerance, many, patience)
             if self.passage is not None and status in (steps.SWITCHED, steps.PAUSED):
