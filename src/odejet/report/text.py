@@ -43,7 +43,8 @@ def _text(fit: Fit, verbose: bool) -> str:
     more = [f"... and {len(fit.labels) - MAX_ROWS} more"] if len(fit.labels) > MAX_ROWS else []
     told = [f"{subject}: {words}" for subject, words in notes(fit, verbose).items()]
     if len(reasons := fit.certificate.reasons) > 1:  # a line for each
-        told[0:1] = ["certificate: not granted, since", *(f"- {reason}" for reason in reasons)]
+        granted = "granted" if fit.certificate.granted else "not granted"
+        told[0:1] = [f"certificate: {granted}, since", *(f"- {reason}" for reason in reasons)]
     several = [*side_by_side(fit, "solution", fit.solutions), *side_by_side(fit, "rival", fit.rivals, answer=True)]
     lines = [headline(fit), "", *table(rows, right=(1, 2)), *more, "", *told, *several]
     return "\n".join(f"  {line}".rstrip() if i else line for i, line in enumerate(lines))
