@@ -74,9 +74,10 @@ def known(fit: Fit) -> Known:
 
 def _doubts(fit: Fit, profiles: Mapping[str, Profile]) -> Mapping[str, str]:
     """Intervals that are not to be trusted, as far as no profile stands beside them."""
-    if "doubts" in vars(fit):
+    if text.doubted(fit):
         return fit.doubts
-    return doubts(fit.likelihood, {k: v for k, v in fit.intervals().items() if k not in profiles}, LEVEL)
+    found = doubts(fit.likelihood, {k: v for k, v in fit.intervals().items() if k not in profiles}, LEVEL, fit.held)
+    return {label: doubt.words for label, doubt in found.items()}
 
 
 def estimates(fit: Fit, found: Known) -> str:

@@ -10,8 +10,9 @@ from odejet.attach import attach
 from odejet.decide.answer import NO_SEARCH
 from odejet.decide.statistics import TOLD, OutputCheck
 from odejet.errors import DataError, ModelError
-from odejet.numerals import between, duration, measured, short, significant, whole
+from odejet.numerals import between, duration, measured, short, significant, spread, whole
 from odejet.result import Estimate, Fit
+from odejet.uncertainty.doubts import Doubt
 from odejet.uncertainty.practical import DETERMINED, UNDETERMINED, Practical, kind
 from odejet.uncertainty.tables import table
 
@@ -28,7 +29,7 @@ HEAD = ("quantity", "value", "± stderr", "95 % interval", "verdict")
 def summary(fit: Fit, verbose: bool = False) -> str:
     """The table of estimates, then the certificate and how the fit came about."""
     with suppress(ModelError, DataError):  # there may be no fit, or one that cannot be simulated
-        fit.glance, fit.doubts  # noqa: B018 - what they find is known from now on
+        fit.glance, fit._doubted  # noqa: B018 - what they find is known from now on
     return _text(fit, verbose)
 
 
@@ -81,9 +82,23 @@ def row(fit: Fit, label: str) -> tuple[str, str, str, str, str]:
         ends = fit.interval(label)
         bounded = between(*ends, math.inf) if any(map(math.isfinite, ends)) else "any value"
         return label, short(value, 3), "unknown", bounded, remark(fit, label)
+    ends, known = interval(fit, label), error
+    if label in doubted(fit):
+        known = spread(*ends) or error
     # Digits of what is not determined would say what nobody knows.
-    shown = roughly(value) if grade(fit, label) == UNDETERMINED else measured(value, error)
-    return label, shown, significant(error, 2), between(*fit.interval(label), error, value), remark(fit, label)
+    shown = roughly(value) if grade(fit, label) == UNDETERMINED else measured(value, known)
+    return label, shown, significant(error, 2), between(*ends, known, value), remark(fit, label)
+
+
+def doubted(fit: Fit) -> Mapping[str, Doubt]:
+    """Intervals by curvature that are not to be trusted, if they have been looked at."""
+    return vars(fit).get("_doubted") or {}
+
+
+def interval(fit: Fit, label: str) -> tuple[float, float]:
+    """The interval that a table shows: by curvature, or where that is wrong about the one that the likelihood has."""
+    own = doubted(fit).get(label)
+    return fit.interval(label) if own is None else own.interval
 
 
 def roughly(value: float) -> str:
@@ -109,7 +124,7 @@ def grade(fit: Fit, label: str) -> str:
     """How well the data determine an unknown, by its interval; empty without a fit."""
     if not fit.found:
         return ""
-    return kind(fit.values[label], fit.interval(label))
+    return kind(fit.values[label], interval(fit, label))
 
 
 def facts(fit: Fit) -> dict[str, str]:
@@ -136,19 +151,21 @@ def compounds(fit: Fit) -> str:
 
 
 def doubts(fit: Fit, most: int = 8) -> str:
-    """Which intervals in the table are not to be trusted, if they have been looked at."""
-    known: Mapping[str, str] = vars(fit).get("doubts") or {}
-    if not known:
+    """Which intervals by curvature are not to be trusted, if they have been looked at."""
+    named = [f"{label} ({one.words})" for label, one in doubted(fit).items()]
+    if not named:
         return ""
-    named = [f"{label} ({words})" for label, words in known.items()]
     more = [f"{len(named) - most} more"] if len(named) > most else []
-    return f"the intervals of {', '.join(named[:most] + more)}; fit.profile has better ones"
+    return (
+        f"the intervals by curvature of {', '.join(named[:most] + more)}; the table has about those of the "
+        "likelihood, and fit.profile exact ones"
+    )
 
 
 def anywhere(fit: Fit, label: str) -> bool:
     """Whether the data say no more of an unknown than its bounds do."""
     bounds = fit.bounds.get(label, (-math.inf, math.inf))
-    return fit.found and math.isfinite(sum(map(abs, bounds))) and fit.interval(label) == bounds
+    return fit.found and math.isfinite(sum(map(abs, bounds))) and interval(fit, label) == bounds
 
 
 def notes(fit: Fit, verbose: bool = False) -> dict[str, str]:

@@ -38,7 +38,7 @@ from odejet.uncertainty.bands import bands
 from odejet.uncertainty.bounded import reaches
 from odejet.uncertainty.derived import derived
 from odejet.uncertainty.design import Design, repeated
-from odejet.uncertainty.doubts import doubts
+from odejet.uncertainty.doubts import Doubt, doubts
 from odejet.uncertainty.error_budget import ErrorBudget, error_budget
 from odejet.uncertainty.likelihood import Likelihood
 from odejet.uncertainty.practical import QUICK, Practical, practical
@@ -298,7 +298,16 @@ class Fit:
     def doubts(self) -> dict[str, str]:
         """Unknowns whose intervals by curvature are not to be trusted, by label, with what is wrong with these, such as
         "too narrow above"; `fit.profile` has better ones."""
-        return doubts(self.likelihood, self.intervals(), LEVEL) if self.found else {}
+        return {label: doubt.words for label, doubt in self._doubted.items()}
+
+    @property
+    def better(self) -> dict[str, tuple[float, float]]:
+        """Of `doubts`, about the intervals that the likelihood has instead."""
+        return {label: doubt.interval for label, doubt in self._doubted.items()}
+
+    @cached_property
+    def _doubted(self) -> dict[str, Doubt]:
+        return doubts(self.likelihood, self.intervals(), LEVEL, self.held) if self.found else {}
 
     @cached_property
     def practical(self) -> Practical:

@@ -308,6 +308,8 @@ def interval(
             ends[1] = 0.0
     else:
         ends = [value - below, value + above]
+    if held and reach:  # as good as on its bound
+        ends = [end if far else bound for end, far, bound in zip(ends, reach, bounds, strict=True)]
     return min(max(ends[0], low), value), max(min(ends[1], high), value)
 
 
