@@ -11,6 +11,7 @@ from odejet.decide.answer import NO_SEARCH
 from odejet.decide.statistics import TOLD, OutputCheck
 from odejet.errors import DataError, ModelError
 from odejet.numerals import between, duration, measured, short, significant, spread, whole
+from odejet.report.combinations import readable
 from odejet.result import Estimate, Fit
 from odejet.uncertainty.doubts import Doubt
 from odejet.uncertainty.practical import DETERMINED, UNDETERMINED, Practical, kind
@@ -185,7 +186,7 @@ def notes(fit: Fit, verbose: bool = False) -> dict[str, str]:
     if fit.found and fit.undetermined:
         told["not determined"] = f"{', '.join(fit.undetermined)}; other values of them give the same outputs"
     if fit.verdict is not None and fit.verdict.combinations:
-        told["known in combination"] = ", ".join(fit.verdict.combinations)
+        told["known in combination"] = ", ".join(map(readable, fit.verdict.combinations))
     if doubted := doubts(fit):
         told["not to be trusted"] = doubted
     if known := compounds(fit):
@@ -244,12 +245,18 @@ def noise(fit: Fit, most: int = 8) -> str:
     """The sds that were found, by output."""
     if len(fit.without_error) == len(fit.labels):
         return "unknown: as many unknowns as measurements leave no residuals to show it; more measurements would"
-    parts = []
+    sizes: dict[str, dict[str, str]] = {}
     for experiment, own in fit.sds.items():
-        where = f" in {experiment}" if len(fit.sds) > 1 else ""
         for output, sds in own.items():
             typical = sorted(sds.tolist())[len(sds) // 2] if sds.ndim else float(sds)
-            parts.append(f"{output}{where} {significant(typical, 2)}{' (median)' if sds.ndim else ''}")
+            shown = f"{significant(typical, 2)}{' (median)' if sds.ndim else ''}"
+            sizes.setdefault(output, {})[experiment] = shown
+    parts = []
+    for output, found in sizes.items():
+        if len(set(found.values())) == 1:  # the same wherever it was measured
+            parts.append(f"{output} {next(iter(found.values()))}")
+        else:
+            parts += [f"{output} in {experiment} {shown}" for experiment, shown in found.items()]
     more = [f"and {len(parts) - most} more"] if len(parts) > most else []
     return "sd of " + ", ".join(parts[:most] + more)
 
