@@ -17,7 +17,7 @@ import numpy as np
 
 from odejet.attach import attached
 from odejet.data import Data, Experiment
-from odejet.decide import Attempt, Candidates, Certificate, Identifiability, Provenance
+from odejet.decide import Adequacy, Attempt, Candidates, Certificate, Identifiability, Optimality, Provenance
 from odejet.decide.certificate import UNSOUGHT
 from odejet.decide.statistics import FitCheck, check
 from odejet.errors import ModelError
@@ -111,10 +111,8 @@ class Fit:
         levels = refined.levels * inflation
         noise = dict(zip(misfit.outputs, levels.tolist(), strict=True))
         unbounded = tuple(one.sentence for one in checks.collapses)
-        unsought = Certificate(reasons=(UNSOUGHT, *unbounded), outputs=checks.outputs, noise=noise)
-        told.setdefault("certificate", unsought)
-        if stages is None:
-            stages = {"refine": refined.seconds}
+        told.setdefault("certificate", Certificate(reasons=(UNSOUGHT, *unbounded), outputs=checks.outputs, noise=noise))
+        stages = {"refine": refined.seconds} if stages is None else stages
         uncertainty = fisher(misfit, refined, checks)
         held = tuple(held_labels(refined, uncertainty.stderr, bounds))
         if simulated:
@@ -148,8 +146,11 @@ class Fit:
 
     @property
     def certified(self) -> bool:
-        """Whether the fit may be trusted to be the best there is; `fit.certificate` says why."""
+        """Whether this is confirmed to be the best fit and the model explains the data; `fit.certificate` says why."""
         return self.certificate.granted
+
+    search = property(lambda self: self.certificate.search, doc=Optimality.__doc__)
+    adequacy = property(lambda self: self.certificate.adequacy, doc=Adequacy.__doc__)
 
     @property
     def log_likelihood(self) -> float:

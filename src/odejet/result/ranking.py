@@ -18,7 +18,7 @@ from odejet.errors import ModelError
 from odejet.extras import needed
 from odejet.numerals import short
 from odejet.result.fit import Fit
-from odejet.uncertainty.tables import table
+from odejet.tables import table
 
 if TYPE_CHECKING:
     import pandas

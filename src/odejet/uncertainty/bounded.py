@@ -22,7 +22,7 @@ from functools import cached_property
 import numpy as np
 
 from odejet.decide.statistics import FitCheck
-from odejet.problem.misfit import Misfit
+from odejet.objective.misfit import Misfit
 from odejet.search.refine import Refined
 from odejet.uncertainty.fisher import Information, noise_inflation, quantile
 

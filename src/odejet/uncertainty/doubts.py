@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from odejet.jets.compilation import now
+from odejet.clock import now
 from odejet.smooth.threads import one_thread
 from odejet.uncertainty.derived import Asked
 from odejet.uncertainty.fisher import quantile

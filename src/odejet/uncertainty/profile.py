@@ -23,9 +23,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from odejet.attach import attached
+from odejet.clock import now
 from odejet.errors import ModelError
 from odejet.extras import needed
-from odejet.jets.compilation import now
 from odejet.numerals import measured, short, spread
 from odejet.smooth.threads import one_thread
 from odejet.uncertainty.derived import Asked
