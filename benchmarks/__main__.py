@@ -20,6 +20,7 @@ SECTIONS = (
     "networks",
     "solutions",
     "coverage",
+    "warnings",
     "noise",
     "projection",
     "sideby",

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -26,17 +26,19 @@ from odejet.problem import Problem, Unknowns, find
 from odejet.result.comparison import Comparison, compared
 from odejet.result.estimate import Estimate, named, of_one
 from odejet.result.frame import frame
+from odejet.result.intervals import LEVEL, of_expression, of_unknown
 from odejet.result.noise import sds_of, stated
 from odejet.result.prediction import Prediction, prediction
 from odejet.search.refine import Refined
 from odejet.simulate import Simulation
 from odejet.simulate.simulation import checked_times
 from odejet.smooth import Smoothed
-from odejet.uncertainty import ByName, Matrix, Uncertainty, fisher, held_labels, interval, noise_inflation
+from odejet.uncertainty import ByName, Matrix, Uncertainty, fisher, held_labels, information, noise_inflation
 from odejet.uncertainty.bands import bands
+from odejet.uncertainty.bounded import reaches
 from odejet.uncertainty.derived import derived
 from odejet.uncertainty.design import Design, repeated
-from odejet.uncertainty.doubts import doubts
+from odejet.uncertainty.doubts import Doubt, doubts
 from odejet.uncertainty.error_budget import ErrorBudget, error_budget
 from odejet.uncertainty.likelihood import Likelihood
 from odejet.uncertainty.practical import QUICK, Practical, practical
@@ -47,9 +49,6 @@ if TYPE_CHECKING:
     import arviz
     import matplotlib.figure
     import pandas
-
-LEVEL = 0.95
-"""The probability of the intervals that tables show."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -115,12 +114,17 @@ class Fit:
         told.setdefault("certificate", Certificate(reasons=(UNSOUGHT, *unbounded), outputs=checks.outputs, noise=noise))
         stages = {"refine": refined.seconds} if stages is None else stages
         uncertainty = fisher(misfit, refined, checks)
+        held = tuple(held_labels(refined, uncertainty.stderr, bounds))
+        if simulated:
+            known = information(misfit, refined, checks)
+            reach = reaches(misfit, refined, checks, known, held, bounds, LEVEL)
+            uncertainty = replace(uncertainty, reach=reach)
         return cls(
             problem=problem,
             estimates=np.array(refined.z, dtype=float),
             uncertainty=uncertainty,
             bounds=bounds,
-            held=tuple(held_labels(refined, uncertainty.stderr, bounds)),
+            held=held,
             sds=sds_of(misfit, experiments, refined, levels),
             cost=refined.cost,
             aic=checks.aic,
@@ -254,19 +258,8 @@ class Fit:
         try:
             place = find(self.unknowns, name)
         except KeyError:
-            return self._expression_interval(name, level)
-        label, value = self.labels[place], float(self.estimates[place])
-        bounds = self.bounds.get(label, (-math.inf, math.inf))
-        degrees = self.uncertainty.degrees_of_freedom[label]
-        return interval(value, self.stderr[label], level, degrees, bounds, label in self.held)
-
-    def _expression_interval(self, text: str, level: float) -> tuple[float, float]:
-        asked = derived(text, self.model, self.unknowns)
-        value, gradient = asked.at(self.estimates)
-        known, rows = self.likelihood.information, gradient[None]
-        positive = asked.keeps_sign(self.likelihood.frame.signs)
-        bounds = ((0.0, math.inf) if value > 0 else (-math.inf, 0.0)) if positive else (-math.inf, math.inf)
-        return interval(value, float(known.stderr(rows)[0]), level, float(known.degrees_of_freedom(rows)[0]), bounds)
+            return of_expression(self, derived(name, self.model, self.unknowns), level)
+        return of_unknown(self, place, level)
 
     def intervals(
         self, method: str = "fisher", level: float = LEVEL, names: Sequence[str] | None = None
@@ -306,7 +299,16 @@ class Fit:
     def doubts(self) -> dict[str, str]:
         """Unknowns whose intervals by curvature are not to be trusted, by label, with what is wrong with these, such as
         "too narrow above"; `fit.profile` has better ones."""
-        return doubts(self.likelihood, self.intervals(), LEVEL) if self.found else {}
+        return {label: doubt.words for label, doubt in self._doubted.items()}
+
+    @property
+    def better(self) -> dict[str, tuple[float, float]]:
+        """Of `doubts`, about the intervals that the likelihood has instead."""
+        return {label: doubt.interval for label, doubt in self._doubted.items()}
+
+    @cached_property
+    def _doubted(self) -> dict[str, Doubt]:
+        return doubts(self.likelihood, self.intervals(), LEVEL, self.held) if self.found else {}
 
     @cached_property
     def practical(self) -> Practical:
@@ -374,7 +376,8 @@ class Fit:
 
     @property
     def free(self) -> int:
-        """Parameters that AIC and BIC charge for: directions that the data determine, and estimated noise levels."""
+        """Parameters that AIC and BIC charge for: directions that the data determine, among them what is on a bound,
+        and estimated noise levels."""
         spread = math.log(self.points) - 2
         return round((self.bic - self.aic) / spread) if math.isfinite(self.aic) else len(self.labels)
 

@@ -26,8 +26,9 @@ from odejet.problem import Problem
 from odejet.problem.coordinates import Coordinates
 from odejet.search.refine import MAX_EVALUATIONS, Refined, evaluated, refine
 from odejet.simulate.flow import Outcome
+from odejet.uncertainty.bounded import Bounded
 from odejet.uncertainty.derived import Asked, Derived, derived
-from odejet.uncertainty.fisher import Information, information
+from odejet.uncertainty.fisher import Information, firmly_held, information
 
 PRECISION = 1e-4
 """A predicted decrease of the negative log-likelihood below which a held optimum is found: 0.5 % of an interval."""
@@ -61,8 +62,19 @@ class Likelihood:
         return check(self.misfit, self.optimum)
 
     @cached_property
-    def information(self) -> Information:
+    def full_information(self) -> Information:
+        """What the data say of all unknowns, as if there were no bounds."""
         return information(self.misfit, self.optimum, self.check)
+
+    @cached_property
+    def information(self) -> Information:
+        """What the data say, with unknowns that a bound holds firmly taken as known."""
+        firm = firmly_held(self.full_information, self.optimum)
+        return information(self.misfit, self.optimum, self.check, ~firm) if firm.any() else self.full_information
+
+    def bounded(self, held: np.ndarray, bounds: tuple[np.ndarray, np.ndarray] | None = None) -> Bounded:
+        """The curvature with the bounds of all unknowns, these on theirs."""
+        return Bounded.of(self.misfit, self.optimum, self.check, held, bounds or self.frame.given)
 
     @cached_property
     def inner_information(self) -> Information:
