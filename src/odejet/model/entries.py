@@ -259,6 +259,15 @@ def bounds(key: str, value: Any, fixed: Mapping[str, Fraction]) -> tuple[float, 
     return low, high
 
 
+def start(value: Any) -> float | None:
+    """The time at which initial values hold, if the model says so."""
+    if value is None:
+        return None
+    if not _is_number(value) or not math.isfinite(float(value)):
+        raise ModelError(f"start is the time at which initial values hold, a finite number, not {_kind(value)}")
+    return float(value)
+
+
 def title(name: object) -> str:
     if not isinstance(name, str) or not name.strip() or not name.isprintable() or len(name) > 200:
         shown = clipped(name) if isinstance(name, str) else _kind(name)
