@@ -53,6 +53,7 @@ def parse(text: str, name: str = "model") -> Model:
         table[line.name] = line.value
     if not tables.get("states"):
         raise ModelError("a model needs at least one state; write a line such as x' = -k*x")
+    entries.check_sizes(tables)
     return Model(**{"states": {}, **tables}, name=name)
 
 

@@ -232,6 +232,7 @@ class Model:
                 hint = nearest(str(key), KEYS, cutoff=0.6) or f"; a model has {', '.join(KEYS)}"
                 raise ModelError(f"{where}: unknown {kind} {clipped(str(key))}{hint}")
         try:
+            entries.check_sizes(document)
             return cls(**{"states": {}, **document})
         except ExpressionError as error:
             raise error.at(_join(where, error.where)) from None
