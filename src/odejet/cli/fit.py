@@ -139,7 +139,7 @@ def _delivered(found: Fit, arguments: argparse.Namespace) -> int:
 
 def _words(found: Fit, arguments: argparse.Namespace) -> str:
     """The table and what stands under it, with the time that it took if one has noticed."""
-    from odejet.jets.compilation import now
+    from odejet.clock import now
 
     asked = [*(found.labels if arguments.intervals == "profile" else ()), *arguments.profile]
     with Progress(True) as shown:
@@ -157,8 +157,8 @@ def _words(found: Fit, arguments: argparse.Namespace) -> str:
 
 def _written(path: str, content: Callable[[], bytes], quiet: bool) -> list[str]:
     """Write something to a file, or to stdout if that is called -; what went wrong, if anything."""
+    from odejet.clock import now
     from odejet.io.files import write_all
-    from odejet.jets.compilation import now
 
     begin = now()
     if path == "-":

@@ -7,6 +7,7 @@ form that is there already.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -58,7 +59,12 @@ def joint(problem: Problem) -> Joint:
     if any(_from_zero(problem.conditions[number].model).steady for number in chosen):
         tables["initial"] = STEADY
     tables["events"] = [event for part in parts.values() for event in part.events]
-    return Joint(Model(**tables, name=problem.model.name), labels, len(chosen))
+    model = Model(**tables, name=problem.model.name)
+    if not model.is_smooth:
+        # Where the equations switch, bounds may tell on which side of a switch the experiments begin.
+        bounds = {name: problem.bounds[label] for label, name in labels.items() if name in model.unknowns}
+        model = model.replace(bounds={name: pair for name, pair in bounds.items() if pair != (-math.inf, math.inf)})
+    return Joint(model, labels, len(chosen))
 
 
 @dataclass(frozen=True, eq=False)
