@@ -11,6 +11,7 @@ time happen in the order given.  A condition acts when it becomes true, not whil
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache
 from numbers import Integral
 from types import MappingProxyType
 from typing import Any, NoReturn
@@ -22,6 +23,9 @@ from odejet.model.expressions import (
     Comparison,
     Condition,
     Expression,
+    Number,
+    Sum,
+    Symbol,
     checked_name,
     children,
     constant,
@@ -191,11 +195,31 @@ def _count(count: Any, every: Any) -> int | None:
 
 def _expression(where: str, value: Any) -> Expression:
     try:
-        return parse(text(value))
+        return _read_again(value) if isinstance(value, Expression) else parse(text(value))
     except ExpressionError as error:
         raise error.at(where) from None
     except ModelError as error:
         raise ModelError(f"{where}: {error}") from None
+
+
+@lru_cache(maxsize=1 << 15)
+def _parsed(value: Expression) -> Expression:
+    return parse(text(value))
+
+
+def _read_again(value: Expression) -> Expression:
+    """An expression as its own text reads; events are often made of parts of others, and reading takes long."""
+    return value if _is_plain(value) else _parsed(value)
+
+
+def _is_plain(value: Expression) -> bool:
+    """Whether an expression is surely what its text would be read as, as the doses of long tables are."""
+    match value:
+        case Number() | Symbol():
+            return True
+        case Sum(((1, Number() | Symbol()), *others)):
+            return bool(others) and all(isinstance(term, Number | Symbol) for _, term in others)
+    return False
 
 
 # --- events of a model ---

@@ -14,7 +14,7 @@ from typing import Any
 
 from odejet.model import Event, Model
 from odejet.model.entries import STEADY
-from odejet.model.expressions import ZERO, Expression, Symbol, fresh, names, substituted
+from odejet.model.expressions import ZERO, Expression, Sum, Symbol, constant, fresh, names, substituted
 from odejet.model.expressions import number as numeral
 from odejet.model.folding import folded
 from odejet.problem.problem import Problem
@@ -78,7 +78,7 @@ class _Part:
 
 def _renamed(problem: Problem, number: int, several: bool, taken: set[str]) -> _Part:
     condition, layout = problem.conditions[number], problem.layout
-    own, shared = _from_zero(condition.model), set(layout.shared.tolist())
+    own, shared = _with_few_pulses(_from_zero(condition.model)), set(layout.shared.tolist())
     places = layout.places[number]
     moving = [
         *own.states,
@@ -109,6 +109,34 @@ def _renamed(problem: Problem, number: int, several: bool, taken: set[str]) -> _
     inputs = {new[name]: value for name, value in own.inputs.items()}
     tables = {**equations, "inputs": inputs, "fixed": fixed}
     return _Part(tables, events, {**{n: n for n in own.parameters}, **new})
+
+
+def _with_few_pulses(model: Model) -> Model:
+    """A model in which all numbers that events add to a quantity at known times are those of one event.
+
+    To what can be known they are one input whose course is known, however many there are.
+    """
+    events: list[Event] = []
+    seen: set[str] = set()
+    for event in model.events:
+        target = _known_pulse(event)
+        if target is None or target not in seen:
+            events.append(event)
+        if target is not None:
+            seen.add(target)
+    return model if len(events) == len(model.events) else model.replace(events=events)
+
+
+def _known_pulse(event: Event) -> str | None:
+    """What an event adds a number to at times that are numbers, if it does nothing else."""
+    times = (*event.at, *(() if event.every is None else (event.every,)))
+    if event.when is not None or len(event.set) != 1 or any(constant(time) is None for time in times):
+        return None
+    ((target, value),) = event.set.items()
+    match value:
+        case Sum(((1, Symbol(name)), (_, added))) if name == target and constant(added) is not None:
+            return target
+    return None
 
 
 def _from_zero(model: Model) -> Model:
