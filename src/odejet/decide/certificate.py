@@ -21,7 +21,7 @@ import numpy as np
 
 from odejet.decide.adequacy import NO, UNTESTED, YES, Adequacy, Witness, judge, listed
 from odejet.decide.optima import Optimum
-from odejet.decide.optimality import CONFIRMED, LIKELY, OPEN, Optimality, Tally
+from odejet.decide.optimality import CONFIRMED, LIKELY, OPEN, Effort, Optimality, Tally
 from odejet.decide.outliers import Measurement
 from odejet.decide.statistics import FitCheck, OutputCheck
 from odejet.objective.misfit import Misfit
@@ -112,6 +112,7 @@ class Evidence:
     unknowable: tuple[str, ...] = ()  # what no data can determine
     roots: int | None = 1  # of the model's square system, if known
     box: Sequence[Refined] = ()  # where independent starts in the box ended
+    effort: Effort = field(default_factory=Effort)  # that these have taken
     curves: float = 1.0  # essentially different ones that the box has, where signal may be taken for noise
     looks: float = math.inf  # points of the box that were looked at
 
@@ -124,7 +125,7 @@ def certify(best: Optimum, evidence: Evidence) -> Certificate:
     if not best.is_settled:  # what the data say of each other is only known at an optimum
         checks = replace(checks, suspicious=())
     adequacy = _adequacy(best, checks, evidence)
-    tally = Tally.of(evidence.box, best.cost)
+    tally = Tally.of(evidence.box, best.cost, evidence.effort)
     search = _search(best, evidence, agreeing, adequacy, tally)
     granted = search == CONFIRMED and adequacy == YES
     if granted:
