@@ -20,7 +20,7 @@ from odejet.decide.task import Task
 from odejet.decide.verdict import Identifiability
 from odejet.problem.coordinates import Coordinates
 from odejet.search.candidates import Candidate
-from odejet.search.multistart import CONFIRMING
+from odejet.search.multistart import CONFIRMING, SAME
 from odejet.search.refine import Refined
 from odejet.smooth import Smoothed
 
@@ -51,6 +51,7 @@ class State:
     blunt: bool = False  # whether small measurements are not explained down to their rounding, after an attempt
     rounds: int = 0  # of the search of the box
     effort: Effort = field(default_factory=Effort)  # of the search of the box
+    apart: tuple[float, Optimality] | None = None  # the optimum of experiments one by one: its cost, and how sure it is
     looks: int = 0  # points of the box that a sweep has looked at
 
     @classmethod
@@ -159,6 +160,7 @@ class State:
             roots=verdict.roots if verdict else None,
             box=self.box,
             effort=self.effort,
+            apart=self.apart[1] if self.apart is not None and self.best.cost >= self.apart[0] - SAME else None,
             curves=self.curves,
             looks=self.looks + len(self.box),
         )
