@@ -83,7 +83,10 @@ def judge(misfit: Misfit, checks: FitCheck, witness: Witness) -> Adequacy:
 
 
 def reasons_against_tests(misfit: Misfit, checks: FitCheck) -> list[str]:
-    """Nothing was tested where as many unknowns as measurements explain anything."""
+    """Nothing was tested where as many unknowns as measurements explain anything, nor by a likelihood that grows for
+    ever."""
+    if checks.collapses:
+        return [one.sentence for one in checks.collapses]
     if misfit.points - checks.rank >= TESTED:
         return []
     left = "nothing is left" if misfit.points <= checks.rank else "only one degree of freedom is left"

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from odejet.budget import Budget
+from odejet.clock import now
 from odejet.jets import compilation
-from odejet.jets.compilation import now
 from odejet.objective.misfit import Misfit
 from odejet.problem import Problem
 from odejet.progress import Progress

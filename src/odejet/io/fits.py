@@ -68,19 +68,7 @@ def load(kind: type[Fit], path: str | os.PathLike[str]) -> Fit:
 
 def read(path: str | os.PathLike[str]) -> Fit:
     """The fit in a file, or one sentence on why there is none."""
-    try:
-        with open(path, "rb") as file:
-            content = file.read(MAX_BYTES + 1)
-    except FileNotFoundError:
-        raise DataError(files.missing(path)) from None
-    except IsADirectoryError:
-        raise DataError(f"{path}: this is a directory; name the fit file inside it") from None
-    except OSError as error:
-        raise DataError(f"{path}: the file cannot be read ({(error.strerror or 'unknown reason').lower()})") from None
-    except ValueError:
-        raise DataError(f"{str(path)!r} is not a file name") from None
-    if len(content) > MAX_BYTES:
-        raise DataError(f"{path}: the file is larger than {MAX_BYTES // 1_000_000_000} GB, which no fit needs")
+    content = files.read_bytes(path, MAX_BYTES, "fit", DataError)
     try:
         document = json.loads(content.decode("utf-8-sig"), parse_constant=_refuse)
     except json.JSONDecodeError as error:

@@ -12,8 +12,8 @@ from odejet.decide.statistics import TOLD, OutputCheck
 from odejet.errors import DataError, ModelError
 from odejet.numerals import between, duration, measured, short, significant, whole
 from odejet.result import Estimate, Fit
+from odejet.tables import table
 from odejet.uncertainty.practical import DETERMINED, UNDETERMINED, Practical, kind
-from odejet.uncertainty.tables import table
 
 MAX_ROWS = 200
 """Unknowns that a table shows."""
@@ -177,6 +177,10 @@ def notes(fit: Fit, verbose: bool = False) -> dict[str, str]:
         told["ending"] = fit.message
     if verbose:
         told["answered by"] = fit.provenance.sentence
+    if columns := fit.problem.by_columns:
+        without = ", ".join(f"{name!r}" for name in columns)
+        it = "it" if len(columns) == 1 else "them"
+        told["known"] = f"{', '.join(columns)} from columns of the data; data.without({without}) has {it} estimated"
     if fit.problem.priors:
         told["priors"] = f"on {', '.join(fit.problem.priors)}: the estimate is the maximum a posteriori"
     if len(fit.solutions) > 1:
@@ -198,7 +202,7 @@ def notes(fit: Fit, verbose: bool = False) -> dict[str, str]:
         told["chi-square"] = (
             f"{whole(fit.chi_square)} for {whole(fit.degrees_of_freedom)} degrees of freedom"
             f"{' (noise taken from the residuals)' if all(map(from_residuals, fit.certificate.outputs)) else ''}, "
-            f"AIC {fit.aic:.2f}, BIC {fit.bic:.2f}"
+            f"{f'AIC {fit.aic:.2f}, BIC {fit.bic:.2f}' if math.isfinite(fit.aic) else 'no AIC and no BIC'}"
         )
     if fit.census and verbose:
         told |= {f"census of {stage}": counts(outcomes) for stage, outcomes in fit.census.items()}

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from odejet.jets.compilation import now
+from odejet.clock import now
 from odejet.objective.misfit import ROUGH, Misfit
 from odejet.objective.projection import Projected, projected
 from odejet.problem import coordinates

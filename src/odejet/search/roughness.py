@@ -16,7 +16,7 @@ import math
 
 import numpy as np
 
-from odejet.jets.compilation import now
+from odejet.clock import now
 from odejet.objective.misfit import ROUGH, Misfit
 from odejet.problem.coordinates import Coordinates
 

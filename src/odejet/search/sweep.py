@@ -13,7 +13,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from odejet.jets.compilation import now
+from odejet.clock import now
 from odejet.objective.misfit import ROUGH, Misfit
 from odejet.problem.coordinates import Coordinates
 from odejet.search.multistart import batches
