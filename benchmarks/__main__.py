@@ -18,6 +18,7 @@ SECTIONS = (
     "accuracy",
     "beyond",
     "networks",
+    "hostile",
     "solutions",
     "coverage",
     "warnings",

@@ -353,6 +353,7 @@ class _Search:
         return self.guide.parts[0].points >= SEEN * max(len(self.guide.misfit.measurements.blocks), 1)
 
     def over(self, goal: float, agree: int) -> bool:
+        answered = self.answered(self.found, self.spent)
         if now() > self.guide.deadline:
             return True
         if not self.found:
@@ -364,7 +365,7 @@ class _Search:
         better = any(other.cost < best.cost - SAME for other in self.before)
         if better or own < min(CONFIRMING, agree):
             return False
-        return (own + others >= agree and self.plausible(best)) or self.answered(self.found, self.spent)
+        return (own + others >= agree and self.plausible(best)) or answered
 
     @property
     def is_explained(self) -> bool:
