@@ -23,6 +23,7 @@ SECTIONS = (
     "noise",
     "projection",
     "sideby",
+    "gate",
     "limits",
     "chains",
     "experiments",
