@@ -26,9 +26,9 @@ from scipy.optimize import least_squares
 from benchmarks import systems
 from odejet import Data
 from odejet.decide.statistics import is_plausible
+from odejet.objective.misfit import Misfit
 from odejet.problem import Problem
 from odejet.problem.coordinates import choose
-from odejet.problem.misfit import Misfit
 from odejet.search.multistart import multistart
 from odejet.search.refine import Refined, refine
 from odejet.simulate.flow import Flow, Outcome

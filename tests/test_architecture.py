@@ -19,7 +19,7 @@ ORDER = (
     ("budget",),
     ("simulate",),
     ("data",),
-    ("problem",),
+    ("problem", "objective"),
     ("identify",),
     ("smooth",),
     ("algebra",),

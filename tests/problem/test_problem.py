@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 import odejet as oj
 from odejet import Data, DataError, Model, ModelError, Problem
+from odejet.objective.courses import Blocks
 from odejet.problem import joint
-from odejet.problem.courses import Blocks
 
 DECAY = Model({"x": "-k*x"}, {"y": "x"}, name="decay")
 TIMES = np.linspace(1.0, 4.0, 13)

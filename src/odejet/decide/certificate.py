@@ -21,8 +21,8 @@ import numpy as np
 from odejet.decide.optima import Optimum
 from odejet.decide.outliers import Measurement
 from odejet.decide.statistics import WHITE, FitCheck, OutputCheck
+from odejet.objective.misfit import Misfit
 from odejet.problem.coordinates import Coordinates
-from odejet.problem.misfit import Misfit
 from odejet.search.multistart import SAME
 from odejet.search.refine import Refined
 

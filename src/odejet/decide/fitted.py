@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from odejet.problem.misfit import Misfit
+from odejet.objective.misfit import Misfit
 from odejet.search.refined import Refined
 
 LAGS = 8

@@ -17,9 +17,9 @@ from odejet.decide.optima import Optimum, Provenance
 from odejet.decide.state import AGREE, BOX, State
 from odejet.decide.statistics import is_plausible
 from odejet.decide.verdict import Identifiability
+from odejet.objective.misfit import Misfit
 from odejet.problem import coordinates, joint
 from odejet.problem.coordinates import Coordinates
-from odejet.problem.misfit import Misfit
 from odejet.problem.stretches import stretch
 from odejet.search import candidates, matching
 from odejet.search.alternatives import EXPERIMENTS, Alternatives, alternatives

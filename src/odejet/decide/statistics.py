@@ -16,7 +16,7 @@ import numpy as np
 from odejet.decide import outliers
 from odejet.decide.fitted import LAGS, WEIGHTS, Fitted, beside, fitted, neighbours
 from odejet.decide.outliers import Measurement
-from odejet.problem.misfit import Misfit
+from odejet.objective.misfit import Misfit
 from odejet.search.refine import Refined
 
 WHITE = 1e-4

@@ -10,8 +10,8 @@ from functools import cached_property
 from odejet.budget import Budget
 from odejet.jets import compilation
 from odejet.jets.compilation import now
+from odejet.objective.misfit import Misfit
 from odejet.problem import Problem
-from odejet.problem.misfit import Misfit
 from odejet.progress import Progress
 from odejet.search.candidates import Census
 

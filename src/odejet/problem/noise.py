@@ -26,8 +26,8 @@ from odejet.model.calls import parse_call
 from odejet.model.dual import differentiated
 from odejet.model.expressions import TIME, Expression, names, number, substituted
 from odejet.model.formula import Formula, formula
+from odejet.objective.likeliest import scales
 from odejet.problem.distributions import LAWS, Distribution, Laplace, Logarithmic, Normal, Terms, is_of_squares
-from odejet.problem.likeliest import scales
 
 RELATIVE_FLOOR = 1e-3
 """Of the largest value of a series: relative noise does not vanish where the signal crosses zero."""

@@ -22,12 +22,13 @@ from odejet.data import Data, Experiment, Series
 from odejet.errors import DataError, ModelError, nearest
 from odejet.model import Model
 from odejet.model.expressions import names, substituted
+from odejet.objective.courses import flows
+from odejet.objective.misfit import Misfit, Simulator
+from odejet.objective.objective import Objective
 from odejet.problem import coordinates
 from odejet.problem.conditions import Condition, conditions, felt, fixed_values, in_words_of
 from odejet.problem.coordinates import Bounds, Coordinates
-from odejet.problem.courses import flows
 from odejet.problem.measurements import Block, Measurements
-from odejet.problem.misfit import Misfit, Simulator
 from odejet.problem.noise import Given, Noise, check_names, densities_of, merged, new_names, noise_of
 from odejet.problem.priors import Priors, priors_of, priors_together, total, truncated
 from odejet.problem.scales import scales
@@ -200,6 +201,12 @@ class Problem:
         simulator = Simulator(self.model, self.conditions, self.flows, self.layout, feelings)
         priors = truncated(self._priors, list(self.bounds.values())) if self.weights == "likelihood" else ()
         return Misfit(simulator, self.measurements, self._levels, self.weights == "likelihood", priors=priors)
+
+    @cached_property
+    def objective(self) -> Objective:
+        """The negative log-posterior as a function of the unknowns, with exact derivatives."""
+        ends = np.array(list(self.bounds.values())).reshape(-1, 2)
+        return Objective(self.misfit, self.frame(), (ends[:, 0], ends[:, 1]))
 
     def _feelings(self, output: str) -> int:
         """How many unknowns an output feels, all experiments together."""

@@ -8,16 +8,16 @@ from collections import deque
 import numpy as np
 
 from odejet.jets.compilation import now
+from odejet.objective.courses import Blocks
+from odejet.objective.evaluation import Evaluation
+from odejet.objective.linear import Arrow, ArrowSolver, Dense, Linear, Triangular
+from odejet.objective.misfit import Misfit
+from odejet.objective.projection import Projected
+from odejet.objective.reduction import Aim, Triangles
+from odejet.objective.trust import Solver, Step, secant
 from odejet.problem.coordinates import Coordinates
-from odejet.problem.courses import Blocks
-from odejet.problem.evaluation import Evaluation
-from odejet.problem.misfit import Misfit
-from odejet.problem.reduction import Aim, Triangles
 from odejet.search.ending import Ending
-from odejet.search.linear import Arrow, ArrowSolver, Dense, Linear, Triangular
-from odejet.search.projection import Projected
 from odejet.search.refined import Refined, refined_at
-from odejet.search.trust import Solver, Step, secant
 from odejet.search.vanishing import way_back
 
 _ROUGH = 1e-2  # the relative decrease below which weights follow the residuals

@@ -18,11 +18,11 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from odejet.jets.compilation import now
+from odejet.objective.misfit import ROUGH, Misfit
+from odejet.objective.projection import Projected, projected
 from odejet.problem import coordinates
 from odejet.problem.coordinates import Bounds, Coordinates
-from odejet.problem.misfit import ROUGH, Misfit
 from odejet.search.hops import Hops
-from odejet.search.projection import Projected, projected
 from odejet.search.race import PACE, Race
 from odejet.search.refine import MAX_EVALUATIONS, Ending, Refined, refine
 from odejet.search.screen import Screen

@@ -27,12 +27,12 @@ from dataclasses import replace
 import numpy as np
 
 from odejet.jets.compilation import now
+from odejet.objective.misfit import Misfit
+from odejet.objective.projection import projected
 from odejet.problem import coordinates
 from odejet.problem.coordinates import Bounds, Coordinates
-from odejet.problem.misfit import Misfit
 from odejet.search.descent import Descent
 from odejet.search.ending import Ending
-from odejet.search.projection import projected
 from odejet.search.refined import Refined
 
 __all__ = ["MAX_EVALUATIONS", "PRECISION", "Ending", "Refined", "evaluated", "refine"]

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from odejet.problem.evaluation import Evaluation, NoiseAt
-from odejet.problem.misfit import Misfit
-from odejet.problem.reduction import Triangles
+from odejet.objective.evaluation import Evaluation, NoiseAt
+from odejet.objective.misfit import Misfit
+from odejet.objective.reduction import Triangles
 from odejet.search.ending import Ending
 
 

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from odejet.objective.evaluation import Evaluation
+from odejet.objective.linear import Dense, Triangular
+from odejet.objective.reduction import Triangles
+from odejet.objective.trust import Solver
 from odejet.problem.coordinates import Coordinates
-from odejet.problem.evaluation import Evaluation
-from odejet.problem.reduction import Triangles
-from odejet.search.linear import Dense, Triangular
-from odejet.search.trust import Solver
 
 LARGER = 2.0
 """An unknown has vanished if the data want it larger by more than so many times what it is."""

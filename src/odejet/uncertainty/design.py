@@ -20,10 +20,10 @@ from odejet.errors import DataError, ModelError, nearest
 from odejet.extras import needed
 from odejet.model import Model
 from odejet.numerals import short
+from odejet.objective.misfit import Misfit
+from odejet.objective.reduction import Triangles
 from odejet.problem import Problem
-from odejet.problem.misfit import Misfit
 from odejet.problem.noise import noise_of
-from odejet.problem.reduction import Triangles
 from odejet.simulate import Simulation, simulate
 from odejet.uncertainty.fisher import covariance
 from odejet.uncertainty.names import ByName, Matrix

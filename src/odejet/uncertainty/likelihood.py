@@ -21,12 +21,12 @@ import numpy as np
 
 from odejet.decide.statistics import FitCheck, check
 from odejet.errors import ModelError
+from odejet.objective.courses import Blocks, Course
+from odejet.objective.evaluation import Evaluation
+from odejet.objective.misfit import Misfit
+from odejet.objective.reduction import Aim, Triangles
 from odejet.problem import Problem, Unknown
 from odejet.problem.coordinates import Coordinates
-from odejet.problem.courses import Blocks, Course
-from odejet.problem.evaluation import Evaluation
-from odejet.problem.misfit import Misfit
-from odejet.problem.reduction import Aim, Triangles
 from odejet.search.refine import MAX_EVALUATIONS, Refined, evaluated, refine
 from odejet.simulate.flow import Outcome
 from odejet.uncertainty.derived import Asked, Derived, derived

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import odejet as oj
-from odejet.problem.courses import Blocks
+from odejet.objective.courses import Blocks
 
 ROWS = np.arange(3), np.arange(3, 7)
 COLUMNS = np.array([0, 1, 3]), np.array([2, 0, 3])  # two experiments share the first unknown and the last

@@ -1,6 +1,6 @@
 """Joint: the scales and offsets of an output together with noise that depends on the output itself.
 
-Neither follows from the other, but all of them follow from the simulated output alone (see `problem.likeliest`).  An
+Neither follows from the other, but all of them follow from the simulated output alone (see `objective.likeliest`).  An
 output without scales and offsets has its noise found in the same way.
 """
 
@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 
 from odejet.model.formula import NUMBER
-from odejet.problem.likeliest import Laws, Points, likeliest
+from odejet.objective.likeliest import Laws, Points, likeliest
+from odejet.objective.line import Line
 from odejet.problem.measurements import Measurements
 from odejet.problem.noise import Density
-from odejet.search.line import Line
 
 
 @dataclass(frozen=True, eq=False)

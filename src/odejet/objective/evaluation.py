@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from odejet.problem.courses import Blocks
-from odejet.problem.reduction import Triangles
-from odejet.problem.scoring import Standing
+from odejet.objective.courses import Blocks
+from odejet.objective.reduction import Triangles
+from odejet.objective.scoring import Standing
 from odejet.simulate.flow import Outcome
 
 

@@ -5,8 +5,8 @@ import pytest
 from scipy.optimize import minimize
 
 import odejet as oj
+from odejet.objective.projection import projected
 from odejet.problem import Problem
-from odejet.search.projection import projected
 from odejet.search.refine import refine
 
 TIMES = np.linspace(0, 10, 40)

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 import odejet as oj
+from odejet.objective.projection import projected
 from odejet.problem import Problem
 from odejet.search import refine as refinement
-from odejet.search.projection import projected
 from odejet.search.refine import Ending, refine
 
 LOGISTIC = {"x": "r*x*(1 - x)"}

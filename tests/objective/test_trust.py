@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy.optimize import lsq_linear
 
-from odejet.problem.reduction import triangle
-from odejet.search.trust import Solver, secant
+from odejet.objective.reduction import triangle
+from odejet.objective.trust import Solver, secant
 
 
 def problem(seed, n=6, condition=1e3):

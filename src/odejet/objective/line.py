@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from odejet.problem.affine import Affine
+from odejet.objective.affine import Affine
 from odejet.problem.coordinates import DEEPEST, Coordinates
 from odejet.problem.measurements import Measurements
 

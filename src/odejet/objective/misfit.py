@@ -24,9 +24,8 @@ import numpy as np
 
 from odejet.jets.compilation import now
 from odejet.model import Model
-from odejet.problem.affine import Affine, affine
-from odejet.problem.conditions import Condition
-from odejet.problem.courses import (
+from odejet.objective.affine import Affine, affine
+from odejet.objective.courses import (
     GLANCE,
     ROUGH,
     THOROUGH,
@@ -39,12 +38,13 @@ from odejet.problem.courses import (
     together,
     work,
 )
+from odejet.objective.evaluation import Evaluation, NoiseAt
+from odejet.objective.reduction import Aim, Pile, Triangles
+from odejet.objective.scoring import Refusal, Scoring, tuned
+from odejet.problem.conditions import Condition
 from odejet.problem.distributions import Logarithmic, Normal
-from odejet.problem.evaluation import Evaluation, NoiseAt
 from odejet.problem.measurements import Measurements
 from odejet.problem.priors import Truncated
-from odejet.problem.reduction import Aim, Pile, Triangles
-from odejet.problem.scoring import Refusal, Scoring, tuned
 from odejet.problem.unknowns import Unknown, Unknowns
 from odejet.simulate.flow import Flow, Outcome, Trajectory
 

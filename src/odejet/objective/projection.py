@@ -23,14 +23,14 @@ from typing import Any
 import numpy as np
 
 from odejet.model.expressions import Symbol, names
-from odejet.problem import Unknown
-from odejet.problem.affine import Affine
+from odejet.objective.affine import Affine
+from odejet.objective.evaluation import Eliminated, Evaluation
+from odejet.objective.joint import Joint
+from odejet.objective.line import Line
+from odejet.objective.misfit import Misfit
 from odejet.problem.coordinates import Coordinates
 from odejet.problem.distributions import is_of_squares
-from odejet.problem.evaluation import Eliminated, Evaluation
-from odejet.problem.misfit import Misfit
-from odejet.search.joint import Joint
-from odejet.search.line import Line
+from odejet.problem.unknowns import Unknown
 
 _RANK = 1e-12
 """Of the largest singular value: scales and offsets that the data do not tell apart."""

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.optimize import lsq_linear
 
-from odejet.search.line import Line, bounded
+from odejet.objective.line import Line, bounded
 
 
 @pytest.mark.parametrize("seed", range(30))

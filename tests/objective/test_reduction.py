@@ -6,8 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from odejet import Data, Model
-from odejet.problem import Problem, misfit
-from odejet.problem.reduction import Aim, Pile, Triangles, triangle
+from odejet.objective import misfit
+from odejet.objective.reduction import Aim, Pile, Triangles, triangle
+from odejet.problem import Problem
 
 CASCADE = Model({"a": "-k1*a", "b": "k1*a - k2*b/(m + b)"}, {"u": "a", "v": "s*b + a*b"})
 Z = np.array([2.0, 0.5, 0.6, 0.3, 0.8, 1.5])

@@ -12,9 +12,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from odejet.problem.courses import Blocks
-from odejet.problem.reduction import Triangles, triangle
-from odejet.search.trust import Solver, Step
+from odejet.objective.courses import Blocks
+from odejet.objective.reduction import Triangles, triangle
+from odejet.objective.trust import Solver, Step
 
 _RANK = 1e-10  # of the largest entry: a damping that regularises what the data do not determine
 AT_ONCE = 1 << 22

@@ -6,7 +6,7 @@ import pytest
 from odejet.model.dual import differentiated
 from odejet.model.formula import formula
 from odejet.model.grammar import parse
-from odejet.problem.likeliest import scales
+from odejet.objective.likeliest import scales
 
 Y, A, B = np.array([-1.5, 0.5, 2.25]), 1.5, 0.3
 TEXTS = [

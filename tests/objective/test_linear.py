@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from odejet.problem.courses import Blocks
-from odejet.search import linear
-from odejet.search.linear import Arrow, Dense
+from odejet.objective import linear
+from odejet.objective.courses import Blocks
+from odejet.objective.linear import Arrow, Dense
 
 EXPERIMENTS, POINTS, SHARED = 6, 9, 2
 
