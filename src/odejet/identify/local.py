@@ -38,7 +38,7 @@ import numpy as np
 from flint import nmod_mat
 
 from odejet.budget import Budget, OutOfBudget
-from odejet.errors import ExpressionError, ModelError
+from odejet.errors import ExpressionError, ModelError, UnidentifiableError
 from odejet.jets import modular
 from odejet.model import Model, algebraic
 from odejet.model.expressions import TIME, Expression
@@ -321,7 +321,7 @@ def analyse(question: Problem, seed: int = 0, points: int = POINTS, budget: Budg
     rank = max(point.rank for point in found)
     if rank == 0:
         reason = "no output depends on a parameter or an unknown state, so nothing can be identified"
-        raise ModelError(f"{question.model.name}: {reason}; if a dose or an event begins it all, add that")
+        raise UnidentifiableError(f"{question.model.name}: {reason}; if a dose or an event begins it all, add that")
     generic = tuple(point for point in found if point.rank == rank)
     unknowns = question.model.unknowns
     unit = np.eye(len(unknowns), dtype=int).astype(object)
