@@ -27,6 +27,7 @@ SECTIONS = (
     "limits",
     "chains",
     "experiments",
+    "structure",
     "generate",
     "run",
     "pack",

@@ -58,33 +58,6 @@ ORDINARY_STEPS, STIFF_WORK = 250, 2
 
 
 @dataclass(frozen=True, eq=False)
-class Blocks:
-    """A Jacobian that is dense within each experiment and zero elsewhere."""
-
-    shape: tuple[int, int]
-    parts: tuple[tuple[np.ndarray, np.ndarray, np.ndarray], ...]  # rows, columns and values of an experiment
-
-    def dense(self) -> np.ndarray:
-        whole = np.zeros(self.shape)
-        for rows, columns, values in self.parts:
-            whole[np.ix_(rows, columns)] = values
-        return whole
-
-    def eliminated(self, column: int, slopes: np.ndarray) -> Blocks | None:
-        """The derivatives by all others, where one unknown follows them with these slopes; None where that would fill
-        what is zero."""
-        parts, others = [], np.insert(slopes, column, 0.0)
-        for rows, columns, values in self.parts:
-            kept, own = columns != column, values
-            if not kept.all() and others.any():
-                if np.count_nonzero(others[columns]) < np.count_nonzero(others):
-                    return None
-                own = values + values[:, ~kept] * others[columns]
-            parts.append((rows, columns[kept] - (columns[kept] > column), own[:, kept]))
-        return Blocks((self.shape[0], self.shape[1] - 1), tuple(parts))
-
-
-@dataclass(frozen=True, eq=False)
 class Course:
     """One experiment as a simulation: where it starts, which unknowns it takes and which rows it fills."""
 
