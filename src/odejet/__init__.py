@@ -76,6 +76,7 @@ provided(
         "odejet.io.pages",
         "odejet.io.figures",
         "odejet.io.pypesto",
+        "odejet.io.exports",
     ),
 )
 

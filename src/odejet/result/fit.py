@@ -489,6 +489,15 @@ class Fit:
         """Write every start and where it has led to an HDF5 file that pyPESTO reads; needs `odejet[pypesto]`."""
         raise NotImplementedError
 
+    @attached
+    def export(self, path: str | os.PathLike[str], experiment: str | None = None) -> None:
+        """Write the fitted model for other tools, by the suffix of the file.
+
+        A Python function of NumPy and SciPy alone (.py), Stan (.stan, with its data beside it as JSON), LaTeX (.tex),
+        SBML (.xml), Antimony (.ant) or TOML (.toml); of several experiments the first, or the one that is named.
+        """
+        raise NotImplementedError
+
     @classmethod
     @attached
     def load(cls, path: str | os.PathLike[str]) -> Fit:
