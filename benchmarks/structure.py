@@ -84,7 +84,7 @@ def table(experiments: int, plain: list[Cost], whole: list[Cost]) -> str:
         return float(np.median([getattr(cost, name) for cost in costs]))
 
     lines = [
-        f"{experiments} experiments with three unknowns of their own and two shared ones, 40 measurements each: medians",
+        f"{experiments} experiments, three unknowns of their own and two shared ones, 40 measurements each: medians",
         f"of {len(plain)} turns.",
         "",
         "| | normal, no priors | log-normal, priors | ratio |",

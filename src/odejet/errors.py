@@ -21,10 +21,6 @@ class ModelError(ValueError):
     """A model, a name or a value that odejet cannot work with; the message says where and what to do."""
 
 
-class UnidentifiableError(ModelError):
-    """A model whose outputs depend on nothing that is unknown."""
-
-
 class ExpressionError(ModelError):
     """A text that is not an expression; the message shows the place with a caret."""
 

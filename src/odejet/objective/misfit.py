@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from odejet.jets.compilation import now
+from odejet.clock import now
 from odejet.model import Model
 from odejet.objective.affine import Affine, affine
 from odejet.objective.courses import (

@@ -98,7 +98,9 @@ class Standing:
     @property
     def information_ratio(self) -> np.ndarray:
         """What makes the derivatives of a step those of the expected information."""
-        return self.information_roots / np.where(self.roots > 0, self.roots, 1.0)
+        with np.errstate(over="ignore", invalid="ignore"):  # weights of a step may be zero or too large for a number
+            ratio = self.information_roots / np.where(self.roots > 0, self.roots, 1.0)
+        return np.where(np.isfinite(ratio), ratio, 0.0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -241,6 +243,8 @@ def tuned(
         held = ((at <= low) & (gradient > 0)) | ((at >= high) & (gradient < 0))
         slope, matrix = np.where(held, 0.0, gradient), np.where(held[:, None] | held, 0.0, curvature)
         matrix = matrix + np.diag(damping * matrix.diagonal() + 1e-9)
+        if not (np.isfinite(matrix).all() and np.isfinite(slope).all()):  # curvature that is too large for a number
+            break
         step = -np.linalg.lstsq(matrix, slope, rcond=None)[0]
         if not np.all(np.isfinite(step)) or -float(slope @ step) < _GAINED:
             break

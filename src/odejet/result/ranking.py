@@ -22,7 +22,7 @@ from odejet.numerals import short
 from odejet.result.fit import Fit
 from odejet.result.nested import NestedTest, nested_tests
 from odejet.result.validation import Validation, cross_validated
-from odejet.uncertainty.tables import table
+from odejet.tables import table
 
 if TYPE_CHECKING:
     import pandas
@@ -155,6 +155,11 @@ def _check(name: str, fit: Fit) -> None:
         raise ModelError(f"'{name}' is a fit of plain squares, which have no likelihood; fit with weights='likelihood'")
     if not fit.found:
         raise ModelError(f"'{name}' found no values that explain the data; leave it out")
+    if math.isnan(fit.aic):
+        raise ModelError(
+            f"the likelihood of '{name}' has no upper bound, so that it does not compare: its noise runs to zero; "
+            "give its scale a lower bound and fit again"
+        )
 
 
 def _difference(one: Fit, other: Fit) -> str:

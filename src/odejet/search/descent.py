@@ -7,7 +7,7 @@ from collections import deque
 
 import numpy as np
 
-from odejet.jets.compilation import now
+from odejet.clock import now
 from odejet.objective.arrow import ArrowSolver
 from odejet.objective.evaluation import Aim, Evaluation
 from odejet.objective.linear_model import LinearModel

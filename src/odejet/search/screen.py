@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from odejet.jets.compilation import now
+from odejet.clock import now
 from odejet.objective.misfit import Misfit
 from odejet.objective.projection import Projected, projected
 from odejet.problem.coordinates import Coordinates

@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from odejet.errors import UnidentifiableError
 from odejet.fitting import fit
+from odejet.identify.local import NothingTold
 from odejet.problem import Problem
 from odejet.result import Fit
 from odejet.search.refine import Refined, refine
@@ -39,7 +39,7 @@ def fitted(problem: Problem, options: Mapping[str, Any]) -> tuple[Fit | None, fl
         return None, problem.log_likelihood({})
     try:
         found = fit(problem, **{"time_limit": TIME_LIMIT, **options})
-    except UnidentifiableError as error:
+    except NothingTold as error:
         # Nothing but the noise makes a difference: with the switches off, what is left may be cut off from all outputs.
         found = Fit.of(problem, _refined(problem, problem.sizes), success=False, message=str(error))
     return found, found.log_likelihood

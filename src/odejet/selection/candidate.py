@@ -10,8 +10,8 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
+from odejet.decide.optimality import CONFIRMED
 from odejet.errors import ModelError
 from odejet.problem import Problem
 from odejet.result import Fit
@@ -66,8 +66,7 @@ class Candidate:
 
 def is_confirmed(fit: Fit) -> bool:
     """Whether the search has confirmed that no better values exist, whether or not the model explains the data."""
-    search: Any = getattr(fit, "search", None)
-    return fit.certified or str(getattr(search, "state", search)) == "confirmed"
+    return fit.certified or fit.search == CONFIRMED
 
 
 def checked_criterion(name: str) -> str:

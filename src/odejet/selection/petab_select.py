@@ -24,7 +24,7 @@ from odejet.result import Fit
 from odejet.selection.calibration import BETTER, fitted, started
 from odejet.selection.candidate import is_confirmed
 from odejet.selection.selection import NEAR
-from odejet.uncertainty.tables import table
+from odejet.tables import table
 
 ESTIMATE = "estimate"
 

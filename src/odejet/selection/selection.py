@@ -28,7 +28,7 @@ from odejet.selection.calibration import candidates, improved
 from odejet.selection.candidate import Candidate, checked_criterion
 from odejet.selection.methods import METHODS, On, checked_method
 from odejet.selection.switches import Switches
-from odejet.uncertainty.tables import table
+from odejet.tables import table
 
 if TYPE_CHECKING:
     import pandas

@@ -24,9 +24,9 @@ from odejet.objective.misfit import Misfit
 from odejet.problem import Problem
 from odejet.problem.noise import noise_of
 from odejet.simulate import Simulation, simulate
+from odejet.tables import table
 from odejet.uncertainty.fisher import covariance
 from odejet.uncertainty.names import ByName, Matrix
-from odejet.uncertainty.tables import table
 
 if TYPE_CHECKING:
     import pandas

@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from odejet.jets.compilation import now
+from odejet.clock import now
 from odejet.numerals import between, measured, short, spread
 from odejet.objective.misfit import Unknown
 from odejet.problem.units import units
