@@ -31,8 +31,7 @@ import odejet as oj
 from benchmarks import lines as records
 from benchmarks.store import write_whole
 from odejet.objective import projection
-from odejet.objective.evaluation import Evaluation
-from odejet.objective.reduction import Aim
+from odejet.objective.evaluation import Aim, Evaluation
 from odejet.problem import Problem
 from odejet.search import multistart
 from odejet.search import refine as refinement

@@ -254,19 +254,11 @@ class Fit:
         try:
             place = find(self.unknowns, name)
         except KeyError:
-            return self._expression_interval(name, level)
+            return self.likelihood.interval(derived(name, self.model, self.unknowns), level)
         label, value = self.labels[place], float(self.estimates[place])
         bounds = self.bounds.get(label, (-math.inf, math.inf))
         degrees = self.uncertainty.degrees_of_freedom[label]
         return interval(value, self.stderr[label], level, degrees, bounds, label in self.held)
-
-    def _expression_interval(self, text: str, level: float) -> tuple[float, float]:
-        asked = derived(text, self.model, self.unknowns)
-        value, gradient = asked.at(self.estimates)
-        known, rows = self.likelihood.information, gradient[None]
-        positive = asked.keeps_sign(self.likelihood.frame.signs)
-        bounds = ((0.0, math.inf) if value > 0 else (-math.inf, 0.0)) if positive else (-math.inf, math.inf)
-        return interval(value, float(known.stderr(rows)[0]), level, float(known.degrees_of_freedom(rows)[0]), bounds)
 
     def intervals(
         self, method: str = "fisher", level: float = LEVEL, names: Sequence[str] | None = None
@@ -495,11 +487,8 @@ class Fit:
 
     @attached
     def export(self, path: str | os.PathLike[str], experiment: str | None = None) -> None:
-        """Write the fitted model for other tools, by the suffix of the file.
-
-        A Python function of NumPy and SciPy alone (.py), Stan (.stan, with its data beside it as JSON), LaTeX (.tex),
-        SBML (.xml), Antimony (.ant) or TOML (.toml); of several experiments the first, or the one that is named.
-        """
+        """Write the fitted model of an experiment, by default the first, for other tools: as a Python function of NumPy
+        and SciPy alone (.py), for Stan (.stan, with its data as JSON), in LaTeX (.tex), SBML, Antimony or TOML."""
         raise NotImplementedError
 
     @classmethod

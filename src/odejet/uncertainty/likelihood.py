@@ -29,7 +29,7 @@ from odejet.problem.coordinates import Coordinates
 from odejet.search.refine import MAX_EVALUATIONS, Refined, evaluated, refine
 from odejet.simulate.flow import Outcome
 from odejet.uncertainty.derived import Asked, Derived, derived
-from odejet.uncertainty.fisher import Information, information
+from odejet.uncertainty.fisher import Information, information, interval
 
 PRECISION = 1e-4
 """A predicted decrease of the negative log-likelihood below which a held optimum is found: 0.5 % of an interval."""
@@ -78,6 +78,14 @@ class Likelihood:
 
     def derived(self, text: str) -> Derived:
         return derived(text, self.misfit.model, self.misfit.unknowns)
+
+    def interval(self, asked: Asked, level: float) -> tuple[float, float]:
+        """The interval of a quantity that the unknowns make, by curvature."""
+        value, gradient = asked.at(self.optimum.z)
+        rows, positive = gradient[None], asked.keeps_sign(self.frame.signs)
+        bounds = ((0.0, math.inf) if value > 0 else (-math.inf, 0.0)) if positive else (-math.inf, math.inf)
+        known = self.information
+        return interval(value, float(known.stderr(rows)[0]), level, float(known.degrees_of_freedom(rows)[0]), bounds)
 
     def hold(
         self,
