@@ -25,6 +25,7 @@ SECTIONS = (
     "noise",
     "projection",
     "sideby",
+    "gate",
     "limits",
     "chains",
     "experiments",

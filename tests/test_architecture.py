@@ -30,6 +30,7 @@ ORDER = (
     ("report",),
     ("io",),
     ("fitting",),
+    ("selection",),
     ("app",),
     ("cli",),
 )

@@ -38,8 +38,8 @@ def problem(folder: Path, conditions: str, k: str = ' value="1"') -> oj.Problem:
         "parameters.tsv": "parameterId\tparameterScale\tlowerBound\tupperBound\tnominalValue\testimate\n"
         "a\tlog10\t0.01\t100\t1\t1\n",
         "problem.yaml": "format_version: 1\nparameter_file: parameters.tsv\nproblems:\n- condition_files: "
-        "[conditions.tsv]\n  measurement_files: [measurements.tsv]\n  observable_files: [observables.tsv]\n  sbml_files: "
-        "[model.xml]\n",
+        "[conditions.tsv]\n  measurement_files: [measurements.tsv]\n  observable_files: [observables.tsv]\n"
+        "  sbml_files: [model.xml]\n",
     }
     for name, text in tables.items():
         (folder / name).write_text(text)
