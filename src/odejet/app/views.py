@@ -31,7 +31,7 @@ CURVE = 240
 """Times of a curve."""
 
 MOST_POINTS = 1200
-"""Measurements of a series that are drawn; of more, every so manieth."""
+"""Points of a series that are drawn at most; a longer one is thinned evenly to about this many."""
 
 MOST_PANELS = 48
 """Pictures on a page."""
