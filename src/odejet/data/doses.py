@@ -23,6 +23,9 @@ from odejet.model import Event
 from odejet.model.expressions import Expression, Product, Sum, Symbol, constant, number
 
 COLUMNS = ("time", "state", "amount", "duration", "every", "count", "experimentId")
+SEEN = "seen"
+"""A column that tables of doses have where a measurement at the time of one is after it."""
+
 MISSING = ("", ".", "na", "nan")
 
 
@@ -36,6 +39,7 @@ class Dose:
     duration: Expression | None = None  # of an infusion
     every: Expression | None = None
     count: int | None = None
+    seen: bool = False  # whether a measurement at its time is after it
     where: str = field(default="", compare=False)  # the row that tells it, for messages
 
     @property
@@ -46,7 +50,7 @@ class Dose:
     def event(self, states: Iterable[str], target: str) -> Event:
         """What happens when it begins: the target, a state or the rate of an infusion, grows."""
         if self.amount is None:
-            return Event(at=self.time, set=dict.fromkeys(states, 0))
+            return Event(at=self.time, set=dict.fromkeys(states, 0), seen=self.seen)
         rate = self.amount if self.duration is None else Product(((1, self.amount), (-1, self.duration)))
         return self._repeated(self.time, target, rate, 1)
 
@@ -59,7 +63,7 @@ class Dose:
 
     def _repeated(self, time: Expression, target: str, amount: Expression, sign: int) -> Event:
         grown = Sum(((1, Symbol(target)), (sign, amount)))
-        return Event(at=time, set={target: grown}, every=self.every, count=self.count)
+        return Event(at=time, set={target: grown}, every=self.every, count=self.count, seen=self.seen)
 
 
 Rows = Iterable[tuple[str, Mapping[str, Any]]]
@@ -109,6 +113,8 @@ def columns(doses: Mapping[str, Iterable[Dose]]) -> dict[str, list[Any]]:
     rows = [(label, dose) for label, own in doses.items() for dose in own]
     row_of = _nonmem if any(dose.amount is None for _, dose in rows) else _told
     told = [row_of(*row) for row in rows]
+    if any(dose.seen for _, dose in rows):
+        told = [{**cells, SEEN: int(dose.seen)} for cells, (_, dose) in zip(told, rows, strict=True)]
     return {name: [row[name] for row in told] for name in (told[0] if told else COLUMNS)}
 
 
@@ -159,7 +165,7 @@ def _label(cells: Mapping[str, Any]) -> str:
 
 def _read(cells: Mapping[str, Any]) -> Dose:
     for name in cells:
-        if name not in COLUMNS:
+        if name not in (*COLUMNS, SEEN):
             hint = nearest(name, COLUMNS) or f"; doses have {', '.join(COLUMNS)}"
             raise DataError(f"the column {clipped(name)} is not understood{hint}")
     for name in COLUMNS[:3]:
@@ -175,7 +181,15 @@ def _read(cells: Mapping[str, Any]) -> Dose:
         _positive(cells, "duration"),
         every,
         count if every is not None else None,
+        _is_seen(cells),
     )
+
+
+def _is_seen(cells: Mapping[str, Any]) -> bool:
+    seen = _number(cells, SEEN)
+    if seen not in (0, 1):
+        raise DataError(f"{SEEN} must be 0 or 1: whether a measurement at the time of the dose is after it")
+    return bool(seen)
 
 
 def _read_nonmem(cells: Mapping[str, Any]) -> list[Dose]:
@@ -189,7 +203,8 @@ def _read_nonmem(cells: Mapping[str, Any]) -> list[Dose]:
     if "TIME" not in cells:
         raise DataError("the TIME is missing")
     time, state = number(_number(cells, "TIME")), f"{_number(cells, 'CMT', 1.0):g}"
-    emptied = [Dose(time, state, None)] if kind in (3, 4) else []
+    seen = _is_seen(cells)
+    emptied = [Dose(time, state, None, seen=seen)] if kind in (3, 4) else []
     if kind == 3:
         return emptied
     rate, further = _number(cells, "RATE"), _number(cells, "ADDL")
@@ -205,6 +220,7 @@ def _read_nonmem(cells: Mapping[str, Any]) -> list[Dose]:
         number(amount / rate) if rate > 0 else None,
         _positive(cells, "II") if further else None,
         int(further) + 1 if further else None,
+        seen,
     )
     return [*emptied, dose]
 

@@ -20,6 +20,7 @@ from odejet.errors import DataError, ModelError, nearest
 from odejet.jets import steps
 from odejet.jets.collocation import collocate
 from odejet.jets.compilation import now
+from odejet.jets.crossings import LATE
 from odejet.jets.drive import NO_DRIVE, Drive
 from odejet.jets.inputs import Pieces, Sampled, merged
 from odejet.jets.lanes import WIDTH, padded
@@ -56,7 +57,13 @@ _ITERATIONS, _FILLED = (
 _ABREAST = 0.5  # the time of an operation of collocation, relative to one of a series, as measured
 _HASTY, _FEW = 5, 200  # Taylor steps before a trial of collocation and still to go, where the tolerance is loose
 _LOOSE = 1e-10
+_BESIDE = 1e-12  # relative to a time: so much later it is another, and a step leads there
 _STIFF_TOLERANCE = 1e-14
+
+
+def just_after(time: float, start: float) -> float:
+    """A time at which all has happened that happens at another, and that no rounding takes for the other."""
+    return time + max(_BESIDE * max(abs(time), abs(start)), 1e-300)
 
 
 class Flow:
@@ -68,6 +75,7 @@ class Flow:
         self.program = None if model.is_smooth else Program(model)
         self._tape = build(model) if self.program is None else None
         self.pieces = _pieces(model, inputs or {})
+        self._steps = _steps(model, inputs or {})
         self.driven = any(expression is None for expression in model.inputs.values())
         self.observation = Observation(model)
         self._frames: dict[tuple[bool, bool, bool], Frame] = {}
@@ -87,6 +95,11 @@ class Flow:
         if not self.driven:
             return NO_DRIVE
         values = np.ascontiguousarray(self.pieces.series(times, 0)[:, :, 0])
+        for i, steps_ in self._steps:  # what is measured at a step is before it
+            there = np.isin(times, steps_)
+            if there.any():
+                before = self.pieces.piece(np.nextafter(times[there], -np.inf))
+                values[there, i] = self.pieces.series(times[there], 0, before)[:, i, 0]
         return Drive(self.pieces.knots, np.ascontiguousarray(self.pieces.coefficients), values)
 
     def unknowns(self, free_states: bool = False) -> tuple[str, ...]:
@@ -167,6 +180,13 @@ def _pieces(model: Model, inputs: Mapping[str, Sampled]) -> Pieces:
         if name not in wanted:
             raise ModelError(f"the model has no sampled input '{name}'{nearest(name, wanted)}")
     return merged([inputs[name] for name in wanted])
+
+
+def _steps(model: Model, inputs: Mapping[str, Sampled]) -> list[tuple[int, np.ndarray]]:
+    """The sampled inputs of a model that jump, by their places, and the times at which they do."""
+    wanted = [name for name, expression in model.inputs.items() if expression is None]
+    doubled = [inputs[name].times[1:][np.diff(inputs[name].times) == 0] for name in wanted]
+    return [(i, times) for i, times in enumerate(doubled) if len(times)]
 
 
 @dataclass
@@ -297,9 +317,21 @@ class _Problem:
             return times
         self.passage = Passage(program, self.parameters, self.flow.pieces, leg.time, float(times[-1]))
         self.passage.switches_left = self.max_switches
+        self.passage.record = lambda place: self.record(leg, times)
         self.passage.begin(leg, not self.free_states)
         leg.explicit_steps += len(self.passage.jumps.times)
-        return times if self.passage.barrier is None else times[times >= self.passage.barrier]
+        return self.passage.reached(times)
+
+    def record(self, leg: _Leg, times: np.ndarray) -> None:
+        """Take down what is asked for where the solution is."""
+        assert self.passage is not None
+        count = 0
+        while leg.done + count < len(times) and _is_at(times[leg.done + count], leg.time):
+            count += 1
+        if count:
+            inputs = self.flow.drive(times[leg.done : leg.done + 1]).values
+            outputs = self.passage.outputs(leg, inputs[0] if len(inputs) else None)
+            leg.add(np.repeat(leg.states[None], count, axis=0), np.repeat(outputs[None], count, axis=0), leg.time)
 
     def follow(self, leg: _Leg, times: np.ndarray, tolerance: float, max_steps: int, stiff_steps: int) -> Outcome:
         """The solution to the last of the times, from stretch to stretch and by the method that each asks for."""
@@ -392,18 +424,17 @@ class _Problem:
 
     def implicit(self, leg: _Leg, times: np.ndarray, tolerance: float, least: float) -> bool:
         """Steps of collocation, from knot to knot of the inputs and from event to event: do they arrive?"""
-        done = 0
-        while done < len(times):
+        begun = leg.done
+        while leg.done - begun < len(times):
             if times[-1] == leg.time:  # a switch at the last time: a series tells what holds after it
                 return False
-            origin, first = leg.time, leg.done
+            origin, first, left = leg.time, leg.done, times[leg.done - begun :]
             jump = None if self.passage is None else self.passage.next_jump
-            ahead = times[done:] if jump is None else _before(times[done:], jump, origin)
+            ahead = left if jump is None else _before(left, jump, origin)
             for piece, stop in self.flow.pieces.stretches(origin, times[-1] if jump is None else jump):
                 arrived, crossed = self.collocated(leg, ahead[leg.done - first :], piece or 0, stop, tolerance, least)
                 if crossed or not arrived:
                     break
-            done += leg.done - first
             if not arrived or self.is_late:
                 return False
             if self.passage is not None and (crossed or jump is not None):
@@ -430,6 +461,11 @@ class _Problem:
         leg.add(trajectory[:inside], outputs[:inside], time)
         leg.sizes = np.abs(leg.states[:, 0])
         return arrived, crossed
+
+
+def _is_at(asked: float, time: float) -> bool:
+    """Whether a time that is asked for is this one, but for rounding."""
+    return abs(asked - time) <= 2 * LATE * abs(time)
 
 
 def _before(times: np.ndarray, stop: float, origin: float) -> np.ndarray:

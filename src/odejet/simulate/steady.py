@@ -30,7 +30,7 @@ from odejet.model.expressions import (
     substituted,
 )
 from odejet.model.folding import folded
-from odejet.simulate.flow import Flow, Outcome, Trajectory
+from odejet.simulate.flow import Flow, Outcome, Trajectory, just_after
 from odejet.simulate.lean import Lean, lean
 from odejet.simulate.rest import Rest, Rested
 from odejet.simulate.still import Still, Turn, moves, still, turned, turns_of
@@ -268,14 +268,14 @@ class _Journey:
     def to_the_end(self, states, times: np.ndarray, finite: np.ndarray, start: float) -> Trajectory:
         """Along the finite times, and to rest after them."""
         end = self.flow.last(self.parameters, max(float(finite.max(initial=start)), start))
-        way, inside = self.run(states, np.r_[finite, end], start), np.isfinite(times)
+        beyond = just_after(end, start)  # what happens at the end has happened
+        way, inside = self.run(states, np.r_[finite, beyond], start), np.isfinite(times)
         if way.outcome is not Outcome.COMPLETED:
             return _without_end(way, inside)
         brought = np.array([*way.states[-1], *(way.held[name] for name in self.flow.set_after)])
         rest = self.flow.after(end).settled(self.parameters, brought, self.used)
         if rest.outcome is not Outcome.COMPLETED:
             return replace(_without_end(way, inside), outcome=rest.outcome, time=end)
-        beyond = float(np.nextafter(end, np.inf))  # what happens at the end has happened
         there = self.beginning(rest.rows, self.flow.set_after).run(
             rest.rows[: len(self.flow.model.states), 0], np.array([beyond]), beyond
         )
@@ -331,6 +331,7 @@ def held(
         Event(
             when=substituted(event.when, known),
             set={now.get(name, name): substituted(value, known) for name, value in event.set.items()},
+            seen=event.seen,
         )
         for event in (_waiting(model) if clock is not None or set(model.states) <= set(before) else ())
     ]
