@@ -35,6 +35,7 @@ SECTIONS = (
     "summary",
     "stiff",
     "sbml",
+    "biomodels",
     "collection",
     "searches",
     "race",
