@@ -37,13 +37,13 @@ import numpy as np
 from benchmarks import lines as records
 from benchmarks.clock import by_processor
 from benchmarks.collection import FOLDER, RESULTS, SHORT, names, per_arrival, read
+from odejet.objective.evaluation import Evaluation
+from odejet.objective.misfit import Misfit
+from odejet.objective.projection import Projected
 from odejet.problem import Problem
-from odejet.problem.evaluation import Evaluation
 from odejet.problem.measurements import Block
-from odejet.problem.misfit import Misfit
 from odejet.search import multistart as module
 from odejet.search import race
-from odejet.search.projection import Projected
 from odejet.search.refine import MAX_EVALUATIONS, refine
 from odejet.smooth.threads import one_thread
 

@@ -13,13 +13,13 @@ import pytest
 
 ROOT = Path(__file__).parents[1] / "src" / "odejet"
 ORDER = (
-    ("startup", "errors", "numerals", "extras", "progress", "attach"),
+    ("startup", "errors", "numerals", "extras", "progress", "attach", "processes", "clock", "tables"),
     ("model",),
     ("jets",),
     ("budget",),
     ("simulate",),
     ("data",),
-    ("problem",),
+    ("problem", "objective"),
     ("identify",),
     ("smooth",),
     ("algebra",),

@@ -10,7 +10,7 @@ from scipy.integrate import solve_ivp
 
 import odejet as oj
 from odejet import Event, Model, Outcome
-from odejet.jets.compilation import now
+from odejet.clock import now
 from odejet.simulate.events import Passage
 from odejet.simulate.flow import Flow
 

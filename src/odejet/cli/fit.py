@@ -45,8 +45,9 @@ def _several(group: Any, name: str, metavar: str, words: str) -> None:
 
 def _describe_experiments(group: Any) -> None:
     add = group.add_argument
-    words = "what was given (CSV): the columns time, state, amount and, if needed, duration, every, count"
+    words = "what was given (CSV): the columns time, state, amount and, if needed, duration, every, count, steady"
     add("--doses", metavar="FILE", help=words)
+    _several(group, "--without", "NAME", "columns of the data to leave out")
     add("--inputs", metavar="FILE", help="samples of inputs (CSV): a column time and one per input")
     add("--start", metavar="T", help="when the initial state holds (default: the first time in the data)")
     words = "what a parameter or an initial state is in an experiment: a number, or an expression in parameters"
@@ -138,7 +139,7 @@ def _delivered(found: Fit, arguments: argparse.Namespace) -> int:
 
 def _words(found: Fit, arguments: argparse.Namespace) -> str:
     """The table and what stands under it, with the time that it took if one has noticed."""
-    from odejet.jets.compilation import now
+    from odejet.clock import now
 
     asked = [*(found.labels if arguments.intervals == "profile" else ()), *arguments.profile]
     with Progress(True) as shown:
@@ -156,8 +157,8 @@ def _words(found: Fit, arguments: argparse.Namespace) -> str:
 
 def _written(path: str, content: Callable[[], bytes], quiet: bool) -> list[str]:
     """Write something to a file, or to stdout if that is called -; what went wrong, if anything."""
+    from odejet.clock import now
     from odejet.io.files import write_all
-    from odejet.jets.compilation import now
 
     begin = now()
     if path == "-":

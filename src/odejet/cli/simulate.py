@@ -70,7 +70,6 @@ def run(arguments: argparse.Namespace) -> int:
     inputs = read_inputs(arguments.inputs, model, times.min(), times.max()) if arguments.inputs else None
 
     from odejet.simulate import simulate
-    from odejet.simulate.flow import MAX_STEPS
 
     simulation = simulate(
         model,
@@ -78,7 +77,7 @@ def run(arguments: argparse.Namespace) -> int:
         {name: values[name] for name in model.unknowns if name in model.states},
         times,
         inputs=inputs,
-        max_steps=arguments.max_steps or MAX_STEPS,
+        max_steps=arguments.max_steps,
     )
     if not simulation.success:
         return complain(simulation.message, Status.UNSOLVED)
@@ -114,7 +113,7 @@ def _noisy(outputs: Mapping[str, np.ndarray], eta: float, seed: int) -> dict[str
 
 def _summarise(simulation: Simulation, outputs: Mapping[str, np.ndarray], files: Sequence[str]) -> None:
     """What was done, for people: the range of each output, and the files."""
-    from odejet.uncertainty.tables import table
+    from odejet.tables import table
 
     times = simulation.times
     span = f"{len(times)} times from {times.min():.6g} to {times.max():.6g}"

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
 from odejet.budget import Budget, OutOfBudget
+from odejet.clock import now
 from odejet.errors import ModelError
 from odejet.identify import (
     angles,
@@ -33,10 +34,9 @@ from odejet.identify import (
 )
 from odejet.identify.quotient import Infinite
 from odejet.identify.verdict import Experiments, Quantity, Verdict
-from odejet.jets.compilation import now
 from odejet.jets.modular import Unlucky
 from odejet.model import Model
-from odejet.model.expressions import Symbol, names
+from odejet.model.expressions import Expression, Symbol, names
 from odejet.problem import Problem, joint
 
 ENGINES = "auto", "exact", "elimination", "msolve", "builtin", "monodromy"
@@ -130,11 +130,20 @@ class _Case:
         if given.steady or isinstance(driven, str):
             reason = AT_REST if given.steady else str(driven)
             return answers.nothing(given, self._texts(given), reason)
-        model = outputs.plain(driven)
+        verdict = self._driven(outputs.plain(driven.model), driven.times)
+        if driven.between is None:
+            return verdict
+        # What any part of a solution tells does not depend on which event is which.
+        between = self._of_mode(driven.between, (), COUNT_SHARE)
+        return answers.exchangeable(verdict, between & set(given.parameters))
+
+    def _driven(self, model: Model, times: Sequence[Expression]) -> Verdict:
+        """The verdict on the model that inputs drive in the place of events."""
+        given = self.given
         if given.events and not model.unknowns:
             return answers.nothing(given, (), answers.BY_EVENTS)
         if not model.is_smooth:
-            return self._switching(model)
+            return self._switching(model, times)
         question = local.problem(model, self.functions, self.inputs, self.several or 1)
         if self.several != 1 and question.has_functions_of_parameters:
             return answers.nothing(given, tuple(question.functions), OF_PARAMETERS)
@@ -149,18 +158,26 @@ class _Case:
     def _texts(self, model: Model) -> tuple[str, ...]:
         return tuple(local.problem(model, self.functions, self.inputs).functions)
 
-    def _switching(self, model: Model) -> Verdict:
+    def _switching(self, model: Model, times: Sequence[Expression]) -> Verdict:
         """What the ranks of modes tell."""
         question = local.problem(model, self.functions, self.inputs)
         if self.several != 1:
             return answers.nothing(self.given, tuple(question.functions), SEVERAL_MODES)
         try:
-            ranks = switching.analyse(question, self.seed, self.ample)
+            # Events may happen at the start and change what is known there.
+            start = None if self.given.events else switching.start(self.given)
+            ranks = switching.analyse(question, self.seed, self.ample, times, start)
         except switching.TooMany:
             return answers.nothing(self.given, tuple(question.functions), MANY_MODES)
         except OutOfBudget as end:
             return answers.nothing(self.given, tuple(question.functions), str(end))
-        return answers.of_modes(self.given, question, ranks, self._single(question, [m.model for m in ranks.timed]))
+        single = self._single(question, [mode.model for mode in ranks.visited])
+        if ranks.shown:
+            models = [mode.model for mode in ranks.modes]
+            single |= set.intersection(
+                *(self._of_mode(model, question.functions.items(), 1 / len(models)) for model in models)
+            )
+        return answers.of_modes(self.given, question, ranks, single)
 
     def _single(self, question: local.Problem, modes: Sequence[Model]) -> set[str]:
         """What has one value by modes each of which is known to be there; what one tells is known in the others."""
@@ -169,7 +186,7 @@ class _Case:
         draw = random.Random(self.seed)
         known: dict[str, Fraction] = {}
         while modes:
-            told = [self._of_mode(_fixed(model, known), question, 1 / len(modes)) for model in modes]
+            told = [self._of_mode(_fixed(model, known), question.functions.items(), 1 / len(modes)) for model in modes]
             single = {
                 name
                 for name, meaning in asked.items()
@@ -181,10 +198,10 @@ class _Case:
             known |= {name: Fraction(draw.randrange(10**5, 10**6), 10**5) for name in sorted(new)}
         return set()
 
-    def _of_mode(self, model: Model, question: local.Problem, share: float) -> set[str]:
+    def _of_mode(self, model: Model, asked: Iterable[tuple[str, Expression]], share: float) -> set[str]:
         """What has one value where one mode alone is possible."""
         inside = {*model.states, *model.parameters, *model.fixed}
-        functions = [text for text, function in question.functions.items() if set(names(function)) <= inside]
+        functions = [text for text, function in asked if set(names(function)) <= inside]
         whole, ample = (part.share(share) for part in (self.whole, self.ample))
         try:
             found = replace(self, given=model, functions=functions, whole=whole, ample=ample).verdict()
@@ -210,7 +227,9 @@ class _Case:
         for text in found.chosen if found else ():
             quantities.setdefault(text, Quantity(text, "combination", "global", 1))
         verdict = answers.verdict(self.given, quantities, answer.count, answer.reason)
-        own, rows = list(model.outputs), square.rows if self.several == 1 else ()
+        # Times of events come after the outputs of the model.
+        rows = tuple(row for row in square.rows if row[0] < len(self.given.outputs)) if self.several == 1 else ()
+        own = list(model.outputs)
         return replace(
             verdict,
             orders={own[i]: max(j for k, j in rows if k == i) for i in sorted({k for k, _ in rows})},

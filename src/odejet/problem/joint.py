@@ -7,13 +7,16 @@ form that is there already.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from odejet.model import Event, Model
 from odejet.model.entries import STEADY
-from odejet.model.expressions import Expression, Symbol, fresh, names, substituted
+from odejet.model.expressions import ZERO, Expression, Symbol, fresh, names, substituted
+from odejet.model.expressions import number as numeral
+from odejet.model.folding import folded
 from odejet.problem.problem import Problem
 
 ALIKE = 2
@@ -53,10 +56,15 @@ def joint(problem: Problem) -> Joint:
     for part in parts.values():
         for table, entries in part.tables.items():
             tables.setdefault(table, {}).update(entries)
-    if any(problem.conditions[number].model.steady for number in chosen):
+    if any(_from_zero(problem.conditions[number].model).steady for number in chosen):
         tables["initial"] = STEADY
     tables["events"] = [event for part in parts.values() for event in part.events]
-    return Joint(Model(**tables, name=problem.model.name), labels, len(chosen))
+    model = Model(**tables, name=problem.model.name)
+    if not model.is_smooth:
+        # Where the equations switch, bounds may tell on which side of a switch the experiments begin.
+        bounds = {name: problem.bounds[label] for label, name in labels.items() if name in model.unknowns}
+        model = model.replace(bounds={name: pair for name, pair in bounds.items() if pair != (-math.inf, math.inf)})
+    return Joint(model, labels, len(chosen))
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,7 +78,7 @@ class _Part:
 
 def _renamed(problem: Problem, number: int, several: bool, taken: set[str]) -> _Part:
     condition, layout = problem.conditions[number], problem.layout
-    own, shared = condition.model, set(layout.shared.tolist())
+    own, shared = _from_zero(condition.model), set(layout.shared.tolist())
     places = layout.places[number]
     moving = [
         *own.states,
@@ -101,6 +109,22 @@ def _renamed(problem: Problem, number: int, several: bool, taken: set[str]) -> _
     inputs = {new[name]: value for name, value in own.inputs.items()}
     tables = {**equations, "inputs": inputs, "fixed": fixed}
     return _Part(tables, events, {**{n: n for n in own.parameters}, **new})
+
+
+def _from_zero(model: Model) -> Model:
+    """A model at the steady state of doses as one that these have driven from zero, where nothing moves without them.
+
+    To what can be known, repeated doses are inputs as any others.
+    """
+    if not model.regimens:
+        return model
+    if not model.steady:
+        return model.replace(regimens=())
+    nothing: dict[str, Expression] = dict.fromkeys(model.states, ZERO)
+    nothing |= {name: numeral(value) for name, value in model.fixed.items()}
+    if any(folded(substituted(rate, nothing)) != ZERO for rate in model.states.values()):
+        return model
+    return model.replace(initial=dict.fromkeys(model.states, 0), before=None, regimens=())
 
 
 def renamed(event: Event, new: Mapping[str, str]) -> Event:

@@ -6,8 +6,8 @@ import html
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from odejet.clock import now
 from odejet.errors import DataError, ModelError
-from odejet.jets.compilation import now
 from odejet.numerals import between, measured, short
 from odejet.report import text
 from odejet.report.markup import SMALL, gallery, left_out, more, name, soft, table, toned

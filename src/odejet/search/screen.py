@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from odejet.jets.compilation import now
+from odejet.clock import now
+from odejet.objective.misfit import Misfit
+from odejet.objective.projection import Projected, projected
 from odejet.problem.coordinates import Coordinates
-from odejet.problem.misfit import Misfit
-from odejet.search.projection import Projected, projected
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from odejet.jets.compilation import now
+from odejet.clock import now
 from odejet.smooth.threads import one_thread
 from odejet.uncertainty.fisher import quantile
 from odejet.uncertainty.likelihood import Likelihood

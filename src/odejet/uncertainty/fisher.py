@@ -23,7 +23,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from odejet.decide.statistics import LEAST_DEGREES, TOLD, FitCheck
-from odejet.problem.misfit import Misfit
+from odejet.objective.misfit import Misfit
 from odejet.search.refine import Refined
 from odejet.uncertainty.names import Matrix
 
