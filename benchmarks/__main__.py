@@ -39,6 +39,7 @@ SECTIONS = (
     "summary",
     "stiff",
     "sbml",
+    "biomodels",
     "collection",
     "searches",
     "race",
