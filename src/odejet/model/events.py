@@ -16,7 +16,7 @@ from types import MappingProxyType
 from typing import Any, NoReturn
 
 from odejet.errors import ExpressionError, ModelError, clipped, nearest
-from odejet.model.entries import text
+from odejet.model.entries import text, tree
 from odejet.model.expressions import (
     TIME,
     Comparison,
@@ -152,7 +152,7 @@ def _times(at: Any) -> tuple[Expression, ...]:
 
 def _condition(when: Any) -> Condition:
     try:
-        condition = parse_condition(when if isinstance(when, str) else str(when))
+        condition = tree(when) or parse_condition(str(when))
     except ExpressionError as error:
         raise error.at("when") from None
     for comparison in _comparisons(condition):
@@ -191,7 +191,7 @@ def _count(count: Any, every: Any) -> int | None:
 
 def _expression(where: str, value: Any) -> Expression:
     try:
-        return parse(text(value))
+        return tree(value) or parse(text(value))
     except ExpressionError as error:
         raise error.at(where) from None
     except ModelError as error:
