@@ -28,6 +28,7 @@ from odejet.model.derivatives import derivative
 from odejet.model.expressions import Expression, Product, Sum, Symbol, constant, fresh, names, number, switches
 from odejet.model.folding import folded
 from odejet.model.modes import decided, difference
+from odejet.model.transform import rewritten
 
 CONDITIONS = "the model has events on conditions, and identifiability is decided for events at known times alone"
 RESETS = "an event sets a state to another value, and identifiability is decided for events that add to states alone"
@@ -105,11 +106,8 @@ def _driven(
 
 def _model(model: Model, held: Sequence[str], **tables: Any) -> Model:
     """A model of other equations, in which parameters that events set are none."""
-    used = {
-        name for table in ("states", "outputs", "initial") for value in tables[table].values() for name in names(value)
-    }
-    fixed = {name: value for name, value in model.fixed.items() if name in used and name not in held}
-    return Model(**tables, fixed=fixed, name=model.name)
+    fixed = {name: value for name, value in model.fixed.items() if name not in held}
+    return rewritten(model, **tables, fixed=fixed, events=(), ordered=False)
 
 
 # --- times that depend on parameters ---

@@ -35,7 +35,7 @@ from odejet.identify import (
 from odejet.identify.quotient import Infinite
 from odejet.identify.verdict import Experiments, Quantity, Verdict
 from odejet.jets.modular import Unlucky
-from odejet.model import Model
+from odejet.model import Model, transform
 from odejet.model.expressions import Expression, Symbol, names
 from odejet.problem import Problem, joint
 
@@ -186,7 +186,10 @@ class _Case:
         draw = random.Random(self.seed)
         known: dict[str, Fraction] = {}
         while modes:
-            told = [self._of_mode(_fixed(model, known), question.functions.items(), 1 / len(modes)) for model in modes]
+            told = [
+                self._of_mode(transform.known(model, known), question.functions.items(), 1 / len(modes))
+                for model in modes
+            ]
             single = {
                 name
                 for name, meaning in asked.items()
@@ -258,11 +261,6 @@ class _Case:
             return local.analyse(replace(question, functions=wider), self.seed, budget=self.ample), survivors
         except OutOfBudget:
             return ranks, ()
-
-
-def _fixed(model: Model, values: Mapping[str, Fraction]) -> Model:
-    """The model with some of its parameters known."""
-    return model.replace(fixed={**model.fixed, **{n: v for n, v in values.items() if n in model.parameters}})
 
 
 def _is_all(quantities: Mapping[str, Quantity], turning: Collection[str]) -> bool | None:

@@ -61,8 +61,9 @@ def is_steady(initial: object, before: object) -> bool:
 
 
 def _unique(table: str, pairs: list[tuple[Any, Any]]) -> dict[str, Any]:
-    if len(pairs) > MAX_ENTRIES:
-        raise ModelError(f"[{table}] has {len(pairs)} entries, and {MAX_ENTRIES} is the limit")
+    count = sum(not isinstance(value, Expression | Fraction | None) for _, value in pairs)  # models make larger ones
+    if count > MAX_ENTRIES:
+        raise ModelError(f"[{table}] has {count} entries, and {MAX_ENTRIES} is the limit")
     entries: dict[str, Any] = {}
     for key, value in pairs:
         name = _name(table, key)

@@ -22,6 +22,7 @@ from odejet.model.expressions import (
     Comparison,
     Condition,
     Expression,
+    Symbol,
     checked_name,
     children,
     constant,
@@ -104,6 +105,15 @@ class Event:
             every=None if self.every is None else substituted(self.every, new),
             count=self.count,
         )
+
+    def renamed(self, new: Mapping[str, str]) -> Event:
+        """The event under other names."""
+        changed = self.substituted({name: Symbol(other) for name, other in new.items()})
+        return changed.setting({new.get(name, name): value for name, value in changed.set.items()})
+
+    def setting(self, values: Mapping[str, Expression]) -> Event:
+        """An event at the same times or on the same condition that sets other things."""
+        return Event(**{**self.to_dict(), "set": values})
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _rebuilt, (self.to_dict(),)

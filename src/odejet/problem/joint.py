@@ -12,9 +12,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from odejet.model import Event, Model
-from odejet.model.entries import STEADY
-from odejet.model.expressions import Expression, Symbol, fresh, names, substituted
+from odejet.model import Model
+from odejet.model.expressions import fresh
+from odejet.model.transform import joined, renamed, restricted
 from odejet.problem.problem import Problem
 
 ALIKE = 2
@@ -50,14 +50,7 @@ def joint(problem: Problem) -> Joint:
             for name, entry in problem.layout.places[number].items():
                 if own is not None and name in own:  # the noise has unknowns that the model does not have
                     labels.setdefault(problem.unknowns[entry], own[name])
-    tables: dict[str, Any] = {}
-    for part in parts.values():
-        for table, entries in part.tables.items():
-            tables.setdefault(table, {}).update(entries)
-    if any(problem.conditions[number].model.steady for number in chosen):
-        tables["initial"] = STEADY
-    tables["events"] = [event for part in parts.values() for event in part.events]
-    model = Model(**tables, name=problem.model.name)
+    model = joined([part.model for part in parts.values()])
     if not model.is_smooth:
         # Where the equations switch, bounds may tell on which side of a switch the experiments begin.
         bounds = {name: problem.bounds[label] for label, name in labels.items() if name in model.unknowns}
@@ -69,8 +62,7 @@ def joint(problem: Problem) -> Joint:
 class _Part:
     """One experiment under names of its own."""
 
-    tables: Mapping[str, Mapping[str, Any]]
-    events: list[Event]
+    model: Model
     names: Mapping[str, str]
 
 
@@ -78,6 +70,7 @@ def _renamed(problem: Problem, number: int, several: bool, taken: set[str]) -> _
     condition, layout = problem.conditions[number], problem.layout
     own, shared = condition.model, set(layout.shared.tolist())
     places = layout.places[number]
+    # A number is the same number in every experiment, but two experiments may know different ones.
     moving = [
         *own.states,
         *own.outputs,
@@ -88,29 +81,5 @@ def _renamed(problem: Problem, number: int, several: bool, taken: set[str]) -> _
     # `x_hot` for x in the experiment hot.
     suffix = "".join(c if c.isalnum() else "_" for c in condition.experiment.name)
     new = {name: fresh(f"{name}_{suffix}"[:90], taken) if several else name for name in moving}
-    symbols: dict[str, Expression] = {name: Symbol(other) for name, other in new.items()}
-    outputs = {name: value for name, value in own.outputs.items() if name in condition.experiment.outputs}
-    equations = {
-        table: {new[name]: substituted(value, symbols) for name, value in entries.items()}
-        for table, entries in (
-            ("states", own.states),
-            ("outputs", outputs),
-            ("initial", own.initial),
-            ("before", own.before),
-        )
-    }
-    used = {name for table in equations.values() for value in table.values() for name in names(value)}
-    events = [renamed(event, new) for event in own.events]
-    used |= {name for event in events for part in event.expressions() for name in names(part)}
-    # A number is the same number in every experiment, but two experiments may know different ones.
-    fixed = {new[name]: value for name, value in own.fixed.items() if new[name] in used}
-    inputs = {new[name]: value for name, value in own.inputs.items()}
-    tables = {**equations, "inputs": inputs, "fixed": fixed}
-    return _Part(tables, events, {**{n: n for n in own.parameters}, **new})
-
-
-def renamed(event: Event, new: Mapping[str, str]) -> Event:
-    """An event under other names."""
-    changed = event.substituted({name: Symbol(other) for name, other in new.items()})
-    fields = changed.to_dict()
-    return Event(**{**fields, "set": {new.get(name, name): value for name, value in changed.set.items()}})
+    model = renamed(restricted(own, condition.experiment.outputs), new)
+    return _Part(model, {**{n: n for n in own.parameters}, **new})

@@ -30,6 +30,7 @@ from odejet.model.expressions import (
     substituted,
 )
 from odejet.model.folding import folded
+from odejet.model.transform import rewritten
 from odejet.simulate.flow import Flow, Outcome, Trajectory
 from odejet.simulate.lean import Lean, lean
 from odejet.simulate.rest import Rest, Rested
@@ -334,12 +335,5 @@ def held(
         )
         for event in (_waiting(model) if clock is not None or set(model.states) <= set(before) else ())
     ]
-    parts = (*states.values(), *initial.values(), *(part for event in events for part in event.expressions()))
-    used = {name for part in parts for name in names(part)}
-    return Model(
-        states,
-        initial=initial,
-        fixed={name: value for name, value in model.fixed.items() if name in used},
-        events=events,
-        name=model.name,
-    )
+    tables = {"states": states, "outputs": {}, "inputs": {}, "initial": initial, "before": {}, "events": events}
+    return rewritten(model, ordered=False, **tables)
