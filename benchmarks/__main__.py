@@ -26,6 +26,7 @@ SECTIONS = (
     "limits",
     "chains",
     "experiments",
+    "structure",
     "generate",
     "run",
     "pack",

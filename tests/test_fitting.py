@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import multiprocessing
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
@@ -318,6 +319,16 @@ def test_many_on_dask(tmp_path):
 
 def interrupt(*_: object) -> None:
     raise KeyboardInterrupt
+
+
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+@pytest.mark.parametrize("bounds", [(2, 10), (5, 20)])
+def test_counts_that_no_mean_comes_near_are_fitted_all_the_same(bounds):
+    model = Model({"x": "-k*x"}, {"y": "x"}, initial={"x": 1e6}, bounds={"k": bounds})
+    data = Data(np.arange(1, 21.0), {"y": 500.0 + np.arange(20)}, start=0)
+    found = fit(model, data, noise="negbinomial(a)", time_limit=5)
+    assert bounds[0] <= found.values["k"] < 1.2 * bounds[0] and not found.certified
+    assert math.isfinite(found.aic) and found.summary()
 
 
 def test_interruption_leaves_the_best_so_far(monkeypatch):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import numpy as np
 import pytest
 
@@ -10,6 +12,7 @@ pytest.importorskip("libsbml", reason="the reader of SBML is not installed")
 
 import odejet as oj
 from odejet.cli import main
+from odejet.io import antimony
 
 CHAIN = """
 model chain
@@ -33,6 +36,10 @@ def test_a_chain(tmp_path):
     [
         ("S -> ; k*", "this is not Antimony"),
         ('import "/etc/passwd"\n' + CHAIN, "import reads other files"),
+        ('/**/import "/etc/passwd"\n' + CHAIN, "import reads other files"),
+        ('// a comment\rimport "/etc/passwd"\n' + CHAIN, "import reads other files"),
+        (CHAIN.strip() + ' import "/etc/passwd"', "import reads other files"),
+        ('function f(x) x end; import "/etc/passwd"\n' + CHAIN, "import reads other files"),
         ("x = " + "(" * 5000 + "1" + ")" * 5000, "nested more than"),
         ("x = 1\0", "NUL"),
     ],
@@ -43,6 +50,33 @@ def test_one_sentence(text, reason, tmp_path):
     with pytest.raises(oj.ModelError, match=reason) as refusal:
         oj.read_antimony(path)
     assert str(refusal.value).startswith(str(path)) and "\n" not in str(refusal.value)
+
+
+def test_import_is_a_word_in_comments_and_text(tmp_path):
+    path = tmp_path / "model.ant"
+    path.write_text("# import nothing\n// import nothing\n/* import\nnothing */" + CHAIN + 'chain is "import duty"\n')
+    assert list(oj.read_antimony(path).states) == ["S", "P"]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no limits on open files")
+def test_the_library_cannot_open_files(tmp_path):
+    """What the reader of tokens did not see would still find no file to read."""
+    (tmp_path / "other.ant").write_text(CHAIN)
+    done, told = antimony._child(f'import "{tmp_path}/other.ant"\nx = 1', "read", "model")
+    assert not done and "cannot be read" in told
+
+
+def test_submodels_of_any_size_end_in_a_sentence(monkeypatch):
+    monkeypatch.setattr(antimony, "SECONDS", 5)
+    levels = "".join(f"model m{i}()\n a: m{i - 1}(); b: m{i - 1}();\nend\n" for i in range(1, 25))
+    with pytest.raises(oj.ModelError, match="make the model smaller"):
+        antimony.parse("model m0()\n x = 1; x' = 1\nend\n" + levels + "model *main()\n a: m24();\nend\n")
+
+
+def test_a_long_sum():
+    terms = " + ".join(f"{i}*x" for i in range(1500))
+    model = antimony.parse(f"model m\n x' = a*({terms})\n x = 1; a = 0\nend")
+    assert list(model.states) == ["x"]
 
 
 def test_converted_all_the_way_round(tmp_path, monkeypatch):

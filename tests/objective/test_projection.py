@@ -95,7 +95,7 @@ def test_the_gradient_is_that_of_the_best_scales(noise):
     full = part.filled(z, found.eliminated.values)
     whole = problem.misfit.evaluate(full)
     np.testing.assert_allclose(whole.residuals, found.residuals, atol=1e-9)
-    np.testing.assert_allclose(whole.dense, found.eliminated.jacobian, rtol=1e-9, atol=1e-10)
+    np.testing.assert_allclose(whole.dense, found.eliminated.jacobian.dense(), rtol=1e-9, atol=1e-10)
     np.testing.assert_allclose(whole.residuals @ whole.dense[:, part.gone], 0, atol=1e-7)  # the best there are
     gradient = found.residuals @ found.dense
     for i, axis in enumerate(np.eye(2)):
@@ -171,7 +171,7 @@ def test_within_bounds_the_gradient_is_that_of_the_best_scales(noise, bounds):
     full = part.filled(z, found.eliminated.values)
     whole = problem.misfit.evaluate(full)
     np.testing.assert_allclose(whole.residuals, found.residuals, atol=1e-9)
-    np.testing.assert_allclose(whole.dense, found.eliminated.jacobian, rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(whole.dense, found.eliminated.jacobian.dense(), rtol=1e-9, atol=1e-9)
     frame, slopes = problem.frame(), whole.residuals @ whole.dense
     for entry in part.gone:  # the best there are, or held on a bound that keeps them from going on
         outward = (full[entry] >= frame.high[entry] and slopes[entry] < 0) or full[entry] <= frame.low[entry]

@@ -183,6 +183,20 @@ def test_what_decays_for_long_ends_at_zero(end):
     assert np.all(np.abs(found.states[-1]) < 1e-190)
 
 
+@pytest.mark.parametrize("second", [21.0, 300.0, 9000.0])
+@pytest.mark.parametrize("rate", [2.0, 2000.0])
+def test_a_pulse_after_a_long_decay(second, rate):
+    """What is left of the first pulse is nothing beside a time, and no measure of the first step of the second."""
+    pulses = f"piecewise(8, t <= 0.125, 8, {second} <= t <= {second + 0.125}, 0)"
+    model = Model({"q": f"{pulses} - k*q"}, {"y": "q"}, initial={"q": 0})
+    times = second + np.array([0.0, 0.1, 0.125, 0.2])
+    found = run(model, [rate], [0.0], times, start=0.0)
+    assert found.outcome is Outcome.COMPLETED
+    given = np.minimum(times - second, 0.125)
+    expected = 8 / rate * -np.expm1(-rate * given) * np.exp(-rate * (times - second - given))
+    np.testing.assert_allclose(found.outputs[:, 0, 0], expected, rtol=1e-9, atol=1e-17)
+
+
 def test_steps_run_out():
     found = run(Model({"p": "w*q", "q": "-w*p"}, {"y": "p"}), [3.0], [0.5, 0.5], [0.0, 1e5], max_steps=100)
     assert found.outcome is Outcome.EXHAUSTED

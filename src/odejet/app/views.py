@@ -36,7 +36,7 @@ MOST_POINTS = 1200
 MOST_PANELS = 48
 """Pictures on a page."""
 
-STEPS, STIFF_STEPS, TOLERANCE = 3000, 200, 1e-8
+LIMITS: dict[str, Any] = {"tolerance": 1e-8, "max_steps": 3000, "stiff_steps": 200, "operations": 5e7}
 """What a curve under a slider may cost: no hand waits for more."""
 
 IDENTIFY_SECONDS = 4.0
@@ -69,9 +69,7 @@ class Alone:
         states = [given.get(f"{name}(0)", 0.0) for name in self.model.states]
         parameters = [given[name] for name in self.model.parameters]
         times = np.linspace(0.0, self.span, CURVE)
-        run = self.flow.run(
-            parameters, states, times, start=0.0, tolerance=TOLERANCE, max_steps=STEPS, stiff_steps=STIFF_STEPS
-        )
+        run = self.flow.run(parameters, states, times, start=0.0, **LIMITS)
         return [_curve("", self.model, times, run)]
 
 
@@ -100,9 +98,7 @@ class Measured:
             layout.gather(number, z, model.states),
             times,
             start=experiment.start,
-            tolerance=TOLERANCE,
-            max_steps=STEPS,
-            stiff_steps=STIFF_STEPS,
+            **LIMITS,
         )
         shown = _curve(experiment.name, model, times, run)
         reached = times[run.reached]

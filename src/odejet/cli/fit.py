@@ -45,8 +45,9 @@ def _several(group: Any, name: str, metavar: str, words: str) -> None:
 
 def _describe_experiments(group: Any) -> None:
     add = group.add_argument
-    words = "what was given (CSV): the columns time, state, amount and, if needed, duration, every, count"
+    words = "what was given (CSV): the columns time, state, amount and, if needed, duration, every, count, steady"
     add("--doses", metavar="FILE", help=words)
+    _several(group, "--without", "NAME", "columns of the data to leave out")
     add("--inputs", metavar="FILE", help="samples of inputs (CSV): a column time and one per input")
     add("--start", metavar="T", help="when the initial state holds (default: the first time in the data)")
     words = "what a parameter or an initial state is in an experiment: a number, or an expression in parameters"

@@ -70,7 +70,6 @@ def run(arguments: argparse.Namespace) -> int:
     inputs = read_inputs(arguments.inputs, model, times.min(), times.max()) if arguments.inputs else None
 
     from odejet.simulate import simulate
-    from odejet.simulate.flow import MAX_STEPS
 
     simulation = simulate(
         model,
@@ -78,7 +77,7 @@ def run(arguments: argparse.Namespace) -> int:
         {name: values[name] for name in model.unknowns if name in model.states},
         times,
         inputs=inputs,
-        max_steps=arguments.max_steps or MAX_STEPS,
+        max_steps=arguments.max_steps,
     )
     if not simulation.success:
         return complain(simulation.message, Status.UNSOLVED)

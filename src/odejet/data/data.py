@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from odejet.attach import attached
-from odejet.data import arrays, table
+from odejet.data import arrays, nonmem, table
 from odejet.data.doses import Dose, rows_of
 from odejet.data.doses import columns as dose_columns
 from odejet.data.doses import read as read_doses
@@ -160,6 +160,21 @@ class Data:
             found.append(replace(one, values=values, initial=initial))
         return Data.of(found)
 
+    def without(self, *names: str) -> Data:
+        """The same without columns of these names: what was measured of an output, and what a covariate was."""
+        gone = {arrays.output_name(name) for name in names}
+        known = {name for one in self.experiments for name in (*one.outputs, *one.covariates)}
+        for name in gone - known:
+            raise DataError(f"there is no column '{name}' to be left out{nearest(name, known)}")
+        return Data.of(
+            replace(
+                one,
+                outputs={name: series for name, series in one.outputs.items() if name not in gone},
+                covariates={name: own for name, own in one.covariates.items() if name not in gone},
+            )
+            for one in self.experiments
+        )
+
     # --- tables ---
 
     @classmethod
@@ -176,7 +191,9 @@ class Data:
 
     @classmethod
     def from_dataframe(cls, frame: pandas.DataFrame) -> Data:
-        """The same from a table of pandas, wide or tidy."""
+        """The same from a table of pandas: wide, tidy, or with NONMEM's columns."""
+        if nonmem.is_header(map(str, frame.columns)):
+            return cls.of(nonmem.experiments(table.frame_rows(frame)))
         return cls.of(table.experiments(table.of_frame(frame)))
 
     def columns(self, dosed: bool = False) -> dict[str, Any]:

@@ -84,7 +84,7 @@ def climb(state: State) -> Iterator[State]:
         if is_over(state):
             break
     while wants_more(state):
-        state = yield from climbed(state, stages.search_box)
+        state = yield from climbed(state, stages.sweep if state.is_rough else stages.search_box)
     if state.task.options.refine:
         yield from stages.find_others(state)
 
@@ -201,16 +201,18 @@ def is_over(state: State) -> bool:
     """Whether further rungs would change nothing."""
     if not state.task.left or (state.is_certified and state.task.options.effort != "full"):
         return True
+    if state.task.options.effort != "full" and state.is_answered:
+        return True
     # What explains the data lacks other starts, not better derivatives.
     return state.rounds > 0 and (state.explains_data or (state.is_exact and not state.blunt))
 
 
 def wants_more(state: State) -> bool:
-    """Whether to search the box on: as long as there is time and no certificate, unless more starts could not change
-    that (see `State.is_exhausted`).  Where no start has led anywhere, thousands more will not."""
+    """Whether to search the box on: as long as there is time and the question is open whether this is the best fit,
+    whatever the model explains.  Where no start has led anywhere, thousands more will not."""
     if not state.rounds or not state.task.left or state.is_certified or state.is_exact:
         return False
-    return not state.is_exhausted if state.optima else state.rounds < NOWHERE
+    return not state.is_answered if state.optima else state.rounds < NOWHERE
 
 
 def can_smooth(problem: Problem) -> bool:

@@ -14,6 +14,8 @@ from odejet.objective.misfit import Misfit
 from odejet.problem import Problem
 from odejet.progress import Progress
 from odejet.search.candidates import Census
+from odejet.search.multistart import sampled_box
+from odejet.search.roughness import curves
 
 LIMITS = {"quick": 60.0, "auto": 120.0, "full": 1200.0}
 """Seconds after which a fit gives up, unless told otherwise; what it tries is counted and mostly ends long before."""
@@ -85,6 +87,12 @@ class Task:
     @cached_property
     def misfit(self) -> Misfit:
         return replace(self.problem.misfit, jobs=self.options.jobs)
+
+    @cached_property
+    def curves(self) -> float:
+        """How many essentially different curves the box has."""
+        frame = self.problem.frame()
+        return curves(self.misfit, frame, sampled_box(frame, self.problem.sizes), self.budget.deadline)
 
     @contextmanager
     def stage(self, name: str, last: bool = False) -> Iterator[Budget]:

@@ -96,17 +96,20 @@ def collocate(
     tangents: bool,
     switches: Switches,
     stages: int | None = None,
+    found: tuple[np.ndarray, np.ndarray] | None = None,
 ) -> tuple[np.ndarray, np.ndarray, float, int, bool]:
     """States and outputs at `times`, which lead away from `start`; and the time reached, how many steps it took, and
     whether a switching function lost its sign there.
 
     `parameters` and `states` are rows of value and tangents, of which the latter may be left out; the states are left
     at the time reached.  Sampled inputs are those of one piece.  Steps below `least` are not worth their effort.
+    Rows of the times that are reached are written to what is to be `found`, if there is such a place.
     """
     rule, lanes = radau(stages or stages_for(tolerance)), states.shape[1]
     plan = _plan(tape, rule, lanes)
     work, memories = plan.benches.cleared(plan.shapes, plan.arranged)
-    found = np.empty((len(times), *states.shape)), np.empty((len(times), len(tape.outputs), lanes))
+    if found is None:
+        found = np.empty((len(times), *states.shape)), np.empty((len(times), len(tape.outputs), lanes))
     done, reached, steps, crossed = _follow(
         plan.layouts,
         memories,
@@ -245,7 +248,7 @@ def attentive_part(point, piece, moving, watched, rule, work, t, h, tolerance):
 
 @kernel
 def first_step(point, piece, t, moving, rule, work, longest):
-    """A tenth of the time in which a state would change by its own size."""
+    """A tenth of the time in which a state would change by its own size, but no shorter than a time can tell."""
     for a in range(len(moving)):
         for lane in range(point.lanes):
             poke(point.p, peek(point.states, moving[a]) + lane, work.start[a])
@@ -255,6 +258,7 @@ def first_step(point, piece, t, moving, rule, work, longest):
         speed, size = abs(peek(point.p, peek(point.states, moving[a]) + point.lanes)), abs(work.start[a])
         if speed * h > 0.1 * size > 0:
             h = 0.1 * size / speed
+    h = min(max(h, 2 * _RESOLUTION * abs(t)), abs(longest))
     return h if longest >= 0 else -h
 
 

@@ -392,6 +392,10 @@ def integrate(
                 break
             done += 1
         lost = done < len(times) and (h < _RESOLUTION * abs(t) or reached == t) and not crossed and not jumping
+        if lost and noticed >= _LONGEST:
+            # What has decayed to nothing would double sooner than a time can tell, which says nothing of the solution.
+            unit, done, open_end, probe = h, first, False, steps
+            continue
         small = (remaining > many * h and noticed == guarded) or lost
         smooth = small and is_smooth(c, layout, scales, guarded, guarded / tolerance ** (1 / order))
         if lost:

@@ -28,6 +28,7 @@ from odejet.model import entries
 from odejet.model import events as happenings
 from odejet.model.events import Event
 from odejet.model.expressions import Expression, names, number, switches
+from odejet.model.regimen import Regimen
 from odejet.model.symbolic import to_sympy
 
 MAX_SHOWN = 60
@@ -65,6 +66,7 @@ class Model:
         "outputs",
         "parameters",
         "priors",
+        "regimens",
         "sampling",
         "states",
         "steady",
@@ -85,6 +87,7 @@ class Model:
     noise: Mapping[str, float | str]
     priors: Mapping[str, str]
     events: tuple[Event, ...]
+    regimens: tuple[Regimen, ...]
     name: str
     _declared: tuple[str, ...] | None
 
@@ -104,6 +107,7 @@ class Model:
         priors: Mapping[Any, Any] | None = None,
         events: Iterable[Any] | None = None,
         before: Mapping[Any, Any] | None = None,
+        regimens: Iterable[Any] = (),
     ) -> None:
         steady = entries.is_steady(initial, before)
         start = {"initial": None if steady else initial, "before": before}
@@ -137,6 +141,7 @@ class Model:
         object.__setattr__(self, "parameters", free)
         object.__setattr__(self, "local", entries.local_names(local, used))
         object.__setattr__(self, "events", found)
+        object.__setattr__(self, "regimens", tuple(regimens))
         object.__setattr__(self, "name", entries.title(name))
         object.__setattr__(self, "_declared", declared)
 
@@ -168,7 +173,7 @@ class Model:
         if not isinstance(other, Model):
             return NotImplemented
         ordered = all(list(getattr(self, t).items()) == list(getattr(other, t).items()) for t in TABLES[:3])
-        start = ("initial", "steady", "before", "sampling", "events")
+        start = ("initial", "steady", "before", "sampling", "events", "regimens")
         rest = (*start, "parameters", "bounds", "fixed", "experiments", "local", "noise", "priors", "name")
         return ordered and all(getattr(self, key) == getattr(other, key) for key in rest)
 
@@ -179,7 +184,7 @@ class Model:
     def key(self) -> tuple[Any, ...]:
         """All that the model is, to look up what is known of it: models with one key are equal."""
         tables = (tuple(getattr(self, table).items()) for table in TABLES if table != "experiments")
-        others = self.steady, self.events, *self.sampling.items(), repr(self.experiments)
+        others = self.steady, self.events, self.regimens, *self.sampling.items(), repr(self.experiments)
         return (self.name, self.parameters, *others, *tables)
 
     @property
@@ -239,6 +244,7 @@ class Model:
             "parameters": self._declared,
             "local": self.local,
             "events": list(self.events),
+            **({"regimens": self.regimens} if self.regimens else {}),
             **tables,
         }
 

@@ -7,7 +7,8 @@
     known(model, {"k": 2})                      parameters as numbers
 
 A model that is rewritten holds equations alone: bounds, noise, priors and what is known in single experiments are for
-problems, and stay only where they are given.  The inputs that are in a model stay, used or not.
+problems, and stay only where they are given.  The inputs that are in a model stay, used or not, and regimens with the
+events that go on after them.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ def rewritten(model: Model, *, ordered: bool = True, **tables: Any) -> Model:
 
     Parameters keep their order, and new ones follow; unless `ordered` all are in the order in which they appear.
     """
-    given = _equations(model) | tables
+    given = _equations(model) | ({"regimens": ()} if "events" in tables else {}) | tables
     start = given["initial"] if isinstance(given["initial"], Mapping) else {}
     parts: list[Expression | Condition] = [*given["states"].values(), *given["outputs"].values(), *start.values()]
     parts += [part for event in given["events"] for part in event.expressions()]
@@ -52,7 +53,7 @@ def rewritten(model: Model, *, ordered: bool = True, **tables: Any) -> Model:
 def _equations(model: Model) -> dict[str, Any]:
     """The tables that say what a model does, with inputs as its file has them."""
     found = model.to_dict()
-    return {key: found[key] for key in (*EQUATIONS, "inputs", "fixed", "events", "name")}
+    return {key: found[key] for key in (*EQUATIONS, "inputs", "fixed", "events", "name")} | {"regimens": model.regimens}
 
 
 def restricted(model: Model, outputs: Iterable[str]) -> Model:
@@ -75,7 +76,7 @@ def renamed(model: Model, new: Mapping[str, str]) -> Model:
             found[table] = {new.get(key, key): substituted(value, symbols) for key, value in found[table].items()}
     for table in ("inputs", "fixed"):
         found[table] = {new.get(key, key): value for key, value in found[table].items()}
-    found["events"] = [event.renamed(new) for event in found["events"]]
+    found |= {key: [one.renamed(new) for one in found[key]] for key in ("events", "regimens")}
     return Model(**found, parameters=[new.get(name, name) for name in (*model.parameters, *model.fixed)])
 
 
@@ -90,9 +91,8 @@ def joined(models: Sequence[Model], parameters: Iterable[str] | None = None) -> 
             entries |= getattr(model, table)
     if any(model.steady for model in models):
         tables["initial"] = STEADY
-    events = [event for model in models for event in model.events]
-    declared = None if parameters is None else list(parameters)
-    return Model(**tables, events=events, parameters=declared, name=models[0].name)
+    tables |= {key: [one for model in models for one in getattr(model, key)] for key in ("events", "regimens")}
+    return Model(**tables, parameters=None if parameters is None else list(parameters), name=models[0].name)
 
 
 def copies(model: Model, endings: Iterable[str], taken: set[str]) -> Iterator[tuple[Model, dict[str, str]]]:

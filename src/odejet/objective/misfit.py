@@ -29,7 +29,6 @@ from odejet.objective.courses import (
     GLANCE,
     ROUGH,
     THOROUGH,
-    Blocks,
     Course,
     Effort,
     completed,
@@ -38,9 +37,10 @@ from odejet.objective.courses import (
     together,
     work,
 )
-from odejet.objective.evaluation import Evaluation, NoiseAt
-from odejet.objective.reduction import Aim, Pile, Triangles
+from odejet.objective.evaluation import Aim, Evaluation, NoiseAt
+from odejet.objective.jacobian import Block, BlockJacobian, DenseJacobian, Jacobian, RowMap, laid_out
 from odejet.objective.scoring import Refusal, Scoring, tuned
+from odejet.objective.streaming import Rows, Streaming
 from odejet.problem.conditions import Condition
 from odejet.problem.distributions import Logarithmic, Normal
 from odejet.problem.measurements import Measurements
@@ -51,8 +51,12 @@ from odejet.simulate.flow import Flow, Outcome, Trajectory
 ROUGH_POINTS = 30
 """Measurements per series that are compared at a glance."""
 
-MANY_EXPERIMENTS, MANY_UNKNOWNS = 8, 48
-"""From so many on a Jacobian is kept in blocks: below, one dense matrix is as fast."""
+MANY_EXPERIMENTS, MANY_UNKNOWNS, MOSTLY_LOCAL = 8, 48, 0.5
+"""From so many on, of which this share belongs to single experiments, a Jacobian is kept in blocks: below, one dense
+matrix is as fast."""
+
+WORTH_STREAMING = 1.0
+"""The decrease of the negative log-likelihood by better noise for which all rows are simulated once more."""
 
 LARGE = 1 << 20
 """Numbers of a Jacobian from which on its rows are not kept: below, one matrix is as fast, and some may be kept."""
@@ -190,38 +194,65 @@ class Misfit:
     @cached_property
     def in_blocks(self) -> bool:
         """Whether Jacobians are kept in blocks."""
-        return self.scoring is None and len(self.courses) >= MANY_EXPERIMENTS and len(self.unknowns) >= MANY_UNKNOWNS
+        unknowns = len(self.unknowns)
+        if len(self.courses) < MANY_EXPERIMENTS or unknowns < MANY_UNKNOWNS:
+            return False
+        return unknowns - len(self.shared) >= MOSTLY_LOCAL * unknowns
 
-    def evaluate(self, z: np.ndarray, jacobian: bool = True, deadline: float = math.inf) -> Evaluation:
-        """Residuals at z and, unless it is not wanted, their derivative."""
+    @cached_property
+    def large(self) -> bool:
+        """Whether rows of a Jacobian are reduced as they come, so that no more than one experiment's are there."""
+        return not self.in_blocks and self.points * len(self.unknowns) > LARGE
+
+    def evaluate(
+        self, z: np.ndarray, jacobian: bool = True, deadline: float = math.inf, aim: Aim | None = None
+    ) -> Evaluation:
+        """Return residuals at z and, unless it is not wanted, their derivative, with what an aim asks for."""
+        if jacobian and self.large:
+            return Streaming(self).evaluate(z, deadline, aim)
         return self.compared(z, self.predicted(z, jacobian, deadline))
 
     def predicted(self, z: np.ndarray, jacobian: bool = True, deadline: float = math.inf) -> Evaluation:
-        """What is simulated at the measured times, in place of residuals, and its derivative.
+        """Return what is simulated at the measured times, in place of residuals, and its derivative.
 
         The clock is looked at between experiments: where there are hundreds, one evaluation can take seconds.
         """
-        outputs, parts, total = np.empty(self.rows), [], 1.0
+        outputs, parts, total = np.empty(self.points), list[np.ndarray](), 1.0
         whole = np.zeros((self.rows, len(z))) if jacobian and not self.in_blocks else None
         for course, run in runs(self.measured, z, self.effort, jacobian, self.jobs, deadline):
             total += work(run) / len(self.measured)
-            if (broken := self._broken(course, run, total, deadline)) is not None:
+            if (broken := self.broken(course, run, total, deadline)) is not None:
                 return broken
             for rows, output, positions in course.series:
                 outputs[rows] = run.outputs[positions, output, 0]
                 if whole is not None:
                     whole[rows, course.columns] = run.outputs[positions, output][:, course.lanes]
             if jacobian and whole is None:
-                parts.append(_part(course, run.outputs))
-        derivative = (whole if whole is not None else Blocks((self.points, len(z)), tuple(parts))) if jacobian else None
+                parts.append(self.blocks[len(parts)].filled(_derivatives(course, run.outputs)))
+        derivative: Jacobian | None = None
+        if jacobian:
+            derivative = self._in_blocks(parts) if whole is None else DenseJacobian(whole)
         return Evaluation(outputs, derivative, Outcome.COMPLETED, Outcome.COMPLETED.value, 1.0, int(total))
+
+    @cached_property
+    def blocks(self) -> tuple[Block, ...]:
+        """Where the derivatives of every simulation stand, and last those that belong to none."""
+        simulated = [(_rows(course), course.columns) for course in self.measured]
+        if self.scoring is None:
+            return laid_out(simulated, self.shared)
+        scales = [(a, b, density.entries) for a, b, density, _ in self.scoring.blocks if density.follows_output]
+        return laid_out(simulated, self.shared, scales, *self.scoring.constant_rows)
+
+    def _in_blocks(self, parts: list[np.ndarray]) -> BlockJacobian:
+        parts += [block.filled(np.empty((0, 0))) for block in self.blocks[len(parts) :]]
+        return BlockJacobian((self.rows, len(self.unknowns)), self.blocks, tuple(parts), self.shared)
 
     @cached_property
     def measured(self) -> tuple[Course, ...]:
         """The simulations of the experiments with measurements."""
         return together([course for course in self.courses if course.series])
 
-    def _broken(self, course: Course, run: Trajectory, total: float, deadline: float) -> Evaluation | None:
+    def broken(self, course: Course, run: Trajectory, total: float, deadline: float) -> Evaluation | None:
         """What is left of an evaluation that a simulation, or the clock after it, breaks off."""
         if not completed(run):
             return Evaluation(None, None, run.outcome, run.message, course.reached(run), int(total))
@@ -229,78 +260,47 @@ class Misfit:
             return None
         return Evaluation(None, None, Outcome.OUT_OF_TIME, Outcome.OUT_OF_TIME.value, 0.0, int(total))
 
-    @cached_property
-    def large(self) -> bool:
-        """Whether rows of a Jacobian are reduced as they come, so that no more than one experiment's are there."""
-        return self.scoring is None and not self.in_blocks and self.points * len(self.unknowns) > LARGE
-
-    def reduced(self, z: np.ndarray, deadline: float = math.inf, aim: Aim | None = None) -> Evaluation:
-        """Residuals at z and the triangles of their derivatives, with what an aim asks for."""
-        n, total = len(z), 1.0
-        residuals = np.empty(self.points)
-        piles = tuple(Pile(n + (1 if aim is None else 3)) for _ in self.groups)
-        for course, run in runs(self.measured, z, self.effort, True, self.jobs, deadline):
-            total += work(run) / len(self.measured)
-            if (broken := self._broken(course, run, total, deadline)) is not None:
-                return broken
-            for group, rows, tall in self._rows(course, run, n, piles[0].columns):
-                residuals[rows] = tall[:, n]
-                if aim is not None:
-                    tall[:, n + 1], tall[:, n + 2] = tall[:, n] - aim.target[rows], aim.before[rows]
-                piles[group].add(tall)
-        triangles = Triangles(tuple(pile.triangle for pile in piles), n)
-        return Evaluation(residuals, triangles, Outcome.COMPLETED, Outcome.COMPLETED.value, 1.0, int(total))
-
-    def derivatives(self, z: np.ndarray) -> Iterator[tuple[int, slice, np.ndarray]]:
-        """The Jacobian at a z that can be simulated, series by series: the output's number, rows, and their values."""
-        n = len(z)
-        for course, run in runs(self.measured, z, self.effort, True, self.jobs, math.inf):
-            yield from self._rows(course, run, n, n + 1)
-
-    def _rows(self, course: Course, run: Trajectory, n: int, columns: int) -> Iterator[tuple[int, slice, np.ndarray]]:
-        """Of each series of an experiment the output's number, rows, derivatives, residuals and a place for more."""
-        for rows, output, positions in course.series:
-            tall, values = np.zeros((rows.stop - rows.start, columns)), run.outputs[positions, output]
-            tall[:, course.columns] = values[:, course.lanes]
-            tall[:, n] = values[:, 0] - self.values[rows]
-            if not self.measurements.plain:
-                tall /= self.shapes[rows, None]
-            yield next(i for i, own in enumerate(self.groups) if own.start <= rows.start < own.stop), rows, tall
-
     def compared(self, z: np.ndarray, found: Evaluation) -> Evaluation:
-        """Residuals from predictions at z, which are used up."""
+        """Return residuals from predictions at z, which are used up."""
         if found.residuals is None:
             return found
         if self.scoring is not None:
-            assert not isinstance(found.jacobian, Blocks | Triangles)
             return self._scored(self.scoring, z, found.residuals, found.jacobian, found.work)
         residuals, derivative = found.residuals, found.jacobian
         residuals -= self.values
         if not self.measurements.plain:
             residuals /= self.shapes
-            assert not isinstance(derivative, Triangles)
-            derivative = _divided(derivative, self.shapes)
+            derivative = derivative and derivative.mapped(RowMap(self.points, 1 / self.shapes), keep=False)
         return replace(found, residuals=residuals, jacobian=derivative)
 
     def _scored(
-        self, scoring: Scoring, z: np.ndarray, residuals: np.ndarray, jacobian: np.ndarray | None, work: int
+        self, scoring: Scoring, z: np.ndarray, predicted: np.ndarray, jacobian: Jacobian | None, work: int
     ) -> Evaluation:
         """The evaluation from predictions and their derivatives."""
-        predicted = (residuals, jacobian) if len(self.noise_entries) else None
-        if predicted is not None:
-            residuals, jacobian = residuals.copy(), None if jacobian is None else jacobian.copy()
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-            found = scoring.score(z, residuals, jacobian)
-        if isinstance(found, Refusal):
-            message = f"{found.message}, at t = {self.times[found.row]:.6g}"
-            return Evaluation(None, None, Outcome.SINGULAR, message, self._reached(found.row), work)
-        return Evaluation(residuals, jacobian, Outcome.COMPLETED, Outcome.COMPLETED.value, 1.0, work, found, predicted)
+            found = scoring.score(z, predicted)
+            if isinstance(found, Refusal):
+                return self.refused(found, work)
+            keep = len(self.noise_entries) > 0
+            rows = None if jacobian is None else jacobian.mapped(found.to_rows, keep)
+        done = Outcome.COMPLETED
+        kept = (predicted, jacobian) if keep else None
+        return Evaluation(found.residuals, rows, done, done.value, 1.0, work, found, kept)
+
+    def refused(self, refusal: Refusal, work: int) -> Evaluation:
+        message = f"{refusal.message}, at t = {self.times[refusal.row]:.6g}"
+        return Evaluation(None, None, Outcome.SINGULAR, message, self._reached(refusal.row), work)
 
     def _reached(self, row: int) -> float:
         """How far into its experiment a measurement stands."""
         pairs = zip(self.measurements.rows, self.measurements.blocks, strict=True)
         course = self.courses[next(block.experiment for rows, block in pairs if rows.start <= row < rows.stop)]
         return float((self.times[row] - course.start) / max(course.end - course.start, 1e-300))
+
+    def stream(self, z: np.ndarray, expected: bool = False) -> Iterator[Rows]:
+        """Yield the Jacobian at a z that can be simulated, some rows at a time; with the weights of the expected
+        information, if these are wanted."""
+        return Streaming(self).rows(z, expected)
 
     @cached_property
     def affine(self) -> tuple[Affine, ...]:
@@ -328,7 +328,12 @@ class Misfit:
             return z, found
         z = tuned(z, found.standing.parts, entries, box)
         assert self.scoring is not None
-        return z, self._scored(self.scoring, z, *found.predicted, found.work)
+        outputs, derivatives = found.predicted
+        if derivatives is not None or found.jacobian is None:
+            return z, self._scored(self.scoring, z, outputs, derivatives, found.work)
+        better = self._scored(self.scoring, z, outputs, None, found.work)
+        worth = better.complete and found.rest - better.rest > WORTH_STREAMING
+        return (z, self.evaluate(z)) if worth else (z, found)
 
     # --- noise and likelihood ---
 
@@ -469,15 +474,11 @@ class Misfit:
         return None if fine is None else self._with(measurements=fine, known=np.full(len(self.outputs), math.nan))
 
 
-def _part(course: Course, outputs: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Rows, columns and derivatives of one experiment."""
-    rows = np.concatenate([np.arange(own.start, own.stop) for own, _, _ in course.series])
-    values = np.concatenate([outputs[positions, output][:, course.lanes] for _, output, positions in course.series])
-    return rows, course.columns, values
+def _rows(course: Course) -> np.ndarray:
+    """The rows of the measurements of a simulation."""
+    return np.concatenate([np.arange(rows.start, rows.stop) for rows, _, _ in course.series])
 
 
-def _divided(jacobian: np.ndarray | Blocks | None, shapes: np.ndarray) -> np.ndarray | Blocks | None:
-    if isinstance(jacobian, Blocks):
-        parts = tuple((rows, columns, values / shapes[rows, None]) for rows, columns, values in jacobian.parts)
-        return Blocks(jacobian.shape, parts)
-    return None if jacobian is None else jacobian / shapes[:, None]
+def _derivatives(course: Course, outputs: np.ndarray) -> np.ndarray:
+    """Their derivatives, by the unknowns that it depends on."""
+    return np.concatenate([outputs[positions, output][:, course.lanes] for _, output, positions in course.series])

@@ -23,29 +23,10 @@ import numpy as np
 
 from odejet.errors import ModelError
 from odejet.objective.evaluation import Evaluation
+from odejet.objective.linear_model import LinearModel
 from odejet.objective.misfit import Misfit
+from odejet.objective.triangles import by_rows
 from odejet.problem.coordinates import Coordinates
-
-
-@dataclass(frozen=True, eq=False)
-class LinearModel:
-    """Residuals near a point as a linear function of a move: r + J d, in units of the noise."""
-
-    residuals: np.ndarray
-    jacobian: np.ndarray
-
-    def matvec(self, move: np.ndarray) -> np.ndarray:
-        """Return J d."""
-        return np.asarray(self.jacobian @ move)
-
-    def rmatvec(self, rows: np.ndarray) -> np.ndarray:
-        """Return J'w."""
-        return np.asarray(rows @ self.jacobian)
-
-    @property
-    def gradient(self) -> np.ndarray:
-        """J'r, the gradient of the objective."""
-        return self.rmatvec(self.residuals)
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,7 +64,7 @@ class Objective:
         found = self._evaluated(z) if self._inside(z) else None
         if found is None:
             return math.inf, np.full(len(z), math.nan)
-        return self._cost(found), self._weighted(found).gradient
+        return self._cost(found), self._weighted(found).gradient()
 
     def residuals(self, theta: Sequence[float] | np.ndarray) -> np.ndarray:
         """Return one number per measurement in units of its noise, then those of noise scales and of priors.
@@ -103,7 +84,8 @@ class Objective:
     def fisher(self, theta: Sequence[float] | np.ndarray) -> np.ndarray:
         """Return the expected information: the curvature of the negative log-posterior that is to be expected."""
         found = self._required(theta)
-        expected = found.expected / self.misfit.row_levels(self._levels(found))[:, None]
+        assert found.residuals is not None
+        expected, _, _ = found.expected.weighted(found.residuals, self.misfit.row_groups, self._all_levels(found))
         return np.asarray(expected.T @ expected)
 
     def log_posterior(self, theta: Sequence[float] | np.ndarray) -> float:
@@ -165,10 +147,16 @@ class Objective:
         assert found.residuals is not None
         return self.misfit.cost(found.residuals, self.noise_levels, found.rest)
 
+    def _all_levels(self, found: Evaluation) -> np.ndarray:
+        """The levels of all groups of rows: one for what has a scale of its own."""
+        levels = self._levels(found)
+        return levels if self.misfit.rows == self.misfit.points else np.append(levels, 1.0)
+
     def _weighted(self, found: Evaluation) -> LinearModel:
-        assert found.residuals is not None
-        rows = self.misfit.row_levels(self._levels(found))
-        return LinearModel(found.residuals / rows, found.dense / rows[:, None])
+        assert found.residuals is not None and found.jacobian is not None
+        levels, groups = self._all_levels(found), self.misfit.row_groups
+        rows = by_rows(levels, groups)
+        return LinearModel(found.jacobian.over(levels, groups), found.residuals / rows, groups, np.ones(len(self)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -226,7 +214,7 @@ class Scaled:
         """Return residuals and their derivatives as a linear model of a move of x."""
         theta = self.to_natural(x)
         found = self.natural_objective.linearise(theta)
-        return LinearModel(found.residuals, found.jacobian * self._scale.slopes(theta))
+        return replace(found, slopes=self._scale.slopes(theta))
 
     def fisher(self, x: Sequence[float] | np.ndarray) -> np.ndarray:
         """Return the expected information of x."""

@@ -24,7 +24,8 @@ import numpy as np
 
 from odejet.model.expressions import Symbol, names
 from odejet.objective.affine import Affine
-from odejet.objective.evaluation import Eliminated, Evaluation
+from odejet.objective.evaluation import Aim, Eliminated, Evaluation
+from odejet.objective.jacobian import DenseJacobian
 from odejet.objective.joint import Joint
 from odejet.objective.line import Line
 from odejet.objective.misfit import Misfit
@@ -189,7 +190,9 @@ class Projected(Misfit):
         full[self.kept], full[self.gone] = z, self.plain_values if eliminated is None else eliminated
         return full
 
-    def evaluate(self, z: np.ndarray, jacobian: bool = True, deadline: float = math.inf) -> Evaluation:
+    def evaluate(
+        self, z: np.ndarray, jacobian: bool = True, deadline: float = math.inf, aim: Aim | None = None
+    ) -> Evaluation:
         full = self.filled(z)
         found = self.whole.predicted(full, jacobian, deadline)
         if found.residuals is None:
@@ -259,8 +262,8 @@ class Projected(Misfit):
         """Predictions and their derivatives at the best scales and offsets."""
         if found.jacobian is None:
             return replace(found, residuals=outputs)
-        assert isinstance(found.jacobian, np.ndarray) and found.residuals is not None
-        jacobian = found.jacobian
+        assert found.residuals is not None
+        jacobian = found.dense  # the matrix itself, which is used up
         for line in self.lines:
             rows, plain = line.rows, found.residuals[line.rows]
             jacobian[rows] *= line.factors(full[line.entries])[:, None]
@@ -275,7 +278,7 @@ class Projected(Misfit):
         held = (values <= self.frame.low[self.gone]) | (values >= self.frame.high[self.gone])
         basis, left = _basis(whole[:, self.gone[~held]]), whole[:, self.kept]
         left = left - basis @ (basis.T @ left)
-        return replace(found, jacobian=left, eliminated=Eliminated(values, whole))
+        return replace(found, jacobian=DenseJacobian(left), eliminated=Eliminated(values, DenseJacobian(whole)))
 
     # --- for a search ---
 

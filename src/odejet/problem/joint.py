@@ -13,7 +13,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from odejet.model import Model
-from odejet.model.expressions import fresh
+from odejet.model.expressions import ZERO, Expression, fresh, substituted
+from odejet.model.expressions import number as numeral
+from odejet.model.folding import folded
 from odejet.model.transform import joined, renamed, restricted
 from odejet.problem.problem import Problem
 
@@ -68,7 +70,7 @@ class _Part:
 
 def _renamed(problem: Problem, number: int, several: bool, taken: set[str]) -> _Part:
     condition, layout = problem.conditions[number], problem.layout
-    own, shared = condition.model, set(layout.shared.tolist())
+    own, shared = _from_zero(condition.model), set(layout.shared.tolist())
     places = layout.places[number]
     # A number is the same number in every experiment, but two experiments may know different ones.
     moving = [
@@ -83,3 +85,19 @@ def _renamed(problem: Problem, number: int, several: bool, taken: set[str]) -> _
     new = {name: fresh(f"{name}_{suffix}"[:90], taken) if several else name for name in moving}
     model = renamed(restricted(own, condition.experiment.outputs), new)
     return _Part(model, {**{n: n for n in own.parameters}, **new})
+
+
+def _from_zero(model: Model) -> Model:
+    """A model at the steady state of doses as one that these have driven from zero, where nothing moves without them.
+
+    To what can be known, repeated doses are inputs as any others.
+    """
+    if not model.regimens:
+        return model
+    if not model.steady:
+        return model.replace(regimens=())
+    nothing: dict[str, Expression] = dict.fromkeys(model.states, ZERO)
+    nothing |= {name: numeral(value) for name, value in model.fixed.items()}
+    if any(folded(substituted(rate, nothing)) != ZERO for rate in model.states.values()):
+        return model
+    return model.replace(initial=dict.fromkeys(model.states, 0), before=None, regimens=())

@@ -42,11 +42,29 @@ def _text(fit: Fit, verbose: bool) -> str:
     rows = [HEAD, *(row(fit, label) for label in ordered(fit)[:MAX_ROWS])]
     more = [f"... and {len(fit.labels) - MAX_ROWS} more"] if len(fit.labels) > MAX_ROWS else []
     told = [f"{subject}: {words}" for subject, words in notes(fit, verbose).items()]
-    if len(reasons := fit.certificate.reasons) > 1:  # a line for each
-        told[0:1] = ["certificate: not granted, since", *(f"- {reason}" for reason in reasons)]
+    told[0:1] = verdicts(fit)
     several = [*side_by_side(fit, "solution", fit.solutions), *side_by_side(fit, "rival", fit.rivals, answer=True)]
     lines = [headline(fit), "", *table(rows, right=(1, 2)), *more, "", *told, *several]
     return "\n".join(f"  {line}".rstrip() if i else line for i, line in enumerate(lines))
+
+
+def verdicts(fit: Fit) -> list[str]:
+    """The certificate; where there is none, the two answers that it would take, with their reasons, and advice."""
+    if fit.certified or not (fit.search.reasons or fit.adequacy.reasons):
+        return [f"certificate: {fit.certificate.sentence}"]
+    against = [*fit.search.reasons, *(reason.sentence for reason in fit.adequacy.reasons)]
+    others = [reason for reason in fit.certificate.reasons if reason not in against]
+    lines = [f"certificate: not granted{': ' * bool(others)}{'; '.join(others)}"]
+    for subject, answer, reasons in (
+        ("is it the best fit?", fit.search, fit.search.reasons),
+        ("does the model explain the data?", fit.adequacy, [one.sentence for one in fit.adequacy.reasons]),
+    ):
+        lines.append(f"{subject} {answer}{', since' * (len(reasons) > 1)}{': ' * (len(reasons) == 1)}")
+        if len(reasons) == 1:
+            lines[-1] += reasons[0]
+        else:
+            lines += [f"- {reason}" for reason in reasons]
+    return lines + [f"what to do: {words}" for words in fit.adequacy.advice]
 
 
 def headline(fit: Fit) -> str:
@@ -121,6 +139,8 @@ def facts(fit: Fit) -> dict[str, str]:
         "χ² / d.o.f.": f"{whole(fit.chi_square)} / {whole(fit.degrees_of_freedom)}",
         "AIC": f"{fit.aic:.2f}",
         "BIC": f"{fit.bic:.2f}",
+        "best fit": str(fit.search),
+        "explains the data": str(fit.adequacy),
         "agreeing starts": str(fit.certificate.agreeing or ""),
         "time": duration(fit.seconds),
         "of which compiling": duration(spent) if spent else "",
@@ -157,6 +177,10 @@ def notes(fit: Fit, verbose: bool = False) -> dict[str, str]:
         told["ending"] = fit.message
     if verbose:
         told["answered by"] = fit.provenance.sentence
+    if columns := fit.problem.by_columns:
+        without = ", ".join(f"{name!r}" for name in columns)
+        it = "it" if len(columns) == 1 else "them"
+        told["known"] = f"{', '.join(columns)} from columns of the data; data.without({without}) has {it} estimated"
     if fit.problem.priors:
         told["priors"] = f"on {', '.join(fit.problem.priors)}: the estimate is the maximum a posteriori"
     if len(fit.solutions) > 1:
@@ -178,7 +202,7 @@ def notes(fit: Fit, verbose: bool = False) -> dict[str, str]:
         told["chi-square"] = (
             f"{whole(fit.chi_square)} for {whole(fit.degrees_of_freedom)} degrees of freedom"
             f"{' (noise taken from the residuals)' if all(map(from_residuals, fit.certificate.outputs)) else ''}, "
-            f"AIC {fit.aic:.2f}, BIC {fit.bic:.2f}"
+            f"{f'AIC {fit.aic:.2f}, BIC {fit.bic:.2f}' if math.isfinite(fit.aic) else 'no AIC and no BIC'}"
         )
     if fit.census and verbose:
         told |= {f"census of {stage}": counts(outcomes) for stage, outcomes in fit.census.items()}

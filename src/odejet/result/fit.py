@@ -17,7 +17,8 @@ import numpy as np
 
 from odejet.attach import attached
 from odejet.data import Data, Experiment
-from odejet.decide import Attempt, Candidates, Certificate, Identifiability, Provenance
+from odejet.decide import Adequacy, Attempt, Candidates, Certificate, Identifiability, Optimality, Provenance
+from odejet.decide.certificate import UNSOUGHT
 from odejet.decide.statistics import FitCheck, check
 from odejet.errors import ModelError
 from odejet.model import Model
@@ -62,7 +63,7 @@ class Fit:
     held: tuple[str, ...]  # labels of estimates that a bound keeps from going on
     sds: Mapping[str, Mapping[str, np.ndarray]]  # of the noise by experiment and output; one number, or one per value
     cost: float  # negative log-posterior, the log-likelihood without priors; half the squares with weights "none"
-    aic: float
+    aic: float  # NaN without a fit, and where the likelihood has no upper bound
     bic: float
     success: bool
     message: str
@@ -110,9 +111,9 @@ class Fit:
         inflation = noise_inflation(misfit, refined, checks) if simulated else np.full(len(misfit.outputs), math.nan)
         levels = refined.levels * inflation
         noise = dict(zip(misfit.outputs, levels.tolist(), strict=True))
-        told.setdefault("certificate", Certificate(outputs=checks.outputs, noise=noise))
-        if stages is None:
-            stages = {"refine": refined.seconds}
+        unbounded = tuple(one.sentence for one in checks.collapses)
+        told.setdefault("certificate", Certificate(reasons=(UNSOUGHT, *unbounded), outputs=checks.outputs, noise=noise))
+        stages = {"refine": refined.seconds} if stages is None else stages
         uncertainty = fisher(misfit, refined, checks)
         return cls(
             problem=problem,
@@ -141,8 +142,11 @@ class Fit:
 
     @property
     def certified(self) -> bool:
-        """Whether the fit may be trusted to be the best there is; `fit.certificate` says why."""
+        """Whether this is confirmed to be the best fit and the model explains the data; `fit.certificate` says why."""
         return self.certificate.granted
+
+    search = property(lambda self: self.certificate.search, doc=Optimality.__doc__)
+    adequacy = property(lambda self: self.certificate.adequacy, doc=Adequacy.__doc__)
 
     @property
     def log_likelihood(self) -> float:

@@ -140,6 +140,11 @@ def _check(name: str, fit: Fit) -> None:
         raise ModelError(f"'{name}' is a fit of plain squares, which have no likelihood; fit with weights='likelihood'")
     if not fit.found:
         raise ModelError(f"'{name}' found no values that explain the data; leave it out")
+    if math.isnan(fit.aic):
+        raise ModelError(
+            f"the likelihood of '{name}' has no upper bound, so that it does not compare: its noise runs to zero; "
+            "give its scale a lower bound and fit again"
+        )
 
 
 def _difference(one: Fit, other: Fit) -> str:

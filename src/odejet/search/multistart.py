@@ -96,14 +96,16 @@ def multistart(
     candidates: Sequence[np.ndarray] = (),
     before: Sequence[Refined] = (),
     plausible: Callable[[Refined], bool] = lambda _: True,
+    answered: Callable[[Sequence[Refined], int], bool] = lambda *_: False,
 ) -> list[Refined]:
     """The optima that were found, best first; the same for the same seed, as far as time allows.
 
     The search ends when an optimum's cost is at most `goal` or its residuals are down to rounding, when the best one
-    was reached from `agree` starts and is `plausible`, when `starts` or `evaluations` are used up or when the time is
-    over.  `scale` is the size of each unknown, known or guessed: where there are no bounds starts lie around it.
-    `levels` are noise levels to begin the refinements with; `candidates` are starts that go before those drawn;
-    `before` are optima of other searches, which count towards `agree` once two starts of this one lead there too.
+    was reached from `agree` starts and is `plausible`, when the ends of starts and the evaluations that they took are
+    `answered` to be enough, when `starts` or `evaluations` are used up or when the time is over.  `scale` is the size
+    of each unknown, known or guessed: where there are no bounds starts lie around it.  `levels` are noise levels to
+    begin the refinements with; `candidates` are starts that go before those drawn; `before` are optima of other
+    searches, which count towards `agree` once two starts of this one lead there too.
     """
     deadline = now() + time_limit
     sizes = np.ones(len(misfit.unknowns)) if scale is None else np.asarray(scale, dtype=float)
@@ -115,10 +117,10 @@ def multistart(
         levels,
         deadline,
         np.random.default_rng([*np.atleast_1d(seed).tolist(), len(sizes)]),
-        _sampled_box(frame, sizes, DECADES, whole=True),
+        sampled_box(frame, sizes),
     )
     with Workers(guide, misfit.jobs - 1) as workers:
-        search = _Search(guide, workers, hops, before, plausible, brief=math.isfinite(evaluations))
+        search = _Search(guide, workers, hops, before, plausible, answered, brief=math.isfinite(evaluations))
         steps = search.steps(drawn)
         if len(candidates):
             steps = itertools.chain(search.by_parts(frame.inside(np.array(candidates, dtype=float))), steps)
@@ -222,10 +224,11 @@ class _Search:
         hops: Hops,
         before: Sequence[Refined],
         plausible: Callable[[Refined], bool],
+        answered: Callable[[Sequence[Refined], int], bool],
         brief: bool = False,
     ) -> None:
         self.guide, self.workers, self.hops = guide, workers, hops
-        self.before, self.plausible, self.brief = before, plausible, brief
+        self.before, self.plausible, self.answered, self.brief = before, plausible, answered, brief
         self.runners = Race.on(guide.misfit, guide.frame, guide.levels, guide.deadline)
         self.ends: list[Refined] = []  # as they were found
         self.found: list[Refined] = []  # the best first
@@ -358,7 +361,9 @@ class _Search:
             return True
         own, others = (_agreeing(optima, best.cost) for optima in (self.found, self.before))
         better = any(other.cost < best.cost - SAME for other in self.before)
-        return own >= min(CONFIRMING, agree) and own + others >= agree and not better and self.plausible(best)
+        if better or own < min(CONFIRMING, agree):
+            return False
+        return (own + others >= agree and self.plausible(best)) or self.answered(self.found, self.spent)
 
     @property
     def is_explained(self) -> bool:
@@ -421,10 +426,11 @@ def batches(
 ) -> Iterator[np.ndarray]:
     """Latin hypercubes, in turn near the given sizes, on the scale of the coordinates, and even in the values.
 
-    Evenly drawn values of a quantity that spans many decades are all of its largest size, so it keeps its scale.
+    Evenly drawn values of a quantity that spans many decades are all of its largest size, so it keeps its scale; bounds
+    that begin at zero say that its largest size is meant.
     """
-    low, high = _sampled_box(frame, sizes, DECADES, whole=True)
-    near_low, near_high = _sampled_box(frame, sizes, NEAR_DECADES, whole=False)
+    low, high = sampled_box(frame, sizes)
+    near_low, near_high = sampled_box(frame, sizes, NEAR_DECADES, whole=False)
     drawn, kind = 0, 0
     while drawn < starts:
         size = min(ROUND, starts - drawn)
@@ -437,13 +443,21 @@ def batches(
         else:
             ends = frame.back(low), frame.back(high)
             even = ends[0] + cube * (ends[1] - ends[0])
-            narrow = (frame.signs == 0) | (np.abs(high - low) <= 2 * DECADES * math.log(10) + 1e-9)
+            narrow = (frame.signs == 0) | (np.abs(high - low) <= 2 * DECADES * math.log(10) + 1e-9) | from_zero(frame)
             batch = np.where(narrow, even, frame.back(low + cube * (high - low)))
         yield batch
         drawn, kind = drawn + size, (kind + 1) % 3
 
 
-def _sampled_box(frame: Coordinates, sizes: np.ndarray, decades: float, whole: bool) -> tuple[np.ndarray, np.ndarray]:
+def from_zero(frame: Coordinates) -> np.ndarray:
+    """Of which unknowns the bounds begin, or end, at zero."""
+    low, high = frame.given
+    return ((low == 0) & np.isfinite(high)) | ((high == 0) & np.isfinite(low))
+
+
+def sampled_box(
+    frame: Coordinates, sizes: np.ndarray, decades: float = DECADES, whole: bool = True
+) -> tuple[np.ndarray, np.ndarray]:
     """Where to draw: around the sizes and within the bounds.
 
     The whole means the bounds themselves where both are given, and either sign where it is not known; otherwise an

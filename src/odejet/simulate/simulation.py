@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from odejet.attach import attached
+from odejet.clock import now
 from odejet.errors import ModelError, nearest
 from odejet.extras import needed
 from odejet.jets.inputs import Sampled, sampled
-from odejet.simulate.flow import MAX_STEPS, TOLERANCE, Flow, Outcome, Trajectory
+from odejet.simulate.flow import TOLERANCE, Flow, Outcome, Trajectory
 from odejet.simulate.outputs import Outputs
 from odejet.simulate.steady import RestingFlow
 
@@ -23,6 +24,9 @@ if TYPE_CHECKING:
     import pandas
 
     from odejet.model import Model
+
+TIME_LIMIT = 60.0
+"""Seconds that a simulation may take."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,14 +105,17 @@ def simulate(
     start: float | None = None,
     inputs: Mapping[str, Any] | None = None,
     tolerance: float = TOLERANCE,
-    max_steps: int = MAX_STEPS,
+    max_steps: int | None = None,
+    time_limit: float = TIME_LIMIT,
 ) -> Simulation:
     """Solve the model for given values at any times, with exact sensitivities if asked for.
 
     The initial state holds at `start`, by default the first of the times; times before it are reached by integrating
     backward.  `inputs` replaces inputs for this simulation, by expressions in `t` or by samples `(times, values)` where
     a time that stands twice is a jump.  A solution that ends early (blow-up, singularity) is not an error: the result
-    holds the times that were reached and says in `message` what happened.
+    holds the times that were reached and says in `message` what happened.  It may take as many seconds as `time_limit`
+    says, and any number of steps unless `max_steps` limits those of either method, beside the steps that knots of
+    sampled inputs and events take.
     """
     flow = _flow(model) if inputs is None else _driven(model, inputs)
     values = _values(parameters, model.parameters, "parameter", model.fixed)
@@ -122,7 +129,9 @@ def simulate(
         start=start,
         sensitivities=sensitivities,
         tolerance=tolerance,
-        max_steps=max_steps,
+        max_steps=math.inf if max_steps is None else max_steps,
+        stiff_steps=math.inf if max_steps is None else max_steps,
+        deadline=now() + time_limit,
     )
     return Simulation(
         flow.model,

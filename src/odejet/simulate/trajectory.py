@@ -43,13 +43,14 @@ class Trajectory:
     outputs: np.ndarray  # (times, outputs, 1 + unknowns)
     outcome: Outcome
     time: float  # the last time reached
-    steps: int
+    steps: int  # by Taylor series
     method: str
+    stiff_steps: int = 0  # by collocation
     held: Mapping[str, np.ndarray] = field(default_factory=dict)  # rows of parameters that events set, at the end
 
     @property
     def message(self) -> str:
-        return self.outcome.value.format(t=self.time, steps=self.steps)
+        return self.outcome.value.format(t=self.time, steps=self.steps + self.stiff_steps)
 
 
 def joined(branches: list[np.ndarray], parts: list[Trajectory]) -> Trajectory:
@@ -63,6 +64,7 @@ def joined(branches: list[np.ndarray], parts: list[Trajectory]) -> Trajectory:
         states=np.concatenate([part.states for part in parts])[arranged],
         outputs=np.concatenate([part.outputs for part in parts])[arranged],
         steps=sum(part.steps for part in parts),
+        stiff_steps=sum(part.stiff_steps for part in parts),
     )
 
 

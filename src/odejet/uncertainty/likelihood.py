@@ -21,10 +21,9 @@ import numpy as np
 
 from odejet.decide.statistics import FitCheck, check
 from odejet.errors import ModelError
-from odejet.objective.courses import Blocks, Course
-from odejet.objective.evaluation import Evaluation
+from odejet.objective.courses import Course
+from odejet.objective.evaluation import Aim, Evaluation
 from odejet.objective.misfit import Misfit
-from odejet.objective.reduction import Aim, Triangles
 from odejet.problem import Problem, Unknown
 from odejet.problem.coordinates import Coordinates
 from odejet.search.refine import MAX_EVALUATIONS, Refined, evaluated, refine
@@ -153,9 +152,12 @@ class Held(Misfit):
         return self.whole.courses
 
     @property
-    def shared(self) -> np.ndarray:
-        kept = self.whole.shared[self.whole.shared != self.pivot]
-        return np.asarray(kept - (kept > self.pivot))
+    def in_blocks(self) -> bool:
+        return self.whole.in_blocks
+
+    @property
+    def large(self) -> bool:
+        return self.whole.large
 
     @cached_property
     def rest(self) -> Coordinates:
@@ -163,21 +165,11 @@ class Held(Misfit):
         frame = self.frame
         return Coordinates(*(np.delete(a, self.pivot) for a in (frame.low, frame.high, frame.signs, frame.units)))
 
-    def evaluate(self, z: np.ndarray, jacobian: bool = True, deadline: float = math.inf) -> Evaluation:
+    def evaluate(
+        self, z: np.ndarray, jacobian: bool = True, deadline: float = math.inf, aim: Aim | None = None
+    ) -> Evaluation:
         full = self.filled(z)
-        return _NOWHERE if full is None else self._projected(full, self.whole.evaluate(full, jacobian, deadline))
-
-    def reduced(self, z: np.ndarray, deadline: float = math.inf, aim: Aim | None = None) -> Evaluation:
-        full = self.filled(z)
-        if full is None:
-            return _NOWHERE
-        # All unknowns by those that are left.
-        matrix = np.insert(np.eye(len(z)), self.pivot, self._slopes(full), axis=0)
-        found = self.whole.reduced(full, deadline, aim)
-        if found.jacobian is None:
-            return found
-        assert isinstance(found.jacobian, Triangles)
-        return replace(found, jacobian=found.jacobian.of(matrix))
+        return _NOWHERE if full is None else self._projected(full, self.whole.evaluate(full, jacobian, deadline, aim))
 
     def tuned(
         self,
@@ -198,14 +190,7 @@ class Held(Misfit):
         """An evaluation as a function of all unknowns but the pivot."""
         if found.jacobian is None:
             return found
-        slopes = self._slopes(full)
-        if isinstance(found.jacobian, Blocks):
-            blocks = found.jacobian.eliminated(self.pivot, slopes)
-            if blocks is not None:
-                return replace(found, jacobian=blocks)
-        whole = found.dense
-        columns = np.delete(whole, self.pivot, axis=1) + np.outer(whole[:, self.pivot], slopes)
-        return replace(found, jacobian=columns)
+        return replace(found, jacobian=found.jacobian.eliminated(self.pivot, self._slopes(full)))
 
     def _slopes(self, full: np.ndarray) -> np.ndarray:
         """The derivative of the pivot by the other unknowns."""

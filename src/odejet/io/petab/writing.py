@@ -148,6 +148,8 @@ class _Writer:
         states = list(self.model.states)
         doses = []
         for dose in one.doses:
+            if dose.steady:
+                raise ModelError(f"{one.name}: PEtab has no doses at steady state; write the doses before out")
             if dose.duration is not None:
                 raise ModelError(f"{one.name}: PEtab has no infusions; write the rate into the model")
             doses.append(dose.event(states, states[int(dose.state) - 1] if dose.state.isdecimal() else dose.state))

@@ -1,0 +1,142 @@
+"""Optimality: whether the best optimum that was found is the best there is.
+
+The answer rests on independent starts in the box and never on whether the model explains the data.  If n starts ended
+in w different optima, those not seen yet hold the share w(w+1)/(n(n-1)) of all starts, by expectation (Boender and
+Rinnooy Kan 1987); and if very many ended at the best, one that a tenth of them lead to would have been seen.  Ends of
+one cost are one optimum: they lie along one valley, or differ in what nothing determines.
+
+A search has its answer as well where nothing can be better: residuals are down to rounding, or they are the noise that
+the data show by themselves, and the starts agree (see `certificate`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from odejet.search.refine import Refined
+
+CONFIRMED, LIKELY, OPEN = "confirmed", "likely", "open"
+
+ONE = 0.05
+"""Ends whose negative log-likelihoods differ by less are one optimum: a valley that is nearly flat is followed no
+farther than that."""
+
+UNSEEN = {CONFIRMED: 0.002, LIKELY: 0.01}
+"""The share of starts that optima not seen yet may hold: 32 starts that end at one optimum confirm it, or 55 at two."""
+
+AGREEING = {CONFIRMED: 40, LIKELY: 15}
+"""Starts that end at the best optimum and tell as much, however many others there are."""
+
+PATIENCE = 5000
+"""Evaluations with derivatives after which a search ends whose answer is likely: in nearly all problems that take
+longer to confirm it, a start takes seconds."""
+
+FEWEST = 3
+"""Starts that must end at an optimum in any case."""
+
+
+class Optimality(str):
+    """Whether this is the best fit: "confirmed", "likely" or "open", with what that rests on."""
+
+    __slots__ = ("agreeing", "optima", "reasons", "starts", "unseen")
+    starts: int  # independent ones that ended at an optimum
+    agreeing: int  # those that ended at this one
+    optima: int  # different ones that were met
+    unseen: float  # the share of starts that optima not seen yet may hold
+    reasons: tuple[str, ...]  # what the answer rests on, or what is missing
+
+    def __new__(
+        cls,
+        word: str,
+        starts: int = 0,
+        agreeing: int = 0,
+        optima: int = 0,
+        unseen: float = 1.0,
+        reasons: Sequence[str] = (),
+    ) -> Optimality:
+        if word not in (CONFIRMED, LIKELY, OPEN):
+            raise ValueError(f"{word!r} is no answer to whether a fit is the best")
+        self = super().__new__(cls, word)
+        self.starts, self.agreeing, self.optima, self.unseen = starts, agreeing, optima, unseen
+        self.reasons = tuple(reasons)
+        return self
+
+    def __getnewargs__(self) -> tuple[str, int, int, int, float, tuple[str, ...]]:  # type: ignore[override]
+        return str(self), self.starts, self.agreeing, self.optima, self.unseen, self.reasons
+
+    @property
+    def sentence(self) -> str:
+        """The answer with what it rests on."""
+        return "; ".join((str(self), *self.reasons))
+
+
+@dataclass(frozen=True)
+class Tally:
+    """Where independent starts ended."""
+
+    starts: int  # that ended at an optimum
+    agreeing: int  # at the best
+    optima: int
+
+    @classmethod
+    def of(cls, ends: Iterable[Refined], best: float) -> Tally:
+        """The ends of starts, told apart by their costs; `best` is the lowest cost that is known."""
+        costs = np.sort([one.cost for one in ends if one.ending.settled and np.isfinite(one.cost)])
+        agreeing = int(np.count_nonzero(costs - best <= ONE))
+        return cls(len(costs), agreeing, int(np.count_nonzero(np.diff(costs) > ONE)) + (len(costs) > 0))
+
+    @property
+    def unseen(self) -> float:
+        """The share of starts that optima not seen yet may hold."""
+        if self.starts < 2:
+            return 1.0
+        return min(self.optima * (self.optima + 1) / (self.starts * (self.starts - 1)), 1.0)
+
+    @property
+    def word(self) -> str:
+        """What the starts alone tell of the best optimum."""
+        for word in (CONFIRMED, LIKELY):
+            enough = self.agreeing >= AGREEING[word] or self.unseen <= UNSEEN[word]
+            if enough and self.agreeing >= FEWEST:
+                return word
+        return OPEN
+
+    @property
+    def sentence(self) -> str:
+        starts = f"{self.starts} start{'s' * (self.starts != 1)}"
+        optima = f"{self.optima} {'optimum' if self.optima == 1 else 'optima'}"
+        if not self.starts:
+            return "no start in the box ended at an optimum"
+        return (
+            f"{self.agreeing} of {starts} in the box ended here and met {optima}; others may hold "
+            f"{100 * self.unseen:.2g} % of starts"
+        )
+
+    def answer(self, word: str | None = None, reasons: Sequence[str] = ()) -> Optimality:
+        """The answer that follows, or another that something else tells."""
+        told = reasons or (self.sentence,)
+        return Optimality(word or self.word, self.starts, self.agreeing, self.optima, self.unseen, told)
+
+
+def is_answered(word: str, spent: int) -> bool:
+    """Whether more starts would tell nothing new: the best optimum is confirmed, or after many evaluations likely."""
+    return word == CONFIRMED or (word == LIKELY and spent >= PATIENCE)
+
+
+@dataclass
+class Watch:
+    """Asks during a search whether it has its answer."""
+
+    before: Sequence[Refined]  # where starts of earlier searches ended
+    spent: int  # evaluations of these, and of this search as far as is known
+
+    def __post_init__(self) -> None:
+        self._earlier = self.spent
+
+    def __call__(self, ends: Sequence[Refined], spent: int) -> bool:
+        """Whether the ends of all starts, and the evaluations that they took, are enough."""
+        every, self.spent = [*ends, *self.before], self._earlier + spent
+        return is_answered(Tally.of(every, min(one.cost for one in every)).word, self.spent)
