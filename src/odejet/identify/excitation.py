@@ -86,7 +86,27 @@ def excited(model: Model, generic: bool = True) -> Excited | str:
                 if added is None:
                     return RESETS
                 pulses.append(_Pulse(event, name, added, pulse))
+    pulses = list(_distinct(pulses, model))
     return _timed(model, _driven(model, tables, held, known, pulses), tables, held, pulses)
+
+
+def _distinct(pulses: Sequence[_Pulse], model: Model) -> Iterator[_Pulse]:
+    """The pulses of events that are not alike: at known times what adds the same, or any number, is one input."""
+    groups: dict[str, list[_Pulse]] = {}
+    for pulse in pulses:
+        groups.setdefault(pulse.input, []).append(pulse)
+    seen = set()
+    for group in groups.values():
+        if not _unknown_times(group[0].event, model):
+            amounts = [constant(pulse.added) for pulse in group]
+            if None not in amounts and len({pulse.target for pulse in group}) == 1:
+                total = sum(amount for amount in amounts if amount is not None)
+                group = [replace(group[0], added=number(1 if total else 0))]
+            alike = frozenset((pulse.target, pulse.added) for pulse in group)
+            if alike in seen:
+                continue
+            seen.add(alike)
+        yield from group
 
 
 def _driven(
