@@ -19,7 +19,7 @@ from odejet.app import posing
 from odejet.app.drafts import Draft
 from odejet.data import Experiment
 from odejet.errors import ModelError
-from odejet.identify import identify
+from odejet.identifying import identify
 from odejet.model import Model
 from odejet.model.expressions import constant
 from odejet.problem import Problem, joint

@@ -18,7 +18,7 @@ from types import MappingProxyType
 from typing import Any, NoReturn
 
 from odejet.errors import ExpressionError, ModelError, clipped, nearest
-from odejet.model.entries import text
+from odejet.model.entries import text, tree
 from odejet.model.expressions import (
     TIME,
     Condition,
@@ -116,6 +116,15 @@ class Event:
             seen=self.seen,
         )
 
+    def renamed(self, new: Mapping[str, str]) -> Event:
+        """The event under other names."""
+        changed = self.substituted({name: Symbol(other) for name, other in new.items()})
+        return changed.setting({new.get(name, name): value for name, value in changed.set.items()})
+
+    def setting(self, values: Mapping[str, Expression]) -> Event:
+        """An event at the same times or on the same condition that sets other things."""
+        return Event(**{**self.to_dict(), "set": values})
+
     def __reduce__(self) -> tuple[Any, ...]:
         return _rebuilt, (self.to_dict(),)
 
@@ -163,7 +172,7 @@ def _times(at: Any) -> tuple[Expression, ...]:
 
 def _condition(when: Any) -> Condition:
     try:
-        condition = parse_condition(when if isinstance(when, str) else str(when))
+        condition = tree(when) or parse_condition(str(when))
     except ExpressionError as error:
         raise error.at("when") from None
     return condition
@@ -191,7 +200,7 @@ def _count(count: Any, every: Any) -> int | None:
 
 def _expression(where: str, value: Any) -> Expression:
     try:
-        return _read_again(value) if isinstance(value, Expression) else parse(text(value))
+        return tree(value) or parse(text(value))
     except ExpressionError as error:
         raise error.at(where) from None
     except ModelError as error:
