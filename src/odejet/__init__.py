@@ -17,7 +17,7 @@ from odejet.attach import provided
 if TYPE_CHECKING:
     from odejet.data import Data, Experiment
     from odejet.errors import DataError, ExpressionError, ModelError
-    from odejet.fitting import Failure, fit, fit_many
+    from odejet.fitting import Failure, fit, fit_many, sample
     from odejet.identify import Verdict
     from odejet.identifying import identify
     from odejet.io.antimony import read_antimony
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from odejet.simulate import Simulation, simulate
     from odejet.simulate.flow import Outcome
     from odejet.uncertainty.design import Design, design
+    from odejet.uncertainty.posterior import Posterior
 
 __all__ = [
     "Data",
@@ -43,6 +44,7 @@ __all__ = [
     "Model",
     "ModelError",
     "Outcome",
+    "Posterior",
     "Prediction",
     "Problem",
     "Ranking",
@@ -57,6 +59,7 @@ __all__ = [
     "read_antimony",
     "read_petab",
     "read_sbml",
+    "sample",
     "select",
     "simulate",
 ]
@@ -93,6 +96,7 @@ _HOMES = {
     "Model": "model",
     "ModelError": "errors",
     "Outcome": "simulate.flow",
+    "Posterior": "uncertainty.posterior",
     "Prediction": "result",
     "Problem": "problem",
     "Ranking": "result",
@@ -107,6 +111,7 @@ _HOMES = {
     "read_antimony": "io.antimony",
     "read_petab": "io.petab",
     "read_sbml": "io.sbml",
+    "sample": "fitting",
     "select": "selection",
     "simulate": "simulate",
 }

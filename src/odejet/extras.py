@@ -17,6 +17,7 @@ EXTRAS = {
     "sympy": "sympy",
     "arviz": "bayes",
     "emcee": "bayes",
+    "walnutpie": "bayes",
     "h5py": "pypesto",
     "libsbml": "petab",
     "antimony": "petab",

@@ -30,6 +30,8 @@ from odejet.problem.priors import Priors
 from odejet.progress import Progress
 from odejet.result import Fit
 from odejet.smooth.threads import one_thread
+from odejet.uncertainty import posterior
+from odejet.uncertainty.posterior import Posterior
 
 EFFORTS = tuple(LIMITS)
 
@@ -146,6 +148,22 @@ class Failure:
 
     message: str
     success: bool = False
+
+
+def sample(
+    problem: Problem | Fit,
+    ess: float = posterior.ESS,
+    chains: int = posterior.CHAINS,
+    seed: int = 0,
+    time_limit: float = posterior.TIME_LIMIT,
+) -> Posterior:
+    """Draws of all unknowns of a problem from their posterior, found by a fit first; needs `odejet[bayes]`.
+
+    Sampling goes on until every unknown has `ess` effective draws or the time is over; what is wrong with the draws is
+    in `warnings` and in the summary.
+    """
+    found = problem if isinstance(problem, Fit) else fit(problem, seed=seed, time_limit=time_limit)
+    return found.sample(ess=ess, chains=chains, seed=seed, time_limit=time_limit)
 
 
 def fit_many(

@@ -92,7 +92,7 @@ class Distribution(Protocol):
 
     def sd(self, mu: Array, s: Array) -> Array: ...
 
-    def quantile(self, p: float, mu: Array, s: Array) -> Array: ...
+    def quantile(self, p: float | Array, mu: Array, s: Array) -> Array: ...
 
 
 def _silent(method: Method) -> Method:
@@ -134,7 +134,7 @@ class Normal(_Everywhere):
         return s
 
     @_silent
-    def quantile(self, p: float, mu: Array, s: Array) -> Array:
+    def quantile(self, p: float | Array, mu: Array, s: Array) -> Array:
         from scipy.special import ndtri
 
         return np.asarray(mu + s * ndtri(p))
@@ -167,8 +167,8 @@ class Laplace(_Everywhere):
         return np.asarray(math.sqrt(2) * s)
 
     @_silent
-    def quantile(self, p: float, mu: Array, s: Array) -> Array:
-        return np.asarray(mu - math.copysign(1.0, p - 0.5) * math.log(2 * min(p, 1 - p)) * s)
+    def quantile(self, p: float | Array, mu: Array, s: Array) -> Array:
+        return np.asarray(mu - np.copysign(1.0, np.subtract(p, 0.5)) * np.log(2 * np.minimum(p, np.subtract(1, p))) * s)
 
 
 @dataclass(frozen=True)
@@ -201,7 +201,7 @@ class Student(_Everywhere):
         return np.asarray(s * (math.sqrt(self.dof / (self.dof - 2)) if self.dof > 2 else math.inf))
 
     @_silent
-    def quantile(self, p: float, mu: Array, s: Array) -> Array:
+    def quantile(self, p: float | Array, mu: Array, s: Array) -> Array:
         from scipy.special import stdtrit
 
         return np.asarray(mu + s * stdtrit(self.dof, p))
@@ -252,7 +252,7 @@ class Logarithmic:
         return np.asarray(mu * np.where(s < 0.5, np.sqrt(np.where(s < 0.5, variance, 0.0)), np.inf))
 
     @_silent
-    def quantile(self, p: float, mu: Array, s: Array) -> Array:
+    def quantile(self, p: float | Array, mu: Array, s: Array) -> Array:
         return np.asarray(np.exp(self.logarithm * self.of.quantile(p, self._log(mu), s)))
 
     def _slope(self, mu: Array, s: Array) -> Array:
@@ -301,7 +301,7 @@ class Poisson(_Counts):
         return np.sqrt(mu)
 
     @_silent
-    def quantile(self, p: float, mu: Array, s: Array) -> Array:
+    def quantile(self, p: float | Array, mu: Array, s: Array) -> Array:
         from scipy.special import pdtr
 
         return _least_count(p, lambda y: pdtr(y, mu), mu, self.sd(mu, s))
@@ -341,7 +341,7 @@ class NegativeBinomial(_Counts):
         return np.sqrt(mu) * np.sqrt(1 + s * mu)
 
     @_silent
-    def quantile(self, p: float, mu: Array, s: Array) -> Array:
+    def quantile(self, p: float | Array, mu: Array, s: Array) -> Array:
         return _least_count(p, lambda y: self._cdf(y, mu, s), mu, self.sd(mu, s))
 
     def _cdf(self, y: Array, mu: Array, s: Array) -> Array:
@@ -469,7 +469,7 @@ def _mid_scores(below: Array, above: Array) -> Array:
     return np.where(low < high, 1.0, -1.0) * _score(np.ones_like(low), np.minimum(low, high))
 
 
-def _least_count(p: float, cdf: Callable[[Array], Array], mu: Array, sd: Array) -> Array:
+def _least_count(p: float | Array, cdf: Callable[[Array], Array], mu: Array, sd: Array) -> Array:
     """The least count whose distribution function reaches p, by bisection; to rounding, where counts are that many."""
     low, high = np.full(np.shape(mu), -1.0), np.ceil(mu + 10 * sd + 10)
     while np.any(short := (cdf(high) < p) & (high < _LARGEST)):

@@ -32,7 +32,7 @@ from odejet.search.refine import Refined
 from odejet.simulate import Simulation
 from odejet.simulate.simulation import checked_times
 from odejet.smooth import Smoothed
-from odejet.uncertainty import ByName, Matrix, Uncertainty, fisher, held_labels, information, noise_inflation
+from odejet.uncertainty import ByName, Matrix, Uncertainty, fisher, held_labels, information, noise_inflation, posterior
 from odejet.uncertainty.bands import bands
 from odejet.uncertainty.bounded import reaches
 from odejet.uncertainty.derived import derived
@@ -40,6 +40,7 @@ from odejet.uncertainty.design import Design, repeated
 from odejet.uncertainty.doubts import Doubt, doubts
 from odejet.uncertainty.error_budget import ErrorBudget, error_budget
 from odejet.uncertainty.likelihood import Likelihood
+from odejet.uncertainty.posterior import Posterior
 from odejet.uncertainty.practical import QUICK, Practical, practical
 from odejet.uncertainty.profile import SECONDS, Profile, profile
 from odejet.uncertainty.samples import to_inference_data
@@ -339,6 +340,19 @@ class Fit(Shown):
         noise_values = {name: value for name, value in self.values.items() if name in self.problem.noise_names(number)}
         noise = stated(self.problem, own, self.likelihood.optimum.levels, self.sds[own.name])
         return repeated(own, model, parameters | noise_values, states, noise)
+
+    def sample(
+        self,
+        ess: float = posterior.ESS,
+        chains: int = posterior.CHAINS,
+        seed: int = 0,
+        time_limit: float = posterior.TIME_LIMIT,
+    ) -> Posterior:
+        """Draws of all unknowns from their posterior, until each has `ess` effective ones or the time is over; needs
+        `odejet[bayes]`."""
+        others = (*self.solutions[1:], *self.rivals)
+        rivals = [np.array([one.value(unknown) for unknown in self.unknowns]) for one in others]
+        return posterior.sample(self.likelihood, self.problem, rivals, ess, chains, seed, time_limit)
 
     def to_inference_data(
         self, draws: int = 1000, chains: int = 4, sampler: str = "laplace", seed: int = 0
