@@ -30,6 +30,7 @@ ORDER = (
     ("report",),
     ("io",),
     ("fitting", "identifying"),
+    ("selection",),
     ("app",),
     ("cli",),
 )

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from odejet.model import Event, Model
     from odejet.problem import Problem
     from odejet.result import Fit, Prediction, Ranking, compare
+    from odejet.selection import Selection, select
     from odejet.simulate import Simulation, simulate
     from odejet.simulate.flow import Outcome
     from odejet.uncertainty.design import Design, design
@@ -45,6 +46,7 @@ __all__ = [
     "Prediction",
     "Problem",
     "Ranking",
+    "Selection",
     "Simulation",
     "Verdict",
     "compare",
@@ -55,6 +57,7 @@ __all__ = [
     "read_antimony",
     "read_petab",
     "read_sbml",
+    "select",
     "simulate",
 ]
 __version__ = "0.1.0"
@@ -67,13 +70,14 @@ provided(
     Prediction=("odejet.io.figures",),
     Profile=("odejet.io.figures",),
     Verdict=("odejet.algebra.likely",),
-    Fit=(
+    Shown=(
         "odejet.report.text",
         "odejet.report.html",
         "odejet.io.fits",
         "odejet.io.pages",
         "odejet.io.figures",
         "odejet.io.pypesto",
+        "odejet.io.exports",
     ),
 )
 
@@ -92,6 +96,7 @@ _HOMES = {
     "Prediction": "result",
     "Problem": "problem",
     "Ranking": "result",
+    "Selection": "selection",
     "Simulation": "simulate",
     "Verdict": "identify",
     "compare": "result",
@@ -102,6 +107,7 @@ _HOMES = {
     "read_antimony": "io.antimony",
     "read_petab": "io.petab",
     "read_sbml": "io.sbml",
+    "select": "selection",
     "simulate": "simulate",
 }
 

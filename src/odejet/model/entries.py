@@ -30,6 +30,9 @@ from odejet.model.symbolic import from_sympy
 from odejet.model.wellformed import MAX_DEPTH, IllFormed, well_formed
 
 MAX_ENTRIES = 1000
+"""States of a network in a file."""
+MAX_LINES = 10_000
+"""Entries of a table in a file; what a program puts together may have more."""
 SAMPLED = "sampled"
 """What stands in a model file in place of the function of an input whose values come with the data."""
 JOINED = ("hold", "linear", "spline")
@@ -60,10 +63,14 @@ def is_steady(initial: object, before: object) -> bool:
     return steady
 
 
+def check_sizes(document: Mapping[str, Any]) -> None:
+    """Refuse tables of a file that no model needs."""
+    for name, told in document.items():
+        if isinstance(told, (Mapping, list, tuple)) and len(told) > MAX_LINES:
+            raise ModelError(f"[{name}] has {len(told)} entries, and {MAX_LINES} is the limit")
+
+
 def _unique(table: str, pairs: list[tuple[Any, Any]]) -> dict[str, Any]:
-    count = sum(not isinstance(value, Expression | Fraction | None) for _, value in pairs)  # models make larger ones
-    if count > MAX_ENTRIES:
-        raise ModelError(f"[{table}] has {count} entries, and {MAX_ENTRIES} is the limit")
     entries: dict[str, Any] = {}
     for key, value in pairs:
         name = _name(table, key)
@@ -261,6 +268,15 @@ def bounds(key: str, value: Any, fixed: Mapping[str, Fraction]) -> tuple[float, 
     if key in fixed and not low <= fixed[key] <= high:
         raise ModelError(f"[bounds] {key}: the fixed value {float(fixed[key]):g} lies outside [{low:g}, {high:g}]")
     return low, high
+
+
+def start(value: Any) -> float | None:
+    """The time at which initial values hold, if the model says so."""
+    if value is None:
+        return None
+    if not _is_number(value) or not math.isfinite(float(value)):
+        raise ModelError(f"start is the time at which initial values hold, a finite number, not {_kind(value)}")
+    return float(value)
 
 
 def title(name: object) -> str:

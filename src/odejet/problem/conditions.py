@@ -145,6 +145,9 @@ def _bound(experiment: Experiment, model: Model, fixed: Known, noise: Sequence[s
     for name in experiment.outputs:
         if name not in (*model.outputs, *model.inputs, *parameters):
             raise DataError(f"{where}{_stranger(name, model)}")
+    if model.start is not None and not experiment.started:
+        experiment = replace(experiment, start=min(experiment.start, model.start))
+    experiment = replace(experiment, started=True)
     told, steady, before = _start(experiment, model)
     values = {
         **{name: value for name, value in fixed.items() if name not in model.states},

@@ -12,8 +12,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from odejet.model import Model
-from odejet.model.expressions import ZERO, Expression, fresh, substituted
+from odejet.model import Event, Model
+from odejet.model.expressions import ZERO, Expression, Sum, Symbol, constant, fresh, substituted
 from odejet.model.expressions import number as numeral
 from odejet.model.folding import folded
 from odejet.model.transform import joined, renamed, restricted
@@ -70,7 +70,7 @@ class _Part:
 
 def _renamed(problem: Problem, number: int, several: bool, taken: set[str]) -> _Part:
     condition, layout = problem.conditions[number], problem.layout
-    own, shared = _from_zero(condition.model), set(layout.shared.tolist())
+    own, shared = _with_few_pulses(_from_zero(condition.model)), set(layout.shared.tolist())
     places = layout.places[number]
     # A number is the same number in every experiment, but two experiments may know different ones.
     moving = [
@@ -85,6 +85,34 @@ def _renamed(problem: Problem, number: int, several: bool, taken: set[str]) -> _
     new = {name: fresh(f"{name}_{suffix}"[:90], taken) if several else name for name in moving}
     model = renamed(restricted(own, condition.experiment.outputs), new)
     return _Part(model, {**{n: n for n in own.parameters}, **new})
+
+
+def _with_few_pulses(model: Model) -> Model:
+    """A model in which all numbers that events add to a quantity at known times are those of one event.
+
+    To what can be known they are one input whose course is known, however many there are.
+    """
+    events: list[Event] = []
+    seen: set[str] = set()
+    for event in model.events:
+        target = _known_pulse(event)
+        if target is None or target not in seen:
+            events.append(event)
+        if target is not None:
+            seen.add(target)
+    return model if len(events) == len(model.events) else model.replace(events=events)
+
+
+def _known_pulse(event: Event) -> str | None:
+    """What an event adds a number to at times that are numbers, if it does nothing else."""
+    times = (*event.at, *(() if event.every is None else (event.every,)))
+    if event.when is not None or len(event.set) != 1 or any(constant(time) is None for time in times):
+        return None
+    ((target, value),) = event.set.items()
+    match value:
+        case Sum(((1, Symbol(name)), (_, added))) if name == target and constant(added) is not None:
+            return target
+    return None
 
 
 def _from_zero(model: Model) -> Model:

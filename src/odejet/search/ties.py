@@ -407,9 +407,9 @@ def _events(
     for event in events:
         if event.when is None:
             if times := known_times(event, start, end):
-                yield Event(at=times, set=dict(event.set))
+                yield Event(at=times, set=dict(event.set), seen=event.seen)
         elif not happenings:
             yield event
     if (one := happenings.get(i)) is not None:
         kept = f"({one.lacking})/{one.size!r}"
-        yield Event(at=names.times[i], set={**one.event.set, names.lacking: kept})
+        yield Event(at=names.times[i], set={**one.event.set, names.lacking: kept}, seen=one.event.seen)

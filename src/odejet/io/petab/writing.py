@@ -37,6 +37,8 @@ YAML = "problem.yaml"
 MAX_PERIODS = 1000
 """Repetitions of one event, which PEtab must have one by one."""
 
+_AFTER = 1e-12  # relative to times: a period that begins after a measurement at the same time begins so much later
+
 LOOSE = (1e-6, 1e3)
 """Beside the size of what is measured: the bounds of a noise level that odejet has no need of bounds for."""
 
@@ -153,7 +155,9 @@ class _Writer:
             if dose.duration is not None:
                 raise ModelError(f"{one.name}: PEtab has no infusions; write the rate into the model")
             doses.append(dose.event(states, states[int(dose.state) - 1] if dose.state.isdecimal() else dose.state))
-        found = [(time, event.set) for event in (*one.events, *doses) for time in _times(event, one)]
+        found = [
+            (_begins(time, event, one), event.set) for event in (*one.events, *doses) for time in _times(event, one)
+        ]
         return sorted(found, key=lambda pair: pair[0])
 
     def _tell_unknowns(self) -> None:
@@ -294,6 +298,12 @@ def _tsv(rows: Table, columns: tuple[str, ...]) -> str:
 
 def _cell(value: Any) -> str:
     return value if isinstance(value, str) else repr(float(value))
+
+
+def _begins(time: float, event: Event, one: Experiment) -> float:
+    """When a period begins with an event: in PEtab what is measured then belongs to it."""
+    measured = not event.seen and any(time in series.times for series in one.outputs.values())
+    return time + _AFTER * max(abs(time), abs(one.end)) if measured else time
 
 
 def _times(event: Event, one: Experiment) -> list[float]:
