@@ -35,8 +35,9 @@ def identify(
     their parameters in common and states and inputs of their own; "any" asks for as many as one likes, and from how
     many on nothing more is gained.
     """
-    starts = 0.0, 0.0
-    if isinstance(model, Problem):
+    if isinstance(model, Model):
+        starts = (model.start or 0.0,) * 2
+    else:
         if experiments != 1:
             raise ModelError("experiments: a problem has experiments of its own; ask its model instead")
         together = joint(model)

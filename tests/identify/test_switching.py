@@ -65,6 +65,7 @@ def test_intervals_begin_with_the_experiment():
         data = oj.Data(start + np.arange(1, 9.0), {"y": np.ones(8)}, start=start)
         verdict = oj.identify(oj.Problem(model, data))
         assert verdict["p"].kind == kind and verdict["q"].kind == "global"
+    assert kinds(model.replace(start=6)) == {"x": "global", "p": "undecided", "q": "global"}
     # A switch at the start itself is over just after it.
     assert kinds(Model({"x": "piecewise(0, t > 0, -k*x)"}, {"y": "g*x"}, initial={"x": 1}))["g"] == "global"
 
