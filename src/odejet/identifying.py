@@ -35,11 +35,14 @@ def identify(
     their parameters in common and states and inputs of their own; "any" asks for as many as one likes, and from how
     many on nothing more is gained.
     """
-    if isinstance(model, Problem):
+    if isinstance(model, Model):
+        starts = (model.start or 0.0,) * 2
+    else:
         if experiments != 1:
             raise ModelError("experiments: a problem has experiments of its own; ask its model instead")
-        model = joint(model).model
-    verdict = judge(model, functions, inputs, budget, seed, engine, experiments)
+        together = joint(model)
+        model, starts = together.model, together.starts
+    verdict = judge(model, functions, inputs, budget, seed, engine, experiments, starts)
     if verdict.reason and engine in ("auto", "monodromy"):
         return likely(verdict, max(budget - verdict.seconds, 0.0), seed)
     return verdict

@@ -53,11 +53,13 @@ class Completed:
     errors: bytes
 
 
-def completed(command: Sequence[str], data: bytes = b"", *, seconds: float, memory: float) -> Completed:
-    """Run a program on some data; `TimedOut` if it takes longer."""
+def completed(
+    command: Sequence[str], data: bytes = b"", *, seconds: float, memory: float, folder: str | None = None
+) -> Completed:
+    """Run a program on some data, in a folder; `TimedOut` if it takes longer."""
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     try:
-        with subprocess.Popen(command, env=environment(), **pipes) as process:  # type: ignore[call-overload]
+        with subprocess.Popen(command, env=environment(), cwd=folder, **pipes) as process:  # type: ignore[call-overload]
             limit_memory(process.pid, memory)
             try:
                 output, errors = process.communicate(data, max(min(seconds, threading.TIMEOUT_MAX), 0.01))

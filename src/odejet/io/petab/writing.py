@@ -186,9 +186,9 @@ class _Writer:
         row: dict[str, Any] = {"parameterId": id_, "estimate": "true", "lowerBound": low, "upperBound": high}
         if unknown.label in self.problem.nominal:
             row["nominalValue"] = self.problem.nominal[unknown.label]
-        text = self.problem.priors.get(unknown.label) or self.problem.priors.get(unknown.name)
-        if text:
-            kind, arguments = parse_call(text)
+        prior = self.problem.priors.get(unknown.label) or self.problem.priors.get(unknown.name)
+        if prior:
+            kind, arguments = parse_call(str(prior))
             row["priorDistribution"] = re.sub("^log(?=.)", "log-", kind)
             values = (float(differentiated(one, {}, {}, 0).value) for one in arguments or ())
             row["priorParameters"] = ";".join(repr(value) for value in values)
