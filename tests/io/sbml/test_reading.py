@@ -480,7 +480,7 @@ def test_a_compartment_of_no_dimensions_may_have_a_size():
         assert float(evaluate(model.initial["S"], {"cell": 4.0}, math)) == amount
 
 
-# --- what nobody simulates ---------------------------------------------------------------------------------------------
+# --- what nobody simulates --------------------------------------------------------------------------------------------
 
 
 def test_annotations_and_notes_are_left_out():
