@@ -452,7 +452,11 @@ class Passage(Standing):
         view = self.view(place)
         sign = view.branches(None).sign
         zero = {g: 0 for g in open_ if sign(g) == 0}
-        return self.build(view, {**self.assumed, **zero}).mode.holds if zero else None
+        if not zero:
+            return None
+        signs = {g: 0 if sign == SLIDE else sign for g, sign in self.assumed.items()}
+        branches = view.there({**signs, **zero})
+        return tuple(branches.holds(condition) for condition in self.program.conditions)
 
     def apply(self, place: Place, event: Event, moved: np.ndarray) -> None:
         """What an event sets, by what held just before."""

@@ -490,3 +490,40 @@ def test_a_compartment_of_no_dimensions_may_have_a_size():
         inside = species("S", 'initialConcentration="2"', amounts=True)
         model = model_of(network_of_text(document(cell, inside, reactions=reaction("r", "S", "", ci("S")))))
         assert float(evaluate(model.initial["S"], {"cell": 4.0}, math)) == amount
+
+
+# --- what nobody simulates --------------------------------------------------------------------------------------------
+
+
+def test_annotations_and_notes_are_left_out():
+    """Two elements of one namespace in an annotation are no SBML, and no reason to refuse a model."""
+    twice = '<a xmlns="urn:x"/><a xmlns="urn:x"/>'
+    text = document(
+        species=species("S", 'initialConcentration="2"'),
+        parameters=parameter("k", 0.5),
+        reactions=reaction("r", "S", "", apply("times", ci("cell"), DECAY)),
+    )
+    noted = text.replace("<listOfSpecies>", f"<annotation>\n{twice}\n</annotation><listOfSpecies>", 1)
+    noted = noted.replace("<annotation>", '<notes a=">"/><annotation>', 1)
+    assert noted != text
+    assert model_of(network_of_text(noted)) == model_of(network_of_text(text))
+
+
+def test_lines_are_counted_with_what_is_left_out():
+    text = document(parameters=parameter("x", 1, False), rules=rate_rule("x", cn(1)))
+    text = f'<?xml version="1.0" encoding="UTF-8"?>\n{text}'
+    broken = text.replace("<listOfRules>", "<annotation>\n\n\n</annotation><listOfRules><nonsense/>", 1)
+    line = broken[: broken.index("<nonsense/>")].count("\n") + 1
+    with pytest.raises(oj.ModelError, match=f"line {line}: this is not SBML"):
+        network_of_text(broken)
+
+
+def test_functions_of_truths_and_of_functions():
+    """Arguments may be conditions, and functions may return them."""
+    is_late = function("late", apply("geq", ci("x"), cn(2)))
+    pick = function("pick", f"<piecewise><piece>{cn(5)}{ci('x')}</piece><otherwise>{cn(7)}</otherwise></piecewise>")
+    call = f"<apply>{ci('pick')}<apply>{ci('late')}{ci('t')}</apply></apply>"
+    text = document(
+        functions=is_late + pick, parameters=parameter("y", constant=False), rules=assignment_rule("y", call)
+    )
+    assert list(simulated(text, "y", times=np.arange(4.0))[0]) == [7, 7, 5, 5]

@@ -1,14 +1,16 @@
-"""Documents: SBML files, checked before anything is believed of them, in one level and without what has a plain form.
+"""Documents: SBML files, checked before anything is believed of them.
 
-A file is scanned first: no document types, hence no entities, and no nesting that a parser recurses on.  libsbml then
-reads it, flattens submodels (`comp`), writes out functions, gives local parameters names of their own and upgrades the
-model to Level 3 Version 2.  What is no ordinary differential equation is refused by the name of the feature.
+A file is scanned first: no document types, hence no entities, and no nesting that a parser recurses on.  Notes,
+annotations and drawings are left out, which nobody simulates.  libsbml then reads it, flattens submodels (`comp`) and
+upgrades models of Level 1 and those with computed stoichiometries.  What is no ordinary differential equation is
+refused by the name of the feature.
 """
 
 from __future__ import annotations
 
 import os
 import re
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -33,7 +35,7 @@ _PLAIN_PACKAGES = ("comp", "layout", "render", "groups", "fbc", "l3v2extendedmat
 
 def lib() -> Any:
     """libsbml, or the sentence that says how to get it."""
-    return needed("libsbml")
+    return sys.modules.get("libsbml") or needed("libsbml")  # asked for at every node of a formula
 
 
 def read_document(path: str | os.PathLike[str]) -> Any:
@@ -44,7 +46,7 @@ def read_document(path: str | os.PathLike[str]) -> Any:
 
 def understood(data: bytes, where: str, path: Path | None = None) -> Any:
     """The document in the bytes of a file; `path` is where other files that it names are looked for."""
-    scan(data, where)
+    data = scan(data, where)
     document = lib().readSBMLFromString(data.decode("utf-8", errors="replace"))
     _check_errors(document, where)
     if document.getModel() is None:
@@ -68,12 +70,14 @@ def _reread(data: bytes, where: str) -> Any:
 
 
 def _is_plain(document: Any) -> bool:
-    """Whether nothing is to be written out."""
-    model = document.getModel()
-    laws = (reaction.getKineticLaw() for reaction in model.getListOfReactions() if reaction.isSetKineticLaw())
-    local = any(law.getNumLocalParameters() or law.getNumParameters() for law in laws)
-    version = document.getLevel(), document.getVersion()
-    return version == (3, 2) and not model.getNumFunctionDefinitions() and not local
+    """Whether nothing is to be upgraded."""
+    if document.getLevel() != 2:
+        return bool(document.getLevel() > 2)
+    return not any(
+        reference.isSetStoichiometryMath()
+        for reaction in document.getModel().getListOfReactions()
+        for reference in (*reaction.getListOfReactants(), *reaction.getListOfProducts())
+    )
 
 
 # --- before parsing ---------------------------------------------------------------------------------------------------
@@ -83,20 +87,37 @@ class _Refused(Exception):
     pass
 
 
-def scan(data: bytes, where: str) -> None:
-    """Refuse what is not well formed, has a document type or is nested beyond reason."""
+_IDLE = re.compile(r"(?:http://www\.sbml\.org/sbml/[^ ]* (?:annotation|notes)|[^ ]*/(?:layout|render)/[^ ]* .*)")
+"""Elements that say nothing about a time course, by their namespace and name: those of SBML, and drawings."""
+
+_TAG = re.compile(rb"<(?:[^>\"']|\"[^\"]*\"|'[^']*')*>")
+
+
+def scan(data: bytes, where: str) -> bytes:
+    """Refuse what is not well formed, has a document type or is nested beyond reason; notes, annotations and drawings
+    are left out, with as many lines in their place."""
     if b"\0" in data:
         raise ModelError(f"{where}: the file is not UTF-8 text; save it as SBML in UTF-8")
-    depth = 0
+    depth, idle, begun = 0, 0, 0
+    kept: list[bytes] = []
+    place = 0
 
     def begin(name: str, attributes: dict[str, str]) -> None:
-        nonlocal depth
+        nonlocal depth, idle, begun
         depth += 1
         if depth > MAX_NESTING:
             raise _Refused(f"elements are nested more than {MAX_NESTING} deep")
+        if not idle and _IDLE.fullmatch(name):
+            idle, begun = depth, parser.CurrentByteIndex
 
     def end(name: str) -> None:
-        nonlocal depth
+        nonlocal depth, idle, place
+        if idle == depth:
+            tag = _TAG.match(data, parser.CurrentByteIndex)
+            assert tag is not None
+            kept.append(data[place:begun])
+            kept.append(b"\n" * data.count(b"\n", begun, tag.end()))
+            idle, place = 0, tag.end()
         depth -= 1
 
     def declared(*_: Any) -> None:
@@ -106,7 +127,7 @@ def scan(data: bytes, where: str) -> None:
         if name and name.lower() not in ("utf-8", "us-ascii", "ascii"):
             raise _Refused(f"the file is in {clipped(name)}; save it as UTF-8")
 
-    parser = expat.ParserCreate()
+    parser = expat.ParserCreate(namespace_separator=" ")
     parser.StartElementHandler, parser.EndElementHandler = begin, end
     parser.StartDoctypeDeclHandler = parser.EntityDeclHandler = declared
     parser.XmlDeclHandler = encoding
@@ -116,6 +137,7 @@ def scan(data: bytes, where: str) -> None:
         raise ModelError(f"{where}: line {parser.CurrentLineNumber}: {error}") from None
     except expat.ExpatError as error:
         raise ModelError(f"{where}: line {error.lineno}: this is not XML ({expat.ErrorString(error.code)})") from None
+    return b"".join([*kept, data[place:]])
 
 
 # --- what it is -------------------------------------------------------------------------------------------------------

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from fractions import Fraction
 from itertools import pairwise
 from typing import Any
@@ -204,16 +204,50 @@ RATE_OF = "rateOf "
 
 
 class Formula:
-    """One formula: `where` says in messages whose it is, `names` which name an id of the document has here."""
+    """One formula: `where` says in messages whose it is, `named` which name an id of the document has here.
 
-    def __init__(self, where: str, named: Callable[[str, str], Expression]) -> None:
-        self.where, self.named = where, named
+    Calls of `functions` are written out: in the body of one its `arguments` are formulas of the caller.
+    """
+
+    def __init__(
+        self,
+        where: str,
+        named: Callable[[str, str], Expression],
+        functions: Mapping[str, Any] | None = None,
+        arguments: Mapping[str, tuple[Formula, Any]] | None = None,
+    ) -> None:
+        self.where, self.named, self.functions, self.arguments = where, named, functions or {}, arguments or {}
 
     def refusal(self, reason: str) -> ModelError:
         return ModelError(f"{self.where}: {reason}")
 
+    def resolved(self, node: Any) -> tuple[Formula, Any]:
+        """What an argument or the call of a function stands for, and the formula in which that stands."""
+        sbml, formula = lib(), self
+        while True:
+            kind = node.getType()
+            if kind == sbml.AST_NAME and node.getName() in formula.arguments:
+                formula, node = formula.arguments[node.getName()]
+            elif kind == sbml.AST_FUNCTION and node.getName() in formula.functions:
+                function, count = formula.functions[node.getName()], node.getNumChildren()
+                if function.getBody() is None:
+                    raise self.refusal(f"the function '{node.getName()}' says nothing")
+                given = {function.getArgument(i).getName(): (formula, node.getChild(i)) for i in range(count)}
+                formula = Formula(formula.where, formula.named, formula.functions, given)
+                node = function.getBody()
+            else:
+                return formula, node
+
+    def is_truth(self, node: Any) -> bool:
+        return _is_truth(self.resolved(node)[1])
+
     def expression(self, node: Any) -> Expression:
         """A formula as an expression; a truth as a number is 1 or 0."""
+        formula, node = self.resolved(node)
+        return formula.plain_expression(node)
+
+    def plain_expression(self, node: Any) -> Expression:
+        """Of what is no call of a function."""
         sbml, kind = lib(), node.getType()
         if kind == sbml.AST_NAME_TIME:
             return Symbol(TIME)
@@ -222,9 +256,10 @@ class Formula:
         if kind == sbml.AST_FUNCTION_DELAY:
             raise self.refusal("delay is not supported; delay differential equations are no ordinary ones")
         if kind == sbml.AST_FUNCTION_RATE_OF:
-            if node.getNumChildren() != 1 or node.getChild(0).getType() != sbml.AST_NAME:
+            formula, child = self.resolved(node.getChild(0)) if node.getNumChildren() == 1 else (self, node)
+            if child.getType() != sbml.AST_NAME:
                 raise self.refusal("rateOf takes exactly one name")
-            return Symbol(f"{RATE_OF}{self.named(node.getChild(0).getName(), self.where)}")
+            return Symbol(f"{RATE_OF}{formula.named(child.getName(), self.where)}")
         if node.isNumber() or kind in (sbml.AST_CONSTANT_PI, sbml.AST_CONSTANT_E, sbml.AST_NAME_AVOGADRO):
             return self.number(node)
         if kind == sbml.AST_FUNCTION_PIECEWISE:
@@ -371,6 +406,11 @@ class Formula:
 
     def condition(self, node: Any) -> Truth:
         """A formula as a condition; a number as a truth is one that is not zero."""
+        formula, node = self.resolved(node)
+        return formula.plain_condition(node)
+
+    def plain_condition(self, node: Any) -> Truth:
+        """Of what is no call of a function."""
         sbml, kind = lib(), node.getType()
         inner = [node.getChild(i) for i in range(node.getNumChildren())]
         relations = {
@@ -401,7 +441,7 @@ class Formula:
                 part = self.condition(child)
                 found = either([both([found, opposite(part)]), both([opposite(found), part])])
             return found
-        if kind == sbml.AST_FUNCTION_PIECEWISE and all(map(_is_truth, inner[::2])):
+        if kind == sbml.AST_FUNCTION_PIECEWISE and all(map(self.is_truth, inner[::2])):
             return self.chosen(inner)
         return compare("!=", self.expression(node), ZERO)
 
@@ -415,7 +455,7 @@ class Formula:
 
     def comparison(self, relation: str, inner: list[Any]) -> Truth:
         """A chain of comparisons; truths are compared as truths."""
-        if relation in ("==", "!=") and len(inner) == 2 and all(map(_is_truth, inner)):
+        if relation in ("==", "!=") and len(inner) == 2 and all(map(self.is_truth, inner)):
             one, other = map(self.condition, inner)
             same = either([both([one, other]), both([opposite(one), opposite(other)])])
             return same if relation == "==" else opposite(same)

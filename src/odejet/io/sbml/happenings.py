@@ -319,16 +319,27 @@ class _Queue:
         told[self.full] = choose(ONE, both(before), Symbol(self.full))
         return told
 
+    def are_rivals(self, one: Happening, other: Happening) -> bool:
+        """Whether it makes a difference which of two events happens first: to them, or to what waits for both."""
+        if one is other:
+            return True
+        sets, others = one.assignments.keys(), other.assignments.keys()
+        if sets & (others | _read(other)) or others & _read(one):
+            return True
+        return any(sets & read and others & read for read in map(_asked, self.happenings))
+
     def executions(self, pairs: list[tuple[Happening, list[_Place]]]) -> Iterator[Event]:
         """Each place happens when none that comes before it is to happen."""
         queue = sorted(
             ((event, place) for event, places in pairs for place in places), key=lambda item: item[0].priority is None
         )
+        events = self.happenings
+        rivals = {one.id: {other.id for other in events if self.are_rivals(one, other)} for one in events}
         for i, (event, place) in enumerate(queue):
             ahead = [
                 both([_on(other.happens), _comes_before(rival, event, j < i)])
                 for j, (rival, other) in enumerate(queue)
-                if j != i
+                if j != i and rival.id in rivals[event.id]
             ]
             ready = both([_on(place.happens), *(opposite(one) for one in ahead)])
             kept = {name: Symbol(place.values[name]) for name in event.assignments} if event.from_trigger else None
@@ -337,6 +348,19 @@ class _Queue:
             # A trigger of the same moment may have called it off, or brought another before it.
             told = {name: choose(value, ready, Symbol(name)) for name, value in told.items()}
             yield Event(when=ready, set=told, seen=True)
+
+
+def _asked(event: Happening) -> set[str]:
+    """What the trigger of an event depends on."""
+    return set() if isinstance(event.trigger, bool) else set(names(event.trigger))
+
+
+def _read(event: Happening) -> set[str]:
+    """What the outcome of an event depends on when it happens."""
+    parts = [*event.sizes.values(), *(() if event.priority is None else (event.priority,))]
+    parts += () if event.from_trigger else event.assignments.values()
+    found = {name for part in parts for name in names(part)}
+    return found if event.persistent else found | _asked(event)
 
 
 def _comes_before(rival: Happening, event: Happening, listed_first: bool) -> Truth:

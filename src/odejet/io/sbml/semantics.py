@@ -37,6 +37,14 @@ def _has_math(element: Any) -> bool:
     return element is not None and element.isSetMath() and element.getMath() is not None
 
 
+def _own_parameters(reaction: Any) -> Any:
+    """The parameters of a reaction that nothing else sees."""
+    law = reaction.getKineticLaw()
+    if law is None:
+        return ()
+    return law.getListOfLocalParameters() if law.getLevel() > 2 else law.getListOfParameters()
+
+
 class _Reader:
     """One model: what determines each of its ids, and the network as it grows."""
 
@@ -63,6 +71,8 @@ class _Reader:
             for reference in self.references
             if not (self.species(reference).getBoundaryCondition() or self.species(reference).getConstant())
         }
+        self.functions = {function.getId(): function for function in sbml.getListOfFunctionDefinitions()}
+        self.local = self.local_parameters()
         self.check_ids()
         self.network = Network(where, title, plain_names(self.ids()))
         self.implicit = self.undetermined() if self.constraints else set()
@@ -77,6 +87,12 @@ class _Reader:
             raise ModelError(f"{self.where}: the id '{id_}' is given twice; rename one of them")
 
     def ids(self) -> Iterator[str]:
+        yield from self.named_ids()
+        for promoted in self.local.values():
+            yield from promoted.values()
+
+    def named_ids(self) -> Iterator[str]:
+        """The ids that the document gives to what has a value."""
         sbml = self.sbml
         for elements in (
             sbml.getListOfSpecies(),
@@ -87,6 +103,17 @@ class _Reader:
         ):
             for element in elements:
                 yield element.getId()
+
+    def local_parameters(self) -> dict[str, dict[str, str]]:
+        """An id for every parameter of a single reaction, by reaction and its own id."""
+        found: dict[str, dict[str, str]] = {}
+        taken: set[str] = set()
+        for reaction in self.sbml.getListOfReactions():
+            own = [parameter.getId() for parameter in _own_parameters(reaction)]
+            if own:
+                taken = taken or set(self.named_ids())
+                found[reaction.getId()] = {id_: fresh(f"{reaction.getId()}_{id_}", taken) for id_ in own}
+        return found
 
     def species(self, reference: Any) -> Any:
         found = self.sbml.getSpecies(reference.getSpecies())
@@ -105,6 +132,8 @@ class _Reader:
             if reference.isSetId():
                 self.quantity(reference, reference.getStoichiometry() if reference.isSetStoichiometry() else math.nan)
         for reaction in self.sbml.getListOfReactions():
+            for parameter in _own_parameters(reaction):
+                self.own_parameter(reaction, parameter)
             self.network.meanings[self.name(reaction.getId())] = self.law(reaction)
         changes = self.changes()
         for species in self.sbml.getListOfSpecies():
@@ -127,11 +156,17 @@ class _Reader:
             raise ModelError(f"{where}: there is no '{id_}'{nearest(id_, self.network.name_of)}")
         return Symbol(self.name(id_))
 
-    def reader(self, whose: str) -> Formula:
-        return Formula(f"{self.where}: {whose}", self.symbol)
+    def reader(self, whose: str, reaction: str = "") -> Formula:
+        """A reader of formulas, where a reaction is named with its own parameters."""
+        local = self.local.get(reaction, {})
 
-    def formula(self, node: Any, whose: str) -> Expression:
-        return self.reader(whose).expression(node)
+        def named(id_: str, where: str) -> Expression:
+            return self.symbol(local.get(id_, id_), where)
+
+        return Formula(f"{self.where}: {whose}", named, self.functions)
+
+    def formula(self, node: Any, whose: str, reaction: str = "") -> Expression:
+        return self.reader(whose, reaction).expression(node)
 
     def value(self, value: float, whose: str) -> Expression:
         if not math.isfinite(value):
@@ -159,6 +194,14 @@ class _Reader:
         else:
             found.parameters[name] = None if math.isnan(value) else Fraction(repr(value))
 
+    def own_parameter(self, reaction: Any, parameter: Any) -> None:
+        """A parameter of a single reaction."""
+        name = self.name(self.local[reaction.getId()][parameter.getId()])
+        value = parameter.getValue() if parameter.isSetValue() else math.nan
+        if math.isinf(value):
+            self.value(value, f"the value of parameter '{parameter.getId()}' of reaction '{reaction.getId()}'")
+        self.network.parameters[name] = None if math.isnan(value) else Fraction(repr(value))
+
     def state(self, name: str, rate: Expression, start: Expression | None) -> None:
         self.network.states[name] = rate
         if start is not None:
@@ -171,8 +214,8 @@ class _Reader:
 
     def law(self, reaction: Any) -> Expression:
         """The rate of a reaction, in substance per time; one that says nothing does not happen."""
-        law = reaction.getKineticLaw()
-        return self.formula(law.getMath(), f"the rate of reaction '{reaction.getId()}'") if _has_math(law) else ZERO
+        law, id_ = reaction.getKineticLaw(), reaction.getId()
+        return self.formula(law.getMath(), f"the rate of reaction '{id_}'", id_) if _has_math(law) else ZERO
 
     def changes(self) -> dict[str, Expression]:
         """The change of the amount of each species by all reactions."""
