@@ -11,8 +11,8 @@ from unittest import mock
 import numpy as np
 
 from odejet.jets import compilation
-from odejet.problem.evaluation import Evaluation
-from odejet.problem.misfit import Misfit
+from odejet.objective.evaluation import Evaluation
+from odejet.objective.misfit import Misfit
 from odejet.search.descent import Descent
 
 Arrival = tuple[float, float]

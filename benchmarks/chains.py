@@ -27,8 +27,8 @@ from benchmarks import clock, limits
 from benchmarks import lines as records
 from benchmarks.comparison import AS_GOOD
 from benchmarks.store import write_whole
-from odejet.problem.courses import ROUGH, THOROUGH, Effort
-from odejet.problem.misfit import Misfit
+from odejet.objective.courses import ROUGH, THOROUGH, Effort
+from odejet.objective.misfit import Misfit
 from odejet.search.refine import refine
 
 RESULTS = Path(__file__).parent / "results" / "chains"

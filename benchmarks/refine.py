@@ -26,9 +26,9 @@ from scipy.optimize import least_squares
 from benchmarks import systems
 from odejet import Data
 from odejet.decide.statistics import is_plausible
+from odejet.objective.misfit import Misfit
 from odejet.problem import Problem
 from odejet.problem.coordinates import choose
-from odejet.problem.misfit import Misfit
 from odejet.search.multistart import multistart
 from odejet.search.refine import Refined, refine
 from odejet.simulate.flow import Flow, Outcome
@@ -123,7 +123,7 @@ def yardstick(system: systems.System, points: int, noise: float, draw: int, seed
 
     def jacobian(theta: np.ndarray) -> np.ndarray:
         z = frame.back(theta)
-        return misfit.evaluate(z).jacobian * frame.slopes(z) / level[:, None]
+        return misfit.evaluate(z).dense * frame.slopes(z) / level[:, None]
 
     rows = []
     for start in STARTS[:2]:

@@ -18,7 +18,7 @@ import odejet as oj
 
 PLACES = {
     "Problem": ("odejet.problem",),
-    "Misfit": ("odejet.problem.misfit", "odejet.misfit"),
+    "Misfit": ("odejet.objective.misfit", "odejet.misfit"),
     "refine": ("odejet.search.refine", "odejet.refine"),
     "one_thread": ("odejet.smooth.threads",),
     "seconds": ("odejet.jets.compilation",),

@@ -39,7 +39,7 @@ import numpy as np
 from benchmarks import collection
 from benchmarks.yardsticks import Cvodes, _rates
 from odejet.model import Model
-from odejet.problem.courses import Effort
+from odejet.objective.courses import Effort
 from odejet.simulate.flow import TOLERANCE, Flow, Outcome, Trajectory
 
 RESULTS = Path(__file__).parent / "results" / "stiff"

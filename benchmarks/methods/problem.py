@@ -16,9 +16,9 @@ from dataclasses import dataclass, field
 import numpy as np
 
 import odejet as oj
+from odejet.objective.evaluation import Evaluation
+from odejet.objective.misfit import Misfit
 from odejet.problem import coordinates
-from odejet.problem.evaluation import Evaluation
-from odejet.problem.misfit import Misfit
 from odejet.search.refine import MAX_EVALUATIONS, refine
 
 SEARCH = 0.8

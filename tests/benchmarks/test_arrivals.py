@@ -7,8 +7,8 @@ import pytest
 
 import odejet as oj
 from benchmarks.arrivals import arrival, is_same, last_of, recording
+from odejet.objective.misfit import ROUGH
 from odejet.problem import Problem
-from odejet.problem.misfit import ROUGH
 from odejet.search.refine import refine
 
 TIMES = np.linspace(0, 5, 20)

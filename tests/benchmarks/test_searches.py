@@ -9,8 +9,8 @@ import pytest
 
 from benchmarks import searches
 from odejet import Data, Model, Problem
+from odejet.objective.projection import projected
 from odejet.search import multistart as module
-from odejet.search.projection import projected
 
 TIMES = np.linspace(0, 4, 9)
 SCALED = Problem(

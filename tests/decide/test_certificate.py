@@ -11,8 +11,8 @@ import pytest
 from odejet import Data, Model
 from odejet.decide.certificate import FIRM, Certificate, Evidence, certify, is_vague
 from odejet.decide.optima import Optimum
+from odejet.objective.misfit import Misfit
 from odejet.problem import Problem, coordinates
-from odejet.problem.misfit import Misfit
 from odejet.search.refine import Ending, Refined, refine
 
 LINE = Model({"x": "-k*x"}, {"y": "x"})

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import odejet as oj
+from odejet.objective.misfit import ROUGH
 from odejet.problem import Problem
-from odejet.problem.misfit import ROUGH
 from odejet.search.hops import DRAWS, FIRST, SAME, Hops
 from odejet.search.refine import Ending, refine
 from odejet.search.screen import Screen

@@ -7,7 +7,8 @@ import pytest
 
 from odejet import Data, Model, fit
 from odejet.decide.statistics import check
-from odejet.problem import Problem, misfit
+from odejet.objective import misfit
+from odejet.problem import Problem
 from odejet.search.refine import refine
 from odejet.uncertainty.design import design
 from tests.search.test_refine import LANCZOS, LANCZOS_CERTIFIED, LANCZOS_STARTS, LANCZOS_X, LANCZOS_Y, digits

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from odejet import Data, Model, Problem
-from odejet.problem.misfit import ROUGH
+from odejet.objective.misfit import ROUGH
 from odejet.search import race
 from odejet.search.race import KEPT, LAPS, Race
 from odejet.search.refine import Ending, refine

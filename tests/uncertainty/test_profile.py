@@ -255,7 +255,7 @@ def test_many_experiments_in_blocks_have_the_profiles_of_one_matrix(monkeypatch)
         return problem.misfit.in_blocks, [end for label in fit.labels[:3] for end in fit.profile(label).interval()]
 
     in_blocks, found = ends()
-    monkeypatch.setattr("odejet.problem.misfit.MANY_EXPERIMENTS", 1000)
+    monkeypatch.setattr("odejet.objective.misfit.MANY_EXPERIMENTS", 1000)
     whole, expected = ends()
     assert in_blocks and not whole
     assert found == pytest.approx(expected, rel=1e-4)

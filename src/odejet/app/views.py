@@ -19,7 +19,7 @@ from odejet.app import posing
 from odejet.app.drafts import Draft
 from odejet.data import Experiment
 from odejet.errors import ModelError
-from odejet.identify import identify
+from odejet.identifying import identify
 from odejet.model import Model
 from odejet.model.expressions import constant
 from odejet.problem import Problem, joint
@@ -32,7 +32,7 @@ CURVE = 240
 """Times of a curve."""
 
 MOST_POINTS = 1200
-"""Measurements of a series that are drawn; of more, every so manieth."""
+"""Points of a series that are drawn at most; a longer one is thinned evenly to about this many."""
 
 MOST_PANELS = 48
 """Pictures on a page."""

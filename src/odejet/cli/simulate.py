@@ -116,7 +116,7 @@ def _summarise(simulation: Simulation, outputs: Mapping[str, np.ndarray], files:
     """What was done, for people: the range of each output, and the files."""
     import numpy as np
 
-    from odejet.uncertainty.tables import table
+    from odejet.tables import table
 
     times = simulation.times
     span = f"{len(times)} times from {times.min():.6g} to {times.max():.6g}"

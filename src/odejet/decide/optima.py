@@ -16,8 +16,8 @@ import numpy as np
 
 from odejet.decide.statistics import FitCheck, check
 from odejet.numerals import moment
+from odejet.objective.misfit import Misfit
 from odejet.problem.coordinates import Coordinates
-from odejet.problem.misfit import Misfit
 from odejet.search.candidates import ALIKE, distance
 from odejet.search.multistart import SAME
 from odejet.search.refine import Ending, Refined

@@ -47,6 +47,7 @@ from odejet.jets.polynomial import (
     start_next,
 )
 from odejet.jets.radau import Radau, radau, stages_for
+from odejet.jets.records import observe
 from odejet.jets.roots import NONE, Switches, crossing
 from odejet.jets.sparsity import Fill, fill_of, sparse_order
 from odejet.jets.stages import (
@@ -61,7 +62,6 @@ from odejet.jets.stages import (
     size_of,
     solve_stages,
 )
-from odejet.jets.steps import observe
 from odejet.jets.tangents import find_slight, solve_tangents
 from odejet.model.tape import Tape
 

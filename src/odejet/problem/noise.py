@@ -26,8 +26,8 @@ from odejet.model.calls import parse_call
 from odejet.model.dual import differentiated
 from odejet.model.expressions import TIME, Expression, names, number, substituted
 from odejet.model.formula import Formula, formula
+from odejet.objective.likeliest import scales
 from odejet.problem.distributions import LAWS, Distribution, Laplace, Logarithmic, Normal, Terms, is_of_squares
-from odejet.problem.likeliest import scales
 
 RELATIVE_FLOOR = 1e-3
 """Of the largest value of a series: relative noise does not vanish where the signal crosses zero."""
@@ -115,6 +115,11 @@ class Density:
         """The scale of every measurement, its derivative by the prediction, and in rows those by the entries of z."""
         found = scales(self.formula.code, self.formula.numbers, mu, z[self.entries])
         return found[0], found[1], found[2:]
+
+    @cached_property
+    def follows_output(self) -> bool:
+        """Whether the scale depends on the prediction, so that every measurement has its own."""
+        return self.varies and self.output in names(self.scale)
 
     @cached_property
     def formula(self) -> Formula:

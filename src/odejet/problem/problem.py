@@ -18,17 +18,18 @@ from typing import Any
 import numpy as np
 
 from odejet.attach import attached
+from odejet.clock import now
 from odejet.data import Data, Experiment, Series
 from odejet.errors import DataError, ModelError, nearest
-from odejet.jets.compilation import now
 from odejet.model import Model
 from odejet.model.expressions import names, substituted
+from odejet.objective.courses import PATIENT, flows
+from odejet.objective.misfit import Misfit, Simulator
+from odejet.objective.objective import Objective
 from odejet.problem import coordinates
 from odejet.problem.conditions import Condition, conditions, felt, fixed_values, in_words_of
 from odejet.problem.coordinates import Bounds, Coordinates
-from odejet.problem.courses import PATIENT, flows
 from odejet.problem.measurements import Block, Measurements
-from odejet.problem.misfit import Misfit, Simulator
 from odejet.problem.noise import Given, Noise, check_names, densities_of, merged, new_names, noise_of
 from odejet.problem.priors import Priors, priors_of, priors_together, total, truncated
 from odejet.problem.scales import scales
@@ -149,6 +150,12 @@ class Problem:
         """The labels of everything that is to be found, in the order of z."""
         return self.layout.labels
 
+    @property
+    def by_columns(self) -> tuple[str, ...]:
+        """Parameters that nobody looks for, since columns of the data tell what they are."""
+        told = {name for one in self.experiments for name in one.covariates}
+        return tuple(name for name in self.model.parameters if name in told)
+
     @cached_property
     def bounds(self) -> dict[str, tuple[float, float]]:
         """The bounds of each unknown by label; infinite where there are none."""
@@ -202,6 +209,12 @@ class Problem:
         simulator = Simulator(self.model, self.conditions, self.flows, self.layout, feelings)
         priors = truncated(self._priors, list(self.bounds.values())) if self.weights == "likelihood" else ()
         return Misfit(simulator, self.measurements, self._levels, self.weights == "likelihood", priors=priors)
+
+    @cached_property
+    def objective(self) -> Objective:
+        """The negative log-posterior as a function of the unknowns, with exact derivatives."""
+        ends = np.array(list(self.bounds.values())).reshape(-1, 2)
+        return Objective(replace(self.misfit, effort=PATIENT), self.frame(), (ends[:, 0], ends[:, 1]))
 
     def _feelings(self, output: str) -> int:
         """How many unknowns an output feels, all experiments together."""
@@ -318,4 +331,6 @@ def _local(local: Sequence[str], model: Model, found: Sequence[Condition], noise
     for name in chosen:
         if name not in known and name not in model.parameters:
             raise ModelError(f"local: the model has no parameter '{name}'{nearest(str(name), known)}")
+        if name not in known and any(name in one.experiment.covariates for one in found):
+            raise ModelError(f"local: a column of the data tells '{name}'; leave it out with data.without({name!r})")
     return chosen

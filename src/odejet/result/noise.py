@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from odejet.data import Experiment
+from odejet.objective.misfit import Misfit
 from odejet.problem import Problem
-from odejet.problem.misfit import Misfit
 from odejet.search.refine import Refined
 
 

@@ -20,8 +20,8 @@ from odejet.algebra.monodromy import Fibre
 from odejet.algebra.solve import solve
 from odejet.algebra.system import Targets
 from odejet.budget import Budget
+from odejet.objective.misfit import Misfit
 from odejet.problem.coordinates import Coordinates
-from odejet.problem.misfit import Misfit
 from odejet.search.shooting import Shot
 from odejet.simulate.flow import Flow, Outcome
 

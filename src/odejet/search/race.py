@@ -14,9 +14,9 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from odejet.jets.compilation import now
+from odejet.clock import now
+from odejet.objective.misfit import ROUGH, Misfit
 from odejet.problem.coordinates import Coordinates
-from odejet.problem.misfit import ROUGH, Misfit
 from odejet.search.refine import Ending, Refined, refine
 
 LAPS = (30, 60, 120, 300)

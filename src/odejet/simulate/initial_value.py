@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from odejet.clock import now
 from odejet.jets import steps
 from odejet.jets.collocation import collocate
-from odejet.jets.compilation import now
+from odejet.jets.crossings import LATE
 from odejet.jets.drive import NO_DRIVE
 from odejet.jets.lanes import WIDTH, padded
 from odejet.jets.radau import stages_for
@@ -101,6 +102,11 @@ class Leg(Place):
         do not notice.
         """
         self.time, self.states = float(times[self.done - 1]), self.trajectory[self.done - 1].copy()
+
+
+def _is_at(asked: float, time: float) -> bool:
+    """Whether a time that is asked for is this one, but for rounding."""
+    return abs(asked - time) <= 2 * LATE * abs(time)
 
 
 _TROUBLES: dict[type[Trouble], Outcome] = {
@@ -220,8 +226,22 @@ class InitialValueProblem:
             return times
         self.passage = Passage(program, self.parameters, self.flow.pieces, leg.time, float(times[-1]))
         self.passage.switches_left = self.max_switches
+        self.passage.record = lambda place: self.record(leg, times)
         self.passage.begin(leg, not self.free_states)
-        return times if self.passage.barrier is None else times[times >= self.passage.barrier]
+        return self.passage.reached(times)
+
+    def record(self, leg: Leg, times: np.ndarray) -> None:
+        """Take down what is asked for where the solution is."""
+        assert self.passage is not None
+        count = 0
+        while leg.done + count < len(times) and _is_at(times[leg.done + count], leg.time):
+            count += 1
+        if count:
+            inputs = self.values.values[leg.done : leg.done + 1]
+            outputs = self.passage.outputs(leg, inputs[0] if len(inputs) else None)
+            trajectory, shown = leg.ahead
+            trajectory[:count], shown[:count] = leg.states, outputs
+            leg.add(count, leg.time)
 
     def follow(self, leg: Leg, times: np.ndarray, tolerance: float) -> Outcome:
         """The solution to the last of the times, from stretch to stretch and by the method that each asks for."""
@@ -230,6 +250,7 @@ class InitialValueProblem:
         many, hasty = (many if leg.implicit_steps > 0 else _NEVER), patience
         barred, failures = math.nan, 0  # where no step leads on; how often collocation has not arrived
         while leg.done < len(times):
+            # The first slice is short, and often all: it is not refused.
             if (leg.steps > 0 or self.passage is not None) and self.is_late:
                 return Outcome.OUT_OF_TIME
             status, order, step = self.explicit(leg, times[leg.done :], tolerance, many, patience)
@@ -353,18 +374,17 @@ class InitialValueProblem:
 
     def implicit(self, leg: Leg, times: np.ndarray, tolerance: float, least: float) -> bool:
         """Steps of collocation, from knot to knot of the inputs and from event to event: do they arrive?"""
-        done = 0
-        while done < len(times):
+        begun = leg.done
+        while leg.done - begun < len(times):
             if times[-1] == leg.time:  # a switch at the last time: a series tells what holds after it
                 return False
-            origin, first = leg.time, leg.done
+            origin, first, left = leg.time, leg.done, times[leg.done - begun :]
             jump = None if self.passage is None else self.passage.next_jump
-            ahead = times[done:] if jump is None else times[done : done + self.passed(times[done:], jump, False)]
+            ahead = left if jump is None else left[: self.passed(left, jump, False)]
             for piece, stop in self.flow.pieces.stretches(origin, times[-1] if jump is None else jump):
                 arrived, crossed = self.collocated(leg, ahead[leg.done - first :], piece or 0, stop, tolerance, least)
                 if crossed or not arrived:
                     break
-            done += leg.done - first
             if not arrived or self.is_late:
                 return False
             if self.passage is not None and (crossed or jump is not None):

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from odejet.attach import attached
+from odejet.clock import now
 from odejet.errors import ModelError, nearest
 from odejet.extras import needed
-from odejet.jets.compilation import now
 from odejet.jets.inputs import Sampled, sampled
 from odejet.simulate.flow import TOLERANCE, Flow, Outcome, Trajectory
 from odejet.simulate.outputs import Outputs
@@ -117,13 +117,12 @@ def simulate(
 ) -> Simulation:
     """Solve the model for given values at any times, with exact sensitivities if asked for.
 
-    The initial state holds at `start`, by default the first of the times; times before it are reached by integrating
-    backward.  `inputs` replaces inputs for this simulation, by expressions in `t` or by samples `(times, values)` where
-    a time that stands twice is a jump.  A solution that ends early (blow-up, singularity) is not an error: the result
-    holds the times that were reached and says in `message` what happened; an output that is not finite at a time is NaN
-    there.  It may take as many seconds as `time_limit`
-    says, and any number of steps unless `max_steps` limits those of either method, beside the steps that knots of
-    sampled inputs and events take.
+    The initial state holds at `start`, by default that of the model or the first of the times; times before it are
+    reached by integrating backward.  `inputs` replaces inputs for this simulation, by expressions in `t` or by samples
+    `(times, values)` where a time that stands twice is a jump.  A solution that ends early (blow-up, singularity) is no
+    error: the result holds the times that were reached and says in `message` what happened; an output that is
+    not finite at a time is NaN there.  It may take as many seconds as `time_limit` says, and any number of steps unless
+    `max_steps` limits those of either method, beside the steps that knots of sampled inputs and events take.
     """
     flow = _flow(model) if inputs is None else _driven(model, inputs)
     values = _values(parameters, model.parameters, "parameter", model.fixed)
@@ -134,7 +133,7 @@ def simulate(
         values,
         [given.get(state, 0.0) for state in model.states],
         requested := checked_times(times),
-        start=start,
+        start=model.start if start is None else start,
         sensitivities=sensitivities,
         tolerance=tolerance,
         max_steps=math.inf if max_steps is None else max_steps,

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from odejet.problem.courses import Course, Effort
-from odejet.problem.misfit import Misfit
+from odejet.objective.courses import Course, Effort
+from odejet.objective.misfit import Misfit
 from odejet.simulate.flow import MAX_STEPS, STIFF_STEPS, TOLERANCE, Outcome
 
 FAR = Effort(TOLERANCE, MAX_STEPS, STIFF_STEPS, operations=2.5e9)

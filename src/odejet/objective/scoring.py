@@ -1,0 +1,344 @@
+"""Scoring: likelihoods and priors that are no sums of squares, as rows of least squares.
+
+A measurement with prediction mu, scale s and weights w gives two rows: for the location the residual g / sqrt(w) with
+the derivative sqrt(w) dmu/dz, where g is the derivative of its negative log-likelihood by mu, and the same for the
+scale.  Added up, J'r is then the exact gradient of the negative log-likelihood and J'J its expected curvature, so that
+a step of least squares is one of Fisher's scoring.  A prior is one more row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from odejet.objective.jacobian import RowMap, ScaleRows
+from odejet.problem.measurements import ROUNDING, Measurements
+from odejet.problem.noise import Density
+from odejet.problem.priors import Term, Truncated
+
+_ROUNDED = 1e-9
+"""Of the largest measurement: a mean of counts below zero by less is rounding."""
+
+
+_TUNING, _LONGEST = 30, 1.0
+"""Rounds in which scales are fitted to residuals as they are, and the longest step of one, in logarithmic units."""
+
+_GAINED = 1e-3
+"""A decrease of the negative log-likelihood that is worth no further round: what tells nothing may go anywhere."""
+
+_DAMPED, _EASED = 0.1, 10.0
+"""The least damping after a step that did not go down, and by how much it changes."""
+
+
+@dataclass(frozen=True, eq=False)
+class Refusal:
+    """A measurement that cannot be compared with its prediction."""
+
+    row: int
+    message: str
+
+
+@dataclass(frozen=True, eq=False)
+class Scored:
+    """Measurements of one law at predictions and scales."""
+
+    rows: slice
+    further: slice  # the rows of their scales; empty where these are known
+    density: Density
+    values: np.ndarray
+    mu: np.ndarray
+    s: np.ndarray
+    by_mu: np.ndarray  # derivatives of s
+    by_entries: np.ndarray
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether predictions differ from measurements by no more than rounding."""
+        values, mu, base = self.values, self.mu, self.density.law.logarithm
+        if base:
+            with np.errstate(divide="ignore"):
+                values, mu = np.log(values) / base, np.log(mu) / base
+        largest = float(np.abs(values).max(initial=1.0 if base else 0.0))
+        return bool(np.sqrt(np.mean((mu - values) ** 2)) <= ROUNDING * largest)
+
+
+@dataclass(frozen=True, eq=False)
+class Standing:
+    """What scoring knows at a point beside residuals and Jacobian."""
+
+    residuals: np.ndarray
+    to_rows: RowMap  # from derivatives of predictions to those of the rows
+    cost: float  # the exact negative log-likelihood of all measurements that are no squares
+    prior: float  # that of the priors
+    positions: np.ndarray  # of what every row is about: J is the derivative of this, times `roots`
+    roots: np.ndarray
+    parts: tuple[Scored, ...]
+    terms: tuple[Term, ...]  # of the priors
+    last: slice  # their rows
+
+    @property
+    def information_roots(self) -> np.ndarray:
+        """The roots by the expected information, which may differ from those of a step."""
+        roots = self.roots.copy()
+        for part in self.parts:
+            by_mu, by_s = part.density.law.information(part.mu, part.s)
+            slope_mu, slope_s = _slopes(part.density, part.mu, part.s)
+            roots[part.rows] = np.sqrt(by_mu) * slope_mu
+            if part.density.follows_output:
+                roots[part.further] = np.sqrt(by_s) * slope_s
+            elif part.density.varies:
+                roots[part.further] = np.sqrt(by_s.sum()) * slope_s[:1]
+        roots[self.last] = np.sqrt([term.information for term in self.terms])
+        return roots
+
+    @property
+    def information_ratio(self) -> np.ndarray:
+        """What makes the derivatives of a step those of the expected information."""
+        with np.errstate(over="ignore", invalid="ignore"):  # weights of a step may be zero or too large for a number
+            ratio = self.information_roots / np.where(self.roots > 0, self.roots, 1.0)
+        return np.where(np.isfinite(ratio), ratio, 0.0)
+
+
+@dataclass(frozen=True, eq=False)
+class Scoring:
+    """The rows of a misfit: measurements, then scales that are not known, then priors."""
+
+    measurements: Measurements
+    priors: tuple[Truncated, ...] = ()
+
+    @cached_property
+    def blocks(self) -> list[tuple[slice, slice, Density, np.ndarray]]:
+        """Where the measurements of every law stand, and where their scales do; those of one output that follow each
+        other with one law are together."""
+        found = list[tuple[slice, Density]]()
+        for rows, block in zip(self.measurements.rows, self.measurements.blocks, strict=True):
+            if block.density is None:
+                continue
+            before = found[-1] if found else None
+            if before is not None and before[0].stop == rows.start and before[1].key == block.density.key:
+                rows = slice(before[0].start, rows.stop)
+                found.pop()
+            found.append((rows, block.density))
+        end, parts = len(self.measurements.values), []
+        for rows, density in found:
+            # Where a scale is the same for all, so is its row: one row stands for all of them.
+            size = 0 if not density.varies else rows.stop - rows.start if density.follows_output else 1
+            parts.append((rows, slice(end, end + size), density, self.measurements.values[rows]))
+            end += size
+        return parts
+
+    @cached_property
+    def rows(self) -> int:
+        points = len(self.measurements.values)
+        return points + sum(b.stop - b.start for _, b, _, _ in self.blocks) + len(self.priors)
+
+    @cached_property
+    def logarithms(self) -> list[tuple[slice, float]]:
+        """Measurements whose logarithms are compared as squares, with that of the base."""
+        pairs = zip(self.measurements.rows, self.measurements.blocks, strict=True)
+        return [(rows, block.logarithm) for rows, block in pairs if block.density is None and block.logarithm]
+
+    def score(self, z: np.ndarray, predicted: np.ndarray) -> Standing | Refusal:
+        """Return the rows that belong to predictions, and how their derivatives follow from those of predictions."""
+        measured = self.measurements
+        points = len(measured.values)
+        residuals, factors = np.empty(self.rows), np.ones(points)
+        residuals[:points] = predicted[:points]
+        for rows, logarithm in self.logarithms:
+            mu = predicted[rows]
+            if (bad := ~(mu > 0)).any():
+                return _refusal(rows, bad)
+            residuals[rows], factors[rows] = np.log(mu) / logarithm, 1 / (mu * logarithm)
+        parts, squares = [], np.ones(points, dtype=bool)
+        for rows, further, density, values in self.blocks:
+            found = _scored(rows, further, density, values, predicted[rows], z)
+            if isinstance(found, Refusal):
+                return found
+            parts.append(found)
+            squares[rows] = False
+        residuals[:points][squares] -= measured.targets[squares]
+        if not measured.plain:
+            residuals[:points] /= measured.shapes
+            factors /= measured.shapes
+        positions, roots = residuals.copy(), np.ones(len(residuals))
+        filled = [_fill(part, residuals, factors, positions, roots) for part in parts]
+        scales = tuple(scale for _, scale in filled if scale is not None)
+        last = slice(self.rows - len(self.priors), self.rows)
+        terms = self._enter(z, last, residuals, positions, roots)
+        to_rows = RowMap(self.rows, factors, scales, *self.constant_rows, self._constants(parts, roots, last))
+        cost, prior = sum(cost for cost, _ in filled), sum(term.cost for term in terms)
+        return Standing(residuals, to_rows, cost, prior, positions, roots, tuple(parts), terms, last)
+
+    @cached_property
+    def constant_rows(self) -> tuple[np.ndarray, np.ndarray]:
+        """The rows that depend on unknowns alone, and these: scales that are the same for all, then priors."""
+        rows, entries = list[int](), list[int]()
+        for _, further, density, _ in self.blocks:
+            if density.varies and not density.follows_output:
+                rows += [further.start] * len(density.entries)
+                entries += density.entries.tolist()
+        rows += range(self.rows - len(self.priors), self.rows)
+        entries += [prior.entry for prior in self.priors]
+        return np.array(rows, dtype=int), np.array(entries, dtype=int)
+
+    def _constants(self, parts: Sequence[Scored], roots: np.ndarray, last: slice) -> np.ndarray:
+        """The derivatives of these rows; the roots of scales are by their logarithms."""
+        chosen = [part for part in parts if part.density.varies and not part.density.follows_output]
+        own = [roots[part.further] / part.s[0] * part.by_entries[:, 0] for part in chosen]
+        return np.concatenate([*own, roots[last]])
+
+    def _enter(
+        self, z: np.ndarray, last: slice, residuals: np.ndarray, positions: np.ndarray, roots: np.ndarray
+    ) -> tuple[Term, ...]:
+        """Enter the rows of the priors."""
+        terms = tuple(one.at(float(z[one.entry])) for one in self.priors)
+        entries = [one.entry for one in self.priors]
+        positions[last], roots[last] = z[entries], np.sqrt([term.weight for term in terms])
+        residuals[last] = _over(np.array([term.slope for term in terms]), roots[last])
+        return terms
+
+    def of_block(self, number: int) -> Scoring:
+        """Return the scoring of one block of measurements by itself."""
+        if number not in self._by_block:
+            block = self.measurements.blocks[number]
+            self._by_block[number] = Scoring(replace(self.measurements, blocks=(block,)))
+        return self._by_block[number]
+
+    @cached_property
+    def _by_block(self) -> dict[int, Scoring]:
+        return {}
+
+    @cached_property
+    def scale_rows(self) -> dict[int, int]:
+        """Where the rows of the scales of a block begin, by the first of its measurements."""
+        starts = [rows.start for rows in self.measurements.rows]
+        return {
+            start: further.start + start - rows.start
+            for rows, further, density, _ in self.blocks
+            if density.follows_output
+            for start in starts
+            if rows.start <= start < rows.stop
+        }
+
+
+def tuned(
+    z: np.ndarray,
+    parts: Sequence[Scored],
+    entries: np.ndarray,
+    box: tuple[np.ndarray, np.ndarray] | None = None,
+) -> np.ndarray:
+    """z with the positive unknowns that only scales depend on at their most likely values for these predictions,
+    within a box of z; one that is held on its bound lets the others go on."""
+    if not len(entries):
+        return z.copy()
+    low, high = (side[entries] for side in box) if box is not None else (0.0, np.inf)
+    alike, here, damping = _alike(parts), z.copy(), 0.0
+    cost, gradient, curvature = _by_scales(alike, here, entries)
+    for _ in range(_TUNING):
+        at = here[entries]
+        held = ((at <= low) & (gradient > 0)) | ((at >= high) & (gradient < 0))
+        slope, matrix = np.where(held, 0.0, gradient), np.where(held[:, None] | held, 0.0, curvature)
+        matrix = matrix + np.diag(damping * matrix.diagonal() + 1e-9)
+        if not (np.isfinite(matrix).all() and np.isfinite(slope).all()):  # curvature that is too large for a number
+            break
+        step = -np.linalg.lstsq(matrix, slope, rcond=None)[0]
+        if not np.all(np.isfinite(step)) or -float(slope @ step) < _GAINED:
+            break
+        there = here.copy()
+        there[entries] = np.clip(at * np.exp(np.clip(step, -_LONGEST, _LONGEST)), low, high)
+        found = _by_scales(alike, there, entries)
+        if found[0] < cost:
+            here, (cost, gradient, curvature), damping = there, found, damping / _EASED
+        else:
+            damping = max(_EASED * damping, _DAMPED)
+    return here
+
+
+def _by_scales(
+    alike: Sequence[tuple[Density, np.ndarray, np.ndarray]], z: np.ndarray, entries: np.ndarray
+) -> tuple[float, np.ndarray, np.ndarray]:
+    """The negative log-likelihood, its gradient by the logarithms of these entries and its expected curvature."""
+    place = {int(entry): i for i, entry in enumerate(entries)}
+    cost, gradient, curvature = 0.0, np.zeros(len(entries)), np.zeros((len(entries), len(entries)))
+    for density, values, mu in alike:
+        s, _, by_entries = density.scales(mu, z)
+        terms = density.terms(values, mu, s)
+        rows = np.zeros((len(entries), len(s)))
+        for entry, row in zip(density.entries.tolist(), by_entries, strict=True):
+            if entry in place:
+                rows[place[entry]] = row * z[entry]
+        cost += float(terms.costs.sum())
+        gradient += rows @ terms.by_s
+        curvature += (rows * terms.weight_s) @ rows.T
+    return cost, gradient, curvature
+
+
+def _alike(parts: Sequence[Scored]) -> list[tuple[Density, np.ndarray, np.ndarray]]:
+    """Laws with all their measurements and predictions: an output mostly has the same one in many experiments."""
+    found: dict[Any, list[Scored]] = {}
+    for part in parts:
+        found.setdefault(part.density.key, []).append(part)
+    return [
+        (own[0].density, np.concatenate([one.values for one in own]), np.concatenate([one.mu for one in own]))
+        for own in found.values()
+    ]
+
+
+def _scored(
+    rows: slice, further: slice, density: Density, values: np.ndarray, mu: np.ndarray, z: np.ndarray
+) -> Scored | Refusal:
+    """Measurements at their predictions, if their law allows these."""
+    mu = mu.copy()
+    if density.law.positive:
+        least = 0.0 if density.law.logarithm else -_ROUNDED * (1 + float(values.max(initial=0.0)))
+        bad = ~(mu > 0) & ((values > 0) | ~(mu >= least))
+        if bad.any():
+            return _refusal(rows, bad)
+        mu = np.maximum(mu, 0.0)
+    s, by_mu, by_entries = density.scales(mu, z)
+    if (bad := ~((s > 0) & np.isfinite(s))).any():
+        return Refusal(rows.start + int(np.argmax(bad)), f"the scale of the noise of {density.output} is not positive")
+    return Scored(rows, further, density, values, mu, s, by_mu, by_entries)
+
+
+def _refusal(rows: slice, bad: np.ndarray) -> Refusal:
+    return Refusal(rows.start + int(np.argmax(bad)), "an output is not positive, as its noise demands")
+
+
+def _fill(
+    part: Scored, residuals: np.ndarray, factors: np.ndarray, positions: np.ndarray, roots: np.ndarray
+) -> tuple[float, ScaleRows | None]:
+    """Enter the rows of one law; return its negative log-likelihood, and how the rows of its scales come about."""
+    density, rows, further, mu = part.density, part.rows, part.further, part.mu
+    terms = density.terms(part.values, mu, part.s)
+    root = np.sqrt(terms.weight_mu)
+    slope_mu, slope_s = _slopes(density, mu, part.s)
+    positions[rows] = np.log(mu) if density.law.logarithm else mu
+    residuals[rows], roots[rows] = _over(terms.by_mu, root), root * slope_mu
+    factors[rows] *= root
+    if not density.varies:
+        return float(terms.costs.sum()), None
+    if not density.follows_output:
+        root_s = np.sqrt(terms.weight_s.sum())
+        positions[further], roots[further] = np.log(part.s[:1]), root_s * slope_s[:1]
+        residuals[further] = _over(terms.by_s.sum(), root_s)
+        return float(terms.costs.sum()), None
+    root_s = np.sqrt(terms.weight_s)
+    positions[further], roots[further] = np.log(part.s), root_s * slope_s
+    residuals[further] = _over(terms.by_s, root_s)
+    scale = ScaleRows(rows, further, root_s * part.by_mu, density.entries, root_s * part.by_entries)
+    return float(terms.costs.sum()), scale
+
+
+def _slopes(density: Density, mu: np.ndarray, s: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """From derivatives by positions to those by mu and s: positions are logarithms where a law is of logarithms."""
+    return (mu if density.law.logarithm else np.ones_like(mu)), s
+
+
+def _over(above: np.ndarray, below: np.ndarray) -> np.ndarray:
+    """A ratio that is zero where nothing is weighed."""
+    return np.where(below > 0, above / np.where(below > 0, below, 1.0), 0.0)
