@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 _NO_SWITCHES = no_switches()  # made once: most models have none
 _GROWTH = 1e3  # a step that collapses after such growth of the states is taken for a pole
 _FAILURES = 20  # of collocation, after which Taylor series are not asked again
+_HOPS = 50  # past branch points: some take more than one
 _STUCK = 1e-12  # a step as short beside the time may be one before a branch point
 _OVERFLOWS = 1e250  # states as large have left what numbers can tell
 _FIRST_STEPS = 5  # a step that collapses right away is taken for a stiff initial layer
@@ -248,7 +249,8 @@ class InitialValueProblem:
         patience, many = (_HASTY, _FEW) if tolerance >= _LOOSE else (steps.PATIENCE, _MANY)
         patience = patience if leg.implicit_steps > 0 and not self.flow.driven else _NEVER
         many, hasty = (many if leg.implicit_steps > 0 else _NEVER), patience
-        barred, failures = math.nan, 0  # where no step leads on; how often collocation has not arrived
+        barred, hops = math.nan, 0  # where no step leads on; how many led past branch points
+        failures = 0  # how often collocation has not arrived
         while leg.done < len(times):
             # The first slice is short, and often all: it is not refused.
             if (leg.steps > 0 or self.passage is not None) and self.is_late:
@@ -264,10 +266,9 @@ class InitialValueProblem:
             stuck = status in (steps.NONFINITE, steps.COLLAPSED) or (
                 status == steps.STIFF and step <= _STUCK * abs(leg.time)
             )
-            if stuck and leg.time != barred:
-                past = get_past(self, leg, times[leg.done :])
-                barred = leg.time
-                if past:
+            if stuck and leg.time != barred and hops < _HOPS:
+                barred, hops = leg.time, hops + 1
+                if get_past(self, leg, times[leg.done :]):
                     continue
             # Steps of collocation that did not pay are better than none.
             slow = outcome is Outcome.EXHAUSTED and leg.method != "taylor"
