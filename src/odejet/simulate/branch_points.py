@@ -8,6 +8,7 @@ every factor of ten.  At a pole, or where an equation ends, no such step exists.
 
 from __future__ import annotations
 
+import itertools
 import math
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -29,6 +30,7 @@ _TRIES, _SHORTER = 6, 1e-2  # of ever shorter steps
 _SAME = 1e-6  # rates that change by less on the step are those of a continuous right-hand side
 _NOTHING = 1e-60  # a change of a state by less goes unnoticed: no quantity of a model is so small
 _ORDERS = 12  # of a series that tells where a function goes that has lost its sign
+_SLIGHT = 1e-6  # of a state: a change on the step that its series will not mind
 _ALIKE = 1e-3  # where the first rate is nothing by nothing: that of half the step and that of all of it
 
 
@@ -91,16 +93,14 @@ def get_past(problem: InitialValueProblem, leg: Leg, times: np.ndarray) -> bool:
     length, shortest = max(_SHORT * span, _RESOLVED[0] * now), _RESOLVED[1] * now
     if np.isnan(point(leg.time, leg.states).rates[:, 0]).any():
         length = max(length, _APART * span)  # so that what cancels nearby has digits
+    lengths = [max(min(length * _SHORTER**i, span), shortest) for i in range(_TRIES)]
     with np.errstate(all="ignore"):
-        for _ in range(_TRIES):
-            length = max(min(length, span), shortest)
-            found = _stepped(problem, point, leg, length if problem.forward else -length, sizes, span)
+        # A shorter step may follow what is next to nothing, too; else that has to wait.
+        for strict, length in itertools.product((True, False), dict.fromkeys(lengths)):
+            found = _stepped(problem, point, leg, length if problem.forward else -length, sizes, span, strict)
             if found is not None:
                 _arrive(problem, leg, times, point, found)
                 return True
-            if length == shortest:
-                break
-            length *= _SHORTER
     return False
 
 
@@ -117,10 +117,16 @@ def _sizes(problem: InitialValueProblem, leg: Leg) -> np.ndarray:
 
 
 def _stepped(
-    problem: InitialValueProblem, point: _Point, leg: Leg, step: float, sizes: np.ndarray, span: float
+    problem: InitialValueProblem,
+    point: _Point,
+    leg: Leg,
+    step: float,
+    sizes: np.ndarray,
+    span: float,
+    strict: bool,
 ) -> _Step | None:
     """A step from where a solution stands, with states of some sizes and some time ahead; None if it changes more than
-    rounding does."""
+    rounding does, or a state or its rate by what only would be slight for another."""
     first = point(leg.time, leg.states)
     start, rows, crossed = first.rates[:, 0], leg.states.copy(), -1
     if np.isinf(start).any():
@@ -151,8 +157,10 @@ def _stepped(
         guess = np.where(unclear, np.where(alike, 2 * half - end, half), guess)
     moving, unit = sizes > 0, np.abs(guess)  # a state that was zero and stands still has no unit
     unit = np.where(moving, np.maximum(unit, sizes / span), np.where(unit > 0, unit, np.inf))
-    change = np.abs(end - guess)
-    if not np.all((change <= _SAME * unit) | (abs(step) * change <= _NOTHING) | unclear):
+    change, slight = np.abs(end - guess), abs(step) * np.maximum(np.abs(guess), np.abs(end)) <= _SLIGHT * sizes
+    if strict and not np.all(slight | ~moving):
+        return None
+    if not np.all((change <= _SAME * unit) | (abs(step) * change <= (0.0 if strict else _NOTHING)) | unclear):
         return None
     rows[:, 0] = leg.states[:, 0] + 0.5 * step * (guess + end)
     if crossed >= 0 and problem.passage is not None:

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 _NO_SWITCHES = no_switches()  # made once: most models have none
 _GROWTH = 1e3  # a step that collapses after such growth of the states is taken for a pole
 _FAILURES = 20  # of collocation, after which Taylor series are not asked again
+_HOPS = 50  # past branch points: some take more than one
 _STUCK = 1e-12  # a step as short beside the time may be one before a branch point
 _OVERFLOWS = 1e250  # states as large have left what numbers can tell
 _FIRST_STEPS = 5  # a step that collapses right away is taken for a stiff initial layer
@@ -88,6 +89,8 @@ class Leg(Place):
     @property
     def ahead(self) -> tuple[np.ndarray, np.ndarray]:
         """Where the next rows are written."""
+        if not self.done:
+            return self.trajectory, self.outputs
         return self.trajectory[self.done :], self.outputs[self.done :]
 
     def add(self, count: int, time: float) -> None:
@@ -172,9 +175,8 @@ class InitialValueProblem:
         self.values, self.forward = self.flow.drive(times), bool(times[-1] >= start)
         try:
             times = self.set_out(leg, times)
-            costs = self.costs(tolerance)
+            costs, self.slices = self.costs(tolerance)
             leg.explicit_steps, leg.implicit_steps = allowance.of(costs, self.stops(start, asked[-1]))
-            self.slices = max(1, int(_SLICE / costs[0])), max(1, int(_SLICE / costs[1]))
             outcome = self.follow(leg, times, tolerance)
             if outcome is Outcome.COMPLETED and len(times) < len(asked):
                 raise Irreversible
@@ -182,11 +184,13 @@ class InitialValueProblem:
             outcome = _TROUBLES[type(trouble)]
             if self.passage is not None and self.passage.barrier is not None:
                 leg.time = self.passage.barrier
-        states, outputs = leg.trajectory[: leg.done], leg.outputs[: leg.done]
+        states, outputs = leg.trajectory, leg.outputs
+        if leg.done < len(asked):
+            states, outputs, asked = states[: leg.done], outputs[: leg.done], asked[: leg.done]
         found = Trajectory(
             np.arange(leg.done),
             self.frame.spread(states[:, : self.own]),
-            self.observed(states, outputs, asked[: leg.done]),
+            self.observed(states, outputs, asked),
             outcome,
             leg.time,
             leg.steps,
@@ -202,8 +206,11 @@ class InitialValueProblem:
 
     def stops(self, start: float, end: float) -> int:
         """The knots of inputs and the events at known times on the way."""
+        if self.passage is None and not self.flow.driven:
+            return 0
+        events = 0 if self.passage is None else len(self.passage.jumps.times)
         first, last = self.flow.pieces.knots.searchsorted([min(start, end), max(start, end)]).tolist()
-        return int(last - first) + (0 if self.passage is None else len(self.passage.jumps.times))
+        return int(last - first) + events
 
     def observed(self, states: np.ndarray, outputs: np.ndarray, times: np.ndarray) -> np.ndarray:
         """Rows of the outputs with derivatives by all unknowns."""
@@ -242,7 +249,8 @@ class InitialValueProblem:
         patience, many = (_HASTY, _FEW) if tolerance >= _LOOSE else (steps.PATIENCE, _MANY)
         patience = patience if leg.implicit_steps > 0 and not self.flow.driven else _NEVER
         many, hasty = (many if leg.implicit_steps > 0 else _NEVER), patience
-        barred, failures = math.nan, 0  # where no step leads on; how often collocation has not arrived
+        barred, hops = math.nan, 0  # where no step leads on; how many led past branch points
+        failures = 0  # how often collocation has not arrived
         while leg.done < len(times):
             # The first slice is short, and often all: it is not refused.
             if (leg.steps > 0 or self.passage is not None) and self.is_late:
@@ -258,10 +266,9 @@ class InitialValueProblem:
             stuck = status in (steps.NONFINITE, steps.COLLAPSED) or (
                 status == steps.STIFF and step <= _STUCK * abs(leg.time)
             )
-            if stuck and leg.time != barred:
-                past = get_past(self, leg, times[leg.done :])
-                barred = leg.time
-                if past:
+            if stuck and leg.time != barred and hops < _HOPS:
+                barred, hops = leg.time, hops + 1
+                if get_past(self, leg, times[leg.done :]):
                     continue
             # Steps of collocation that did not pay are better than none.
             slow = outcome is Outcome.EXHAUSTED and leg.method != "taylor"
@@ -301,7 +308,7 @@ class InitialValueProblem:
             free,
             self.parameters,
             leg.states,
-            self.values._replace(values=self.values.values[leg.done :]),
+            self.values._replace(values=self.values.values[leg.done :]) if self.flow.driven else NO_DRIVE,
             leg.time,
             times,
             (tolerance, int(min(leg.explicit_steps, self.slices[0])), many, patience),
@@ -316,13 +323,19 @@ class InitialValueProblem:
         leg.steps, leg.explicit_steps = leg.steps + taken.steps, leg.explicit_steps - taken.steps
         return taken.status, taken.order, taken.length
 
-    def costs(self, tolerance: float) -> tuple[float, float]:
-        """About how many operations a step takes, by an ordinary series and by collocation."""
-        constant, linear, quadratic, _ = self.tape.work.tolist()
-        wide = self.lanes / WIDTH
-        explicit = constant + wide * _ORDER * (linear + quadratic * _ORDER)
-        implicit = _OVERHEAD + _ABREAST * self.implicit_operations(tolerance)
-        return explicit, implicit * (1 + _TANGENTS * wide if self.used > 1 else 1)
+    def costs(self, tolerance: float) -> tuple[tuple[float, float], tuple[int, int]]:
+        """About how many operations a step takes, by an ordinary series and by collocation, and how many steps of each
+        there are between two looks at the clock; counted once."""
+        known, key = self.tape.layouts, (self.used, tolerance)
+        if key not in known:
+            constant, linear, quadratic, _ = self.tape.work.tolist()
+            wide = self.lanes / WIDTH
+            explicit = constant + wide * _ORDER * (linear + quadratic * _ORDER)
+            implicit = _OVERHEAD + _ABREAST * self.implicit_operations(tolerance)
+            implicit *= 1 + _TANGENTS * wide if self.used > 1 else 1
+            known[key] = (explicit, implicit), (max(1, int(_SLICE / explicit)), max(1, int(_SLICE / implicit)))
+        found: tuple[tuple[float, float], tuple[int, int]] = known[key]
+        return found
 
     def least_step(self, step: float, order: int, tolerance: float) -> float:
         """A step of collocation that is worth so many Taylor steps of this length and order, by counting operations.

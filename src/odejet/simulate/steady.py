@@ -315,7 +315,8 @@ class _Journey:
             np.concatenate([along[:-1], last])[places]
             for along, last in ((way.states, there.states), (way.outputs, there.outputs))
         )
-        return replace(way, reached=np.arange(len(times)), states=states, outputs=outputs)
+        defined = way.defined and there.defined
+        return replace(way, reached=np.arange(len(times)), states=states, outputs=outputs, defined=defined)
 
     def nothing(self, outcome: Outcome, start: float) -> Trajectory:
         states, outputs = (np.zeros((0, len(t), self.used)) for t in (self.flow.model.states, self.flow.model.outputs))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
@@ -48,6 +47,7 @@ class Trajectory:
     method: str
     stiff_steps: int = 0  # by collocation
     held: Mapping[str, np.ndarray] = field(default_factory=dict)  # rows of parameters that events set, at the end
+    defined: bool = True  # whether every output is finite at the times that were reached
 
     @property
     def message(self) -> str:
@@ -66,6 +66,7 @@ def joined(branches: list[np.ndarray], parts: list[Trajectory]) -> Trajectory:
         outputs=np.concatenate([part.outputs for part in parts])[arranged],
         steps=sum(part.steps for part in parts),
         stiff_steps=sum(part.stiff_steps for part in parts),
+        defined=all(part.defined for part in parts),
     )
 
 
@@ -76,12 +77,12 @@ def finite_part(trajectory: Trajectory, times: np.ndarray) -> Trajectory:
     found = _until(trajectory, times, bad) if bad.any() else trajectory
     outputs = np.where(np.isfinite(found.outputs), found.outputs, np.nan)
     outputs[np.isnan(outputs[:, :, 0])] = np.nan
-    return replace(found, outputs=outputs)
+    return replace(found, outputs=outputs, defined=not np.isnan(outputs).any())
 
 
 def defined_part(trajectory: Trajectory, times: np.ndarray, outputs: Sequence[int] | None = None) -> Trajectory:
     """The trajectory up to the first of its times at which one of these outputs, or one of all, is not finite."""
-    if math.isfinite(trajectory.outputs.sum()):  # in one pass, unless the sum overflows
+    if trajectory.defined:
         return trajectory
     own = trajectory.outputs if outputs is None else trajectory.outputs[:, list(outputs)]
     bad = ~np.isfinite(own).all(axis=(1, 2))
