@@ -13,7 +13,7 @@ import pytest
 
 ROOT = Path(__file__).parents[1] / "src" / "odejet"
 ORDER = (
-    ("startup", "errors", "numerals", "extras", "progress", "attach", "processes", "clock", "tables"),
+    ("startup", "errors", "numerals", "extras", "progress", "attach", "processes", "clock", "tables", "renaming"),
     ("model",),
     ("jets",),
     ("budget",),

@@ -17,7 +17,7 @@ from odejet.attach import provided
 if TYPE_CHECKING:
     from odejet.data import Data, Experiment
     from odejet.errors import DataError, ExpressionError, ModelError
-    from odejet.fitting import Failure, fit, fit_many
+    from odejet.fitting import Failure, Method, fit, fit_many
     from odejet.identify import Verdict, identify
     from odejet.io.antimony import read_antimony
     from odejet.io.petab import read_petab
@@ -38,6 +38,7 @@ __all__ = [
     "ExpressionError",
     "Failure",
     "Fit",
+    "Method",
     "Model",
     "ModelError",
     "Outcome",
@@ -85,6 +86,7 @@ _HOMES = {
     "ExpressionError": "errors",
     "Failure": "fitting",
     "Fit": "result",
+    "Method": "fitting",
     "Model": "model",
     "ModelError": "errors",
     "Outcome": "simulate.flow",

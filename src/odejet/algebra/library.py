@@ -48,7 +48,7 @@ class Library:
         """The verdict that so many seconds allow; what they leave undecided is tried again when there are more."""
         seconds, known = min(seconds, IDENTIFY_SECONDS), self.memory
         if known.verdict is None or (known.verdict.reason and seconds > MORE * known.judged):
-            known.verdict, known.judged = identify(self.model, budget=seconds, engine="exact"), seconds
+            known.verdict, known.judged = identify(self.model, time_limit=seconds, engine="exact"), seconds
         return known.verdict
 
     def system(self, points: int = 1, budget: Budget | None = None) -> SquareSystem:

@@ -41,7 +41,9 @@ class Experiment:
     start: float = float("nan")  # when the initial state holds; by default the first measurement
 
     def __post_init__(self) -> None:
-        first = min(float(series.times[0]) for series in self.outputs.values())
+        first = min((float(series.times[0]) for series in self.outputs.values()), default=self.start)
+        if not self.outputs and not math.isfinite(self.start):
+            raise DataError(f"{self.name}: nothing was measured, so that nothing tells when it begins; give the start")
         if self.start != self.start:
             object.__setattr__(self, "start", first)
         if self.start == math.inf:
