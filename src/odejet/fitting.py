@@ -13,14 +13,14 @@ from __future__ import annotations
 
 import functools
 import math
-import multiprocessing
 import warnings
 from collections.abc import Callable, Collection, Mapping, Sequence
-from concurrent.futures import Executor, ProcessPoolExecutor
+from concurrent.futures import Executor
 from dataclasses import dataclass, fields
 from typing import Any
 
 from odejet.budget import Budget
+from odejet.clock import now
 from odejet.data import Data
 from odejet.decide import LIMITS, Answer, Options, Record, Task, search
 from odejet.errors import DataError, ModelError
@@ -31,9 +31,13 @@ from odejet.problem.noise import Given
 from odejet.problem.priors import Priors
 from odejet.progress import Progress
 from odejet.result import Fit
+from odejet.search.workers import Workers
 from odejet.smooth.threads import one_thread
 
 EFFORTS = tuple(LIMITS)
+
+_PATIENT = 1e6
+"""Seconds that fits of many data sets may take: each has a limit of its own."""
 
 
 @dataclass(frozen=True)
@@ -193,13 +197,24 @@ def fit_many(
     """
     _whole("jobs", jobs, 1)
     if executor is None and jobs > 1 and len(data_sets) > 1:
-        # Fresh processes: a fork of one that has threads may never wake up.
-        with ProcessPoolExecutor(min(jobs, len(data_sets)), multiprocessing.get_context("spawn")) as own:
-            return fit_many(model, data_sets, own, **options)
+        # Processes that know nothing of the program which asks: it needs no guard against being run again in them.
+        with Workers(_Many(model, options), min(jobs, len(data_sets)) - 1) as workers:
+            return list(workers.ahead("attempt", data_sets))
     if executor is None:
         return [_attempt(model, data, options) for data in data_sets]
     waiting = [executor.submit(_attempt, model, data, options) for data in data_sets]
     return [future.result() for future in waiting]
+
+
+class _Many:
+    """One model and how it is fitted, for processes beside this one."""
+
+    def __init__(self, model: Model, options: Mapping[str, Any]) -> None:
+        self.model, self.options = model, dict(options)
+        self.deadline = now() + _PATIENT
+
+    def attempt(self, data: Data) -> Fit | Failure:
+        return _attempt(self.model, data, self.options)
 
 
 def _attempt(model: Model, data: Data, options: Mapping[str, Any]) -> Fit | Failure:
