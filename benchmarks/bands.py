@@ -63,7 +63,7 @@ def judged(fit: Fit, truth: Truth, noise: float, method: str = "auto") -> dict[s
     times = times_of(truth)
     exact = true_curves(truth, times)
     # Effort is counted, so that a busy machine measures the same.
-    found = fit.predict(times, level=LEVEL, method=method, seconds=math.inf)
+    found = fit.predict(times, level=LEVEL, method=method, time_limit=math.inf)
     levels = sds(truth, noise)
     count = min(len(exact.times), len(found.times))
     closed, hits = np.zeros(len(times)), np.zeros(len(times))

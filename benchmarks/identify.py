@@ -118,7 +118,7 @@ def _answer(model: Model, kinds: Mapping[str, str], solutions: int | None, optio
     asked = [key for key in kinds if key not in model.unknowns]
     before = _processor()
     _forget_peak()
-    verdict = identify(model, asked, budget=options.budget, engine=options.engine)
+    verdict = identify(model, asked, time_limit=options.budget, engine=options.engine)
     seconds = _processor() - before
     # What is likely is no decision.
     exact = {key: q.kind if q.kind in EXACT else "undecided" for key, q in verdict.items()}

@@ -143,7 +143,7 @@ def fitted(subject: Subject, limit: float) -> str:
 
 
 def identified(subject: Subject, limit: float) -> str:
-    verdict = oj.identify(subject.posed or subject.model, budget=limit)
+    verdict = oj.identify(subject.posed or subject.model, time_limit=limit)
     open_ = [quantity for quantity in verdict.values() if quantity.kind == "undecided"]
     local = sum(quantity.tested for quantity in open_)
     return f"{len(open_)} of {len(verdict)} undecided" + (f", {local} of them at least local" if local else "")

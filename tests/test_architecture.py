@@ -13,7 +13,19 @@ import pytest
 
 ROOT = Path(__file__).parents[1] / "src" / "odejet"
 ORDER = (
-    ("startup", "errors", "numerals", "extras", "progress", "attach", "processes", "clock", "tables"),
+    (
+        "startup",
+        "errors",
+        "numerals",
+        "extras",
+        "progress",
+        "attach",
+        "processes",
+        "clock",
+        "tables",
+        "renaming",
+        "interruption",
+    ),
     ("model",),
     ("jets",),
     ("budget",),

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import io
+import sys
 import time
+import types
 
 import pytest
 
+from odejet import progress
 from odejet.progress import WIDTH, Progress, aside
 
 
@@ -68,3 +71,17 @@ def test_the_bar_is_the_share_of_the_time_that_is_used(monkeypatch):
         clock[0] += 500
         assert progress.line(200).count("━") == WIDTH
         assert len(progress.line(30)) == 29
+
+
+def test_a_notebook_shows_it_without_codes_of_terminals(monkeypatch):
+    shell = types.SimpleNamespace(kernel=object())
+    monkeypatch.setitem(sys.modules, "IPython", types.SimpleNamespace(get_ipython=lambda: shell))
+    monkeypatch.setattr(progress, "EVERY_NOTEBOOK", 0.01)
+    written = io.StringIO()
+    monkeypatch.setattr(sys, "stderr", written)
+    with progress.Progress(True, 10.0) as shown:
+        shown.stage("smooth")
+        time.sleep(0.2)
+    assert "smoothing the data" in written.getvalue() and "\x1b" not in written.getvalue()
+    shell = None
+    assert not progress.is_notebook()

@@ -24,12 +24,12 @@ def prepare(model: oj.Model) -> None:
 
 
 def fitted(problem: Problem) -> Answer:
-    return _answer(problem, weights="likelihood" if problem.weighted else "none")
+    return _answer(problem, method=oj.Method(weights="likelihood" if problem.weighted else "none"))
 
 
 def unrefined(problem: Problem) -> Answer:
     """The best algebraic candidate of all shooting times, as it is."""
-    return _answer(problem, refine=False, effort="full")
+    return _answer(problem, method=oj.Method(refine=False), effort="full")
 
 
 def rational(problem: Problem) -> Answer:
@@ -38,7 +38,7 @@ def rational(problem: Problem) -> Answer:
     odejet itself refuses these where there is noise or a pole between the data; here they go on regardless.
     """
     with mock.patch("odejet.decide.stages.fit_series", rational_only):
-        return _answer(problem, refine=False, effort="full", estimators=["aaa"])
+        return _answer(problem, method=oj.Method(refine=False, estimators=["aaa"]), effort="full")
 
 
 def rational_only(series: Series, budget: Budget | None = None) -> Smoothed:
@@ -53,7 +53,7 @@ def rational_only(series: Series, budget: Budget | None = None) -> Smoothed:
 def _answer(problem: Problem, **options: Any) -> Answer:
     found = oj.fit(problem.model, problem.data, bounds=problem.bounds, **options)
     # Without any candidate a fit falls back on a refinement from ones, which variants without refinement do without.
-    nothing = not options.get("refine", True) and found.provenance.rung == "none"
+    nothing = not options["method"].refine and found.provenance.rung == "none"
     if is_failure(found) or nothing:
         return Answer(None, math.inf, 0, "no candidate" if nothing else found.message)
     values = {**found.initial_state, **found.parameters}

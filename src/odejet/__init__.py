@@ -17,7 +17,7 @@ from odejet.attach import provided
 if TYPE_CHECKING:
     from odejet.data import Data, Experiment
     from odejet.errors import DataError, ExpressionError, ModelError
-    from odejet.fitting import Failure, fit, fit_many, sample
+    from odejet.fitting import Failure, Method, fit, fit_many, sample
     from odejet.identify import Verdict
     from odejet.identifying import identify
     from odejet.io.antimony import read_antimony
@@ -41,6 +41,7 @@ __all__ = [
     "ExpressionError",
     "Failure",
     "Fit",
+    "Method",
     "Model",
     "ModelError",
     "Outcome",
@@ -93,6 +94,7 @@ _HOMES = {
     "ExpressionError": "errors",
     "Failure": "fitting",
     "Fit": "result",
+    "Method": "fitting",
     "Model": "model",
     "ModelError": "errors",
     "Outcome": "simulate.flow",

@@ -11,14 +11,16 @@ The ladder of effort ends with the first rung that earns a certificate.
 
 from __future__ import annotations
 
+import functools
 import math
-import multiprocessing
+import warnings
 from collections.abc import Callable, Collection, Mapping, Sequence
-from concurrent.futures import Executor, ProcessPoolExecutor
-from dataclasses import dataclass
+from concurrent.futures import Executor
+from dataclasses import dataclass, fields
 from typing import Any
 
 from odejet.budget import Budget
+from odejet.clock import now
 from odejet.data import Data
 from odejet.decide import LIMITS, Answer, Options, Record, Task, search
 from odejet.errors import DataError, ModelError
@@ -29,16 +31,50 @@ from odejet.problem.noise import Given
 from odejet.problem.priors import Priors
 from odejet.progress import Progress
 from odejet.result import Fit
+from odejet.search.workers import Workers
 from odejet.smooth.threads import one_thread
 from odejet.uncertainty import posterior
 from odejet.uncertainty.posterior import Posterior
 
 EFFORTS = tuple(LIMITS)
 
+_PATIENT = 1e6
+"""Seconds that fits of many data sets may take: each has a limit of its own."""
 
+
+@dataclass(frozen=True)
+class Method:
+    """How a fit is made in comparisons with other methods: by plain squares (weights "none"), without refinement, or
+    with some of the estimators of derivatives alone."""
+
+    weights: str = "likelihood"
+    refine: bool = True
+    estimators: Sequence[str] | None = None
+
+
+def _with_method(function: Callable[..., Fit]) -> Callable[..., Fit]:
+    """Let weights, refine and estimators be given one by one, with a warning."""
+
+    @functools.wraps(function)
+    def called(*arguments: Any, **options: Any) -> Fit:
+        told = {name.name: options.pop(name.name) for name in fields(Method) if name.name in options}
+        if told:
+            given = ", ".join(f"{name}={value!r}" for name, value in told.items())
+            message = f"fit: give method=oj.Method({given}) in place of {', '.join(told)}"
+            if options.get("method") is not None:
+                raise ModelError(message)
+            warnings.warn(message, DeprecationWarning, stacklevel=2)
+            options["method"] = Method(**told)
+        return function(*arguments, **options)
+
+    return called
+
+
+@_with_method
 def fit(
     model: Model | Problem,
     data: Data | None = None,
+    *,
     bounds: Bounds = None,
     positive: bool | Collection[str] | None = None,
     noise: Given = None,
@@ -46,13 +82,10 @@ def fit(
     jobs: int = 1,
     effort: str = "auto",
     progress: bool | Callable[[str], object] = False,
-    *,
     fixed: Mapping[str, float | str] | None = None,
     local: Sequence[str] = (),
     priors: Priors = None,
-    weights: str = "likelihood",
-    refine: bool = True,
-    estimators: Sequence[str] | None = None,
+    method: Method | None = None,
     time_limit: float | None = None,
 ) -> Fit:
     """Every parameter and initial condition of a model, from data alone: of a problem, or of a model and data.
@@ -69,12 +102,17 @@ def fit(
     many experiments are simulated on them; the answer is the same for any number.  `fit_many` spreads data sets over
     `jobs` cores.
     `progress` shows a bar in terminals; a function is called with the name of every stage instead.
-    `weights="none"`, `refine=False` and `estimators` are for comparisons with other methods.
+    `method` is for comparisons with other methods, such as `oj.Method(refine=False)`.
+
+    `fit.success` tells that the search came to an end, `fit.certified` that the answer is confirmed.
     """
-    options = _checked(seed, jobs, effort, refine, estimators, time_limit)
+    method = Method() if method is None else method
+    if not isinstance(method, Method):
+        raise ModelError(f"method must be oj.Method(weights=..., refine=..., estimators=...), not {method!r}")
+    options = _checked(seed, jobs, effort, method, time_limit)
     budget = Budget.within(options.time_limit)
     posed = {"bounds": bounds, "positive": positive, "noise": noise, "fixed": fixed, "local": local, "priors": priors}
-    posed["weights"] = weights
+    posed["weights"] = method.weights
     problem = _problem(model, data, posed)
     problem.check_points()
     with Progress(progress, options.time_limit) as told, one_thread():
@@ -103,7 +141,6 @@ def _fit(answer: Answer) -> Fit:
         rivals=answer.rivals,
         attempts=answer.attempts,
         verdict=answer.verdict,
-        success=answer.certificate.granted,
         message=answer.message,
         certificate=answer.certificate,
         provenance=answer.provenance,
@@ -121,20 +158,22 @@ def _checked(
     seed: int,
     jobs: int,
     effort: str,
-    refine: bool,
-    estimators: Sequence[str] | None,
+    method: Method,
     time_limit: float | None,
 ) -> Options:
     if effort not in EFFORTS:
         raise ModelError(f"effort must be one of {', '.join(EFFORTS)}, not {effort!r}")
     _whole("seed", seed, 0)
     _whole("jobs", jobs, 1)
+    estimators = method.estimators
     if isinstance(estimators, str):
         raise ModelError("estimators must be a list of names, such as ['aaa']")
     limit = LIMITS[effort] if time_limit is None else time_limit
     if isinstance(limit, bool) or not isinstance(limit, int | float) or not limit > 0:
         raise ModelError(f"time_limit must be a positive number of seconds, not {time_limit!r}")
-    return Options(seed, jobs, effort, bool(refine), None if estimators is None else tuple(estimators), float(limit))
+    return Options(
+        seed, jobs, effort, bool(method.refine), None if estimators is None else tuple(estimators), float(limit)
+    )
 
 
 def _whole(name: str, value: Any, least: int) -> None:
@@ -176,13 +215,24 @@ def fit_many(
     """
     _whole("jobs", jobs, 1)
     if executor is None and jobs > 1 and len(data_sets) > 1:
-        # Fresh processes: a fork of one that has threads may never wake up.
-        with ProcessPoolExecutor(min(jobs, len(data_sets)), multiprocessing.get_context("spawn")) as own:
-            return fit_many(model, data_sets, own, **options)
+        # Processes that know nothing of the program which asks: it needs no guard against being run again in them.
+        with Workers(_Many(model, options), min(jobs, len(data_sets)) - 1) as workers:
+            return list(workers.ahead("attempt", data_sets))
     if executor is None:
         return [_attempt(model, data, options) for data in data_sets]
     waiting = [executor.submit(_attempt, model, data, options) for data in data_sets]
     return [future.result() for future in waiting]
+
+
+class _Many:
+    """One model and how it is fitted, for processes beside this one."""
+
+    def __init__(self, model: Model, options: Mapping[str, Any]) -> None:
+        self.model, self.options = model, dict(options)
+        self.deadline = now() + _PATIENT
+
+    def attempt(self, data: Data) -> Fit | Failure:
+        return _attempt(self.model, data, self.options)
 
 
 def _attempt(model: Model, data: Data, options: Mapping[str, Any]) -> Fit | Failure:

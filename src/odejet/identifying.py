@@ -11,13 +11,15 @@ from odejet.identify import Verdict
 from odejet.identify.judge import judge
 from odejet.model import Model
 from odejet.problem import Problem, joint
+from odejet.renaming import renamed
 
 
+@renamed("budget", "time_limit")
 def identify(
     model: Model | Problem,
     functions: Sequence[object] = (),
     inputs: Literal["generic", "actual"] = "generic",
-    budget: float = 60.0,
+    time_limit: float = 60.0,
     seed: int = 0,
     engine: Literal["auto", "exact", "elimination", "msolve", "builtin", "monodromy"] = "auto",
     experiments: int | Literal["any"] = 1,
@@ -27,8 +29,8 @@ def identify(
     Of a problem, what all its experiments together can tell: `x_hot` is the state x of the experiment hot.
     `functions` are expressions in parameters and states (at the initial time) to be judged too.  Known initial states
     and fixed parameters of the model count as known.  Inputs are taken to be known and generic: any signal that excites
-    the model enough; `inputs="actual"` takes the model's own functions of time.  `budget` is in seconds: what is not
-    decided by then is `undecided`.  `engine` says how solutions are counted: by input-output equations
+    the model enough; `inputs="actual"` takes the model's own functions of time.  `time_limit` is in seconds: what is
+    not decided by then is `undecided`.  `engine` says how solutions are counted: by input-output equations
     ("elimination"), by Groebner bases of the prolonged system ("msolve" or "builtin", for what computes them), by
     whichever of these comes to an end ("exact"), or numerically ("monodromy", which gives likely verdicts only); by
     default exactly if possible, and numerically if not.  `experiments` asks what so many experiments tell that have
@@ -42,7 +44,7 @@ def identify(
             raise ModelError("experiments: a problem has experiments of its own; ask its model instead")
         together = joint(model)
         model, starts = together.model, together.starts
-    verdict = judge(model, functions, inputs, budget, seed, engine, experiments, starts)
+    verdict = judge(model, functions, inputs, time_limit, seed, engine, experiments, starts)
     if verdict.reason and engine in ("auto", "monodromy"):
-        return likely(verdict, max(budget - verdict.seconds, 0.0), seed)
+        return likely(verdict, max(time_limit - verdict.seconds, 0.0), seed)
     return verdict

@@ -28,19 +28,21 @@ WORDS = {
 WIDTH = 24
 """Characters of the bar."""
 
-EVERY = 0.2
-"""Seconds between two looks of the line."""
+EVERY, EVERY_NOTEBOOK = 0.2, 1.0
+"""Seconds between two looks of the line, in terminals and in notebooks."""
 
 
 class Progress:
-    """Shows the present stage while it is entered as a context; silent in pipes and unless asked for.
+    """Shows the present stage while it is entered as a context, in terminals and notebooks; silent in pipes and unless
+    asked for.
 
     A function in place of a truth value is called with the name of every stage.
     """
 
     def __init__(self, wanted: bool | Callable[[str], object], limit: float | None = None) -> None:
         self._tell = wanted if callable(wanted) else None
-        self._wanted = not callable(wanted) and wanted and sys.stderr.isatty()
+        self._notebook = is_notebook()
+        self._wanted = not callable(wanted) and wanted and (self._notebook or sys.stderr.isatty())
         self._limit = limit
         self._stage, self._note, self._aside = "starting", "", ""
         self._began, self._paused, self._aside_began = 0.0, 0.0, 0.0
@@ -95,10 +97,19 @@ class Progress:
         self._aside = words
 
     def _run(self) -> None:
-        out = sys.stderr
-        while not self._over.wait(EVERY):
-            _put(out, f"\r\x1b[2K{self.line(shutil.get_terminal_size().columns)}")
-        _put(out, "\r\x1b[2K")
+        out, clear, before = sys.stderr, "\x1b[2K", 0
+        while not self._over.wait(EVERY_NOTEBOOK if self._notebook else EVERY):
+            line = self.line(shutil.get_terminal_size().columns)
+            if self._notebook:  # it has no codes of terminals: what stands there is written over
+                clear, line, before = "", line.ljust(before), len(line)
+            _put(out, f"\r{clear}{line}")
+        _put(out, "\r" + (clear or f"{' ' * before}\r"))
+
+
+def is_notebook() -> bool:
+    """Whether this runs in the kernel of a notebook, which shows what is written though it is no terminal."""
+    shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
+    return hasattr(shell, "kernel")
 
 
 _LIVE: list[Progress] = []  # those on the screen, the last on top

@@ -53,6 +53,6 @@ def test_where_monodromy_says_nothing_the_verdict_is_undecided(model):
 
 
 def test_without_time_nothing_is_likely():
-    verdict = oj.identify(zoo.by_name("qwwc").model, budget=0)
+    verdict = oj.identify(zoo.by_name("qwwc").model, time_limit=0)
     assert verdict.evidence == ""
     assert not any(q.kind.startswith("likely") for q in verdict.values())

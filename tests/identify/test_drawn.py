@@ -17,7 +17,7 @@ def some(seeds, many):
 
 def verdict(model: oj.Model, engine: str) -> oj.Verdict:
     try:
-        return oj.identify(model, engine=engine, budget=2)
+        return oj.identify(model, engine=engine, time_limit=2)
     except ModelError as refusal:
         pytest.skip(str(refusal))
 

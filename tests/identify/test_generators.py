@@ -63,11 +63,11 @@ def test_what_generates_tells_as_much_as_the_outputs(name, monkeypatch):
     """Membership both ways: each generator is identifiable, and nothing more than they tell can be known."""
     monkeypatch.setenv(msolve.VARIABLE, "")
     model = zoo.by_name(name).model
-    verdict = oj.identify(model, budget=600)
+    verdict = oj.identify(model, time_limit=600)
     assert verdict.generate is True
     assert all(verdict[text].kind == "global" for text in verdict.combinations)
     # Each has one value, by a count that was not told which ones there are.
-    asked = oj.identify(model, functions=verdict.combinations, budget=600)
+    asked = oj.identify(model, functions=verdict.combinations, time_limit=600)
     assert {asked[text].kind for text in verdict.combinations} <= {"global"}
     # Measured instead of the outputs, at the initial time, they tell as much of every unknown.
     known = *verdict.names("global"), *verdict.combinations
@@ -78,7 +78,7 @@ def test_what_generates_tells_as_much_as_the_outputs(name, monkeypatch):
         {f"told_{i}": text for i, text in enumerate(known)},
         fixed={name: value for name, value in fixed.items() if name in used},
     )
-    told = oj.identify(static, budget=600)
+    told = oj.identify(static, time_limit=600)
     assert {n: told[n].kind for n in model.unknowns} == {n: verdict[n].kind for n in model.unknowns}
     assert {n: told[n].values for n in model.unknowns} == {n: verdict[n].values for n in model.unknowns}
 
@@ -165,7 +165,7 @@ def test_what_is_asked_for_may_complete_what_is_found(monkeypatch):
     """By itself the list lacks something; one of the functions that were published helps to find it."""
     monkeypatch.setenv(msolve.VARIABLE, "")
     model = zoo.by_name("resistant_bacteria").model
-    verdict = oj.identify(model, functions=["(d*rR - dr*r)/(d - dr)"], budget=600)
+    verdict = oj.identify(model, functions=["(d*rR - dr*r)/(d - dr)"], time_limit=600)
     assert verdict.generate is True
-    asked = oj.identify(model, functions=verdict.combinations, budget=600)
+    asked = oj.identify(model, functions=verdict.combinations, time_limit=600)
     assert {asked[text].kind for text in verdict.combinations} == {"global"}

@@ -136,12 +136,12 @@ def test_measuring_an_invertible_function_is_measuring_its_argument():
 
 def test_without_time_local_verdicts_still_come():
     model = systems.load("cstr").model
-    verdict = oj.identify(model, budget=0)
+    verdict = oj.identify(model, time_limit=0)
     assert {q.kind for q in verdict.values()} == {"undecided"}
     assert "budget" in verdict.reason
     assert verdict.solutions is None
     assert max(verdict.orders.values()) == 6
-    aircraft = oj.identify(systems.load("aircraft_pitch").model, budget=0)
+    aircraft = oj.identify(systems.load("aircraft_pitch").model, time_limit=0)
     assert aircraft["theta"].kind == "none"
 
 

@@ -238,7 +238,7 @@ def test_verdicts_of_drawn_models_agree_with_sensitivities(first):
     """No value is said to be lost that a solution tells, and none to be known that no solution tells."""
     for seed in range(first, first + 15):
         model = switching(seed)
-        verdict = oj.identify(model, budget=5, engine="exact") if model.unknowns else {}
+        verdict = oj.identify(model, time_limit=5, engine="exact") if model.unknowns else {}
         timed = {name for event in model.events for time in (*event.at, event.every) if time for name in names(time)}
         rng = np.random.default_rng(seed)
         found = [share for _ in range(4) if (share := shares(model, rng)) is not None]

@@ -165,7 +165,7 @@ def test_what_is_not_decided_at_all_is_not_said_to_be_known():
 
 
 def test_what_ranks_alone_tell_is_said():
-    verdict = oj.identify(Model({"x": "-a*x + b*z", "z": "c*x - d*z*x"}, {"y": "x"}), budget=0)
+    verdict = oj.identify(Model({"x": "-a*x + b*z", "z": "c*x - d*z*x"}, {"y": "x"}), time_limit=0)
     open_ = [q for q in verdict.values() if q.kind == "undecided"]
     assert open_ and all(q.told == "at least local" for q in open_)
     assert "at least local" in str(verdict) and "at least local" in verdict._repr_html_()

@@ -35,7 +35,7 @@ def test_verdicts_are_those_published(name, monkeypatch):
     monkeypatch.setenv(msolve.VARIABLE, "")
     entry = ENTRIES[name]
     asked = [*entry.functions, *entry.combinations]
-    verdict = oj.identify(entry.model, functions=asked, budget=600)
+    verdict = oj.identify(entry.model, functions=asked, time_limit=600)
     assert {key: verdict[key].kind for key in expected(entry)} == expected(entry)
     assert entry.solutions is None or verdict.solutions == entry.solutions
     assert all(verdict[text].kind in ("global", "local", "undecided") for text in verdict.combinations)
@@ -45,7 +45,7 @@ def test_verdicts_are_those_published(name, monkeypatch):
 def test_without_counting_nothing_contradicts_what_is_published(name):
     """Local verdicts always come: what is lost is lost, and the rest is undecided at worst."""
     entry = ENTRIES[name]
-    verdict = oj.identify(entry.model, functions=[*entry.functions, *entry.combinations], budget=0)
+    verdict = oj.identify(entry.model, functions=[*entry.functions, *entry.combinations], time_limit=0)
     for key, kind in expected(entry).items():
         allowed = {"none"} if kind == "none" else {kind, "undecided"}
         assert verdict[key].kind in allowed, key

@@ -441,3 +441,31 @@ def test_a_first_fit_tells_what_compiling_took():
 
 def test_by_what_it_was_answered_is_for_those_who_ask():
     assert "answered by" not in str(predators()) and "answered by" in predators().summary(verbose=True)
+
+
+def local_rates():
+    times = np.linspace(0, 5, 20)
+    model = Model({"x": "-k*x"}, {"y": "x"}, initial={"x": "A"})
+    rng = np.random.default_rng(0)
+    sets = [
+        Data(times, {"y": 2 * np.exp(-k * times) + 0.01 * rng.normal(size=20)}, name=n)
+        for n, k in (("a", 0.5), ("b", 1.0))
+    ]
+    problem = Problem(model, Data.join(sets), local=["k"], positive=True)
+    return Fit.of(problem, refine(problem.misfit, np.array([0.5, 1.0, 2.0]), frame=problem.frame()))
+
+
+def test_expressions_in_local_parameters_are_those_of_an_experiment():
+    fit = local_rates()
+    for name in ("a", "b"):
+        low, high = fit.interval(f"k in {name}")
+        assert fit.interval("k", experiment=name) == (low, high)
+        half = fit.interval("log(2)/k", experiment=name)
+        assert half == pytest.approx((np.log(2) / high, np.log(2) / low), rel=1e-4)
+        profile = fit.profile("log(2)/k", experiment=name)
+        assert profile.label == f"log(2)/k in {name}" and profile.interval() == pytest.approx(half, rel=1e-3)
+    assert fit.interval("A*k", experiment="b")[0] > fit.interval("A*k", experiment="a")[1]
+    with pytest.raises(ModelError, match="'k' has a value of its own in every experiment; name one"):
+        fit.interval("log(2)/k")
+    with pytest.raises(ModelError, match="no experiment 'c'"):
+        fit.interval("k", experiment="c")

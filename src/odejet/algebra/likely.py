@@ -25,6 +25,7 @@ from odejet.identify.verdict import Quantity, Verdict
 from odejet.jets.kernel import MAX_ORDER
 from odejet.model import Model
 from odejet.model.expressions import fresh
+from odejet.renaming import renamed
 
 FURTHER = 3
 """Derivatives beyond those of the square system in which roots are compared: roots that differ do so in the first."""
@@ -33,7 +34,8 @@ AGREE = 1e-6
 
 
 @attach(Verdict.likely)
-def likely(verdict: Verdict, seconds: float = 20.0, seed: int = 0) -> Verdict:
+@renamed("seconds", "time_limit")
+def likely(verdict: Verdict, time_limit: float = 20.0, seed: int = 0) -> Verdict:
     """The verdict with what monodromy says of quantities that are undecided; as it was where it says nothing."""
     start = now()
     open_ = [name for name, quantity in verdict.items() if quantity.kind == "undecided"]
@@ -41,7 +43,7 @@ def likely(verdict: Verdict, seconds: float = 20.0, seed: int = 0) -> Verdict:
     if not open_ or model is None:
         return verdict
     try:
-        evidence = _explored(model, verdict, Budget.within(seconds), seed)
+        evidence = _explored(model, verdict, Budget.within(time_limit), seed)
     except (ModelError, OutOfBudget):
         return verdict
     if evidence is None or (len(evidence.agreeing) < 2 and not evidence.is_full):

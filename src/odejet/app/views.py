@@ -313,12 +313,12 @@ def verdict(posed: Posed) -> dict[str, Any]:
     note = ""
     if isinstance(posed, Measured):
         together, count = joint(posed.problem), len(posed.problem.experiments)
-        found, name_of = identify(posed.problem, budget=IDENTIFY_SECONDS), together.names
+        found, name_of = identify(posed.problem, time_limit=IDENTIFY_SECONDS), together.names
         if together.experiments < count:
             note = f"Looked at with {together.experiments} of the {count} experiments."
     else:
         assert isinstance(posed, Alone)
-        found = identify(posed.model, budget=IDENTIFY_SECONDS)
+        found = identify(posed.model, time_limit=IDENTIFY_SECONDS)
         name_of = dict(zip(posed.labels, posed.model.unknowns, strict=True))
     label_of = {name: label for label, name in reversed(list(name_of.items()))}
     quantities = {label: found[name] for label, name in name_of.items() if name in found}

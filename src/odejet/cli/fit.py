@@ -94,18 +94,20 @@ def _describe_results(group: Any) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     from odejet.fitting import fit
+    from odejet.interruption import termination
     from odejet.io.pypesto import hdf5
 
     if arguments.pypesto:
         hdf5()  # before the fit, not after it
-    found = fit(
-        posed(arguments),
-        seed=arguments.seed,
-        jobs=arguments.jobs,
-        effort=arguments.effort,
-        progress=not arguments.quiet,
-        time_limit=arguments.time_limit,
-    )
+    with termination():
+        found = fit(
+            posed(arguments),
+            seed=arguments.seed,
+            jobs=arguments.jobs,
+            effort=arguments.effort,
+            progress=not arguments.quiet,
+            time_limit=arguments.time_limit,
+        )
     if not found.found:
         return complain(f"{arguments.data or arguments.model}: {found.message}", Status.UNSOLVED)
     return _delivered(found, arguments)

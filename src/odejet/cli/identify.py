@@ -37,7 +37,8 @@ def describe(commands: Any) -> None:
         default=1,
         help="ask what so many experiments with the same parameters tell, or any number of them (default %(default)s)",
     )
-    add("--budget", metavar="SECONDS", type=seconds, default=60.0, help="stop counting solutions then (default 60)")
+    limit = "stop counting solutions then (default 60)"
+    add("--time-limit", "--budget", metavar="SECONDS", type=seconds, default=60.0, help=limit)
     add("--seed", metavar="S", type=whole_number(), default=0, help="seed of the random points (default %(default)s)")
 
 
@@ -57,8 +58,8 @@ def run(arguments: argparse.Namespace) -> int:
 
     from odejet.identifying import identify
 
-    asked = arguments.functions, arguments.inputs, arguments.budget, arguments.seed
-    with Progress(True, arguments.budget) as shown:
+    asked = arguments.functions, arguments.inputs, arguments.time_limit, arguments.seed
+    with Progress(True, arguments.time_limit) as shown:
         shown.stage("identify")
         verdict = identify(model, *asked, experiments=arguments.experiments)
     put(f"{verdict.to_json() if arguments.json else verdict}\n".encode())

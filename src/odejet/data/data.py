@@ -45,6 +45,9 @@ class Data:
     `initial="steady"` starts at rest; `before` tells what parameters and inputs were until then, where they were
     others, and from which states rest was approached.  A time that is `inf` is the steady state in the end.
 
+    Data of an experiment that was not measured have no outputs: `Data(None, {}, doses=..., start=0)` is for
+    `fit.predict`.
+
     `events` are what happens in this experiment, and `doses` what is given to it: a table with the columns time, state
     and amount (or those of NONMEM), as `odejet.data.doses` says.
     """
@@ -84,6 +87,7 @@ class Data:
             {key: arrays.series(key, *pair, sds.get(key)) for key, pair in gridded.items()},
             first if start is None else arrays.finite(start, "start"),
             {key: arrays.driving(key, value, grid) for key, value in arrays.named(inputs or {}, "inputs").items()},
+            planned=not given,
             steady=steady,
             events=arrays.events(events),
             doses=given_doses,

@@ -42,7 +42,9 @@ class Experiment:
     started: bool = True  # whether that was told: if not, the model may know better
 
     def __post_init__(self) -> None:
-        first = min(float(series.times[0]) for series in self.outputs.values())
+        first = min((float(series.times[0]) for series in self.outputs.values()), default=self.start)
+        if not self.outputs and not math.isfinite(self.start):
+            raise DataError(f"{self.name}: nothing was measured, so that nothing tells when it begins; give the start")
         if self.start != self.start:
             object.__setattr__(self, "start", first)
             object.__setattr__(self, "started", False)

@@ -91,12 +91,13 @@ def experiment(
     inputs: Mapping[str, Sampled | str] | None = None,
     initial: Mapping[str, Expression] | None = None,
     values: Mapping[str, Expression] | None = None,
+    planned: bool = False,
     **further: Any,
 ) -> Experiment:
-    """An experiment in which something was measured, and what `further` is known of it; series without a value are left
-    out."""
+    """An experiment in which something was measured, unless it is `planned`, and what `further` is known of it; series
+    without a value are left out."""
     measured = {key: series for key, series in outputs.items() if len(series)}
-    if not measured:
+    if not measured and not planned:
         raise DataError(f"{name}: nothing was measured; give at least one value that is not NaN")
     tables = (dict(inputs or {}), dict(initial or {}), dict(values or {}))
     return Experiment(name, measured, *tables, start=float(start), **further)

@@ -12,6 +12,7 @@ from functools import partial
 
 import numpy as np
 
+from odejet import clock, interruption
 from odejet.budget import Budget
 from odejet.data.series import MIN_TIMES
 from odejet.decide import stages
@@ -57,15 +58,20 @@ EVERY: Step = partial(stages.shoot, rung=ALL)
 def search(task: Task) -> Answer:
     """The best answer that there is time for; an interruption leaves the best so far, if there is one."""
     state = State.of(task)
-    try:
-        for latest in climb(state):
-            state = latest
-            task.record.progress.note(so_far(state))
-    except KeyboardInterrupt:
-        if not state.optima:
-            raise
-        return answer(state, interrupted=True)
-    return answer(state)
+    with interruption.gentle():
+        try:
+            for latest in climb(state):
+                state = latest
+                task.record.progress.note(so_far(state))
+                if clock.is_hurried() and state.optima:
+                    break
+        except KeyboardInterrupt:
+            if not state.optima:
+                raise
+            return answer(state, interrupted=True)
+        if clock.is_hurried() and not state.optima:
+            raise KeyboardInterrupt
+        return answer(state, interrupted=clock.is_hurried())
 
 
 def so_far(state: State) -> str:

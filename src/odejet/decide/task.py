@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from odejet.budget import Budget
-from odejet.clock import now
+from odejet.clock import worked
 from odejet.jets import compilation
 from odejet.objective.misfit import Misfit
 from odejet.problem import Problem
@@ -58,22 +58,22 @@ class Record:
     progress: Progress
     census: Census = field(default_factory=Census)
     stages: dict[str, float] = field(default_factory=dict)
-    began: float = field(default_factory=now)
+    began: float = field(default_factory=worked)
 
     @contextmanager
     def stage(self, name: str) -> Iterator[None]:
         self.progress.stage(name)
-        begin, compiled = now(), compilation.seconds()
+        begin, compiled = worked(), compilation.seconds()
         try:
             yield
         finally:
-            self.stages[name] = self.stages.get(name, 0.0) + now() - begin
+            self.stages[name] = self.stages.get(name, 0.0) + worked() - begin
             if (compiling := compilation.seconds() - compiled) > NOTABLE:
                 self.stages["compile"] = self.stages.get("compile", 0.0) + compiling
 
     @property
     def seconds(self) -> float:
-        return now() - self.began + self.stages.get("compile", 0.0)
+        return worked() - self.began + self.stages.get("compile", 0.0)
 
 
 @dataclass(frozen=True, eq=False)

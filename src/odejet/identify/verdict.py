@@ -133,7 +133,7 @@ class Verdict(Mapping[str, Quantity]):
         return tuple(q.name for q in self.values() if q.kind == kind and q.role in ("initial state", "parameter"))
 
     @attached
-    def likely(self, seconds: float = 20.0, seed: int = 0) -> Verdict:
+    def likely(self, time_limit: float = 20.0, seed: int = 0) -> Verdict:
         """The verdict with what so many seconds of monodromy tell of quantities that are undecided.
 
         Kinds become `likely global` or `likely local`, and `evidence` says why; what is exact stays as it is.

@@ -118,6 +118,15 @@ def conditions(model: Model, data: Data, fixed: Known, noise: Sequence[str] = ()
     return tuple(result)
 
 
+def unmeasured(model: Model, experiment: Experiment, fixed: Known) -> Condition:
+    """An experiment that was not measured, as the model reads it."""
+    bound = _bound(experiment, model, fixed, (), measured=False)
+    try:
+        return Condition(bound, _own(model, bound))
+    except ModelError as error:
+        raise DataError(f"{experiment.name}: {error}") from None
+
+
 def _key(experiment: Experiment) -> Any:
     """What makes the models of two experiments the same."""
     inputs = {name: "" if isinstance(value, Sampled) else value for name, value in experiment.inputs.items()}
@@ -138,7 +147,9 @@ def _check_effect(model: Model, found: Iterable[Condition]) -> None:
 # --- one experiment ---
 
 
-def _bound(experiment: Experiment, model: Model, fixed: Known, noise: Sequence[str]) -> Experiment:
+def _bound(
+    experiment: Experiment, model: Model, fixed: Known, noise: Sequence[str], measured: bool = True
+) -> Experiment:
     """An experiment with everything under the model's names, and with what the model and the problem know of it."""
     where = f"{experiment.name}: "
     parameters = (*model.parameters, *model.fixed, *noise)
@@ -173,7 +184,7 @@ def _bound(experiment: Experiment, model: Model, fixed: Known, noise: Sequence[s
             if name not in known:
                 raise DataError(f"{where}the model has no {kind} '{name}'{nearest(name, known)}")
     outputs = {name: experiment.outputs[name] for name in model.outputs if name in experiment.outputs}
-    if not outputs:
+    if not outputs and measured:
         raise DataError(f"{where}none of the outputs {', '.join(list(model.outputs)[:20])} was measured")
     given_inputs = {**_samples(experiment, model), **experiment.inputs}
     inputs = {name: _joined(given_inputs[name], model, name) for name in model.inputs if name in given_inputs}

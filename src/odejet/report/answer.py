@@ -63,7 +63,7 @@ def known(fit: Fit) -> Known:
             if (
                 label not in profiles
                 and (left := end - now()) > 0
-                and not (own := fit.profile(label, seconds=left)).stopped
+                and not (own := fit.profile(label, time_limit=left)).stopped
             ):
                 profiles[label] = own
         return Known(

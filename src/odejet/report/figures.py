@@ -6,6 +6,7 @@ Names from models and data are drawn as they are, never read as mathematics, and
 from __future__ import annotations
 
 import functools
+import io
 import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
@@ -110,7 +111,16 @@ def figure_of(pictures: Sequence[Picture]) -> Figure:
     figure = Figure(figsize=(WIDTH * columns, height * max(rows, 1)), layout="constrained")
     for cell, picture in zip(figure.subfigures(max(rows, 1), columns, squeeze=False).flat, shown, strict=False):
         _draw(cell, picture)
+    # Notebooks know how to show a figure only once pyplot has been imported there.
+    figure._repr_png_ = functools.partial(_png, figure)  # type: ignore[attr-defined]
     return figure
+
+
+def _png(figure: Figure) -> bytes:
+    """The figure as a notebook shows it."""
+    file = io.BytesIO()
+    figure.savefig(file, format="png")
+    return file.getvalue()
 
 
 def _draw(figure: Any, picture: Picture) -> None:

@@ -72,7 +72,7 @@ def curves(fit: Fit, pairs: Sequence[Comparison], states: bool = False) -> dict[
         own = fit.experiment(name)
         times = np.linspace(own.start, own.end, CURVE if len(names) < FEW else SHORT_CURVE)
         try:
-            found[name] = fit.predict(times, name, states=states, evaluations=evaluations, seconds=seconds)
+            found[name] = fit.predict(times, name, states=states, evaluations=evaluations, time_limit=seconds)
         except ModelError:  # without a fit there is nothing to be uncertain about
             found[name] = fit.simulate(times, name)
     return found

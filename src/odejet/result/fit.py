@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -16,26 +16,26 @@ import numpy as np
 
 from odejet.data import Data, Experiment
 from odejet.decide import Adequacy, Attempt, Candidates, Certificate, Identifiability, Optimality, Provenance
-from odejet.decide.certificate import UNSOUGHT
 from odejet.decide.statistics import FitCheck, check
 from odejet.errors import ModelError
 from odejet.model import Model
 from odejet.problem import Problem, Unknowns, find
+from odejet.renaming import renamed
+from odejet.result.building import parts_of
 from odejet.result.comparison import Comparison, compared
 from odejet.result.estimate import Estimate, named, of_one
 from odejet.result.frame import frame
-from odejet.result.intervals import LEVEL, of_expression, of_unknown
-from odejet.result.noise import sds_of, stated
-from odejet.result.prediction import Prediction, prediction
+from odejet.result.intervals import LEVEL, asked_of, of_expression, of_unknown
+from odejet.result.noise import stated
+from odejet.result.planned import predicted
+from odejet.result.prediction import Prediction
 from odejet.result.shown import Shown
 from odejet.search.refine import Refined
 from odejet.simulate import Simulation
-from odejet.simulate.simulation import checked_times
 from odejet.smooth import Smoothed
-from odejet.uncertainty import ByName, Matrix, Uncertainty, fisher, held_labels, information, noise_inflation, posterior
-from odejet.uncertainty.bands import bands
-from odejet.uncertainty.bounded import reaches
-from odejet.uncertainty.derived import derived
+from odejet.uncertainty import ByName, Matrix, Uncertainty, posterior
+from odejet.uncertainty.bands import EVALUATIONS
+from odejet.uncertainty.bands import SECONDS as BAND_SECONDS
 from odejet.uncertainty.design import Design, repeated
 from odejet.uncertainty.doubts import Doubt, doubts
 from odejet.uncertainty.error_budget import ErrorBudget, error_budget
@@ -102,40 +102,19 @@ class Fit(Shown):
         seed, effort, smoothed, attempts.  Without a certificate the fit is not certified, but its residuals are judged
         all the same.
         """
-        misfit, bounds, experiments = problem.misfit, problem.bounds, problem.experiments
         simulated = refined.simulated
         if checks is None:
-            checks = check(misfit, refined) if simulated else FitCheck((), 0, math.nan, math.nan)
-        inflation = noise_inflation(misfit, refined, checks) if simulated else np.full(len(misfit.outputs), math.nan)
-        levels = refined.levels * inflation
-        noise = dict(zip(misfit.outputs, levels.tolist(), strict=True))
-        unbounded = tuple(one.sentence for one in checks.collapses)
-        told.setdefault("certificate", Certificate(reasons=(UNSOUGHT, *unbounded), outputs=checks.outputs, noise=noise))
+            checks = check(problem.misfit, refined) if simulated else FitCheck((), 0, math.nan, math.nan)
         stages = {"refine": refined.seconds} if stages is None else stages
-        uncertainty = fisher(misfit, refined, checks)
-        held = tuple(held_labels(refined, uncertainty.stderr, bounds))
-        if simulated:
-            known = information(misfit, refined, checks)
-            reach = reaches(misfit, refined, checks, known, held, bounds, LEVEL)
-            uncertainty = replace(uncertainty, reach=reach)
+        parts = {**parts_of(problem, refined, checks, others, rivals), **told}
         return cls(
             problem=problem,
-            estimates=np.array(refined.z, dtype=float),
-            uncertainty=uncertainty,
-            bounds=bounds,
-            held=held,
-            sds=sds_of(misfit, experiments, refined, levels),
-            cost=refined.cost,
-            aic=checks.aic,
-            bic=checks.bic,
             success=refined.ending.settled and math.isfinite(refined.cost) if success is None else success,
             message=refined.message if message is None else message,
-            solutions=tuple(Estimate.of(misfit.unknowns, experiments, one, bounds) for one in (refined, *others)),
-            rivals=tuple(Estimate.of(misfit.unknowns, experiments, one, bounds) for one in rivals),
             stages=stages,
             seconds=sum(stages.values()) if seconds is None else seconds,
             verdict=verdict,
-            **told,
+            **parts,
         )
 
     @property
@@ -249,15 +228,19 @@ class Fit(Shown):
         """What the data determine with an error that they do not tell: no residual is left to show the noise."""
         return self.uncertainty.untold
 
-    def interval(self, name: str, level: float = LEVEL) -> tuple[float, float]:
+    def interval(self, name: str, level: float = LEVEL, experiment: str | None = None) -> tuple[float, float]:
         """The interval that contains the true value with this probability, by the curvature of the likelihood.
 
-        Of an unknown, or of an expression in the unknowns such as "k1*k2"; see `uncertainty.interval`.
+        Of an unknown, or of an expression in the unknowns such as "k1*k2"; see `uncertainty.interval`.  Where values
+        belong to experiments, `experiment` tells whose are meant.
         """
         try:
             place = find(self.unknowns, name)
         except KeyError:
-            return of_expression(self, derived(name, self.model, self.unknowns), level)
+            asked = asked_of(self, name, experiment)
+            if asked.place is None:
+                return of_expression(self, asked, level)
+            place = asked.place
         return of_unknown(self, place, level)
 
     def intervals(
@@ -271,15 +254,20 @@ class Fit(Shown):
             return {name: self.interval(name, level) for name in asked}
         return {name: self.profile(name, level).interval() for name in asked}
 
-    def profile(self, name: str, level: float = LEVEL, seconds: float = SECONDS) -> Profile:
+    @renamed("seconds", "time_limit")
+    def profile(
+        self, name: str, level: float = LEVEL, time_limit: float = SECONDS, *, experiment: str | None = None
+    ) -> Profile:
         """The likelihood along an unknown or an expression such as "k1*k2", all other unknowns at their best.
 
-        Its interval needs no curvature and says when it has no end: `fit.profile("k1").interval()`.
+        Its interval needs no curvature and says when it has no end: `fit.profile("k1").interval()`.  Where values
+        belong to experiments, `experiment` tells whose are meant.
         """
-        key = (derived(name, self.model, self.unknowns).label, level)
+        asked = asked_of(self, name, experiment)
+        key = (asked.label, level)
         if key in self._profiles:
             return self._profiles[key]
-        found = profile(self.likelihood, name, level, seconds)
+        found = profile(self.likelihood, asked, level, time_limit)
         # One that was stopped would tell more with more time.
         return found if found.stopped else self._profiles.setdefault(key, found)
 
@@ -420,25 +408,27 @@ class Fit(Shown):
         """
         return self.problem.simulate_experiment(self.problem.number(experiment), self.estimates, times, **options)
 
+    @renamed("seconds", "time_limit")
     def predict(
         self,
         times: Sequence[float] | np.ndarray | None = None,
-        experiment: str | None = None,
+        experiment: str | Data | None = None,
         level: float = LEVEL,
         method: str = "auto",
         states: bool = True,
-        **effort: Any,
+        evaluations: int = EVALUATIONS,
+        time_limit: float = BAND_SECONDS,
     ) -> Prediction:
         """Outputs and states of an experiment at any times its inputs cover, with bands; by default those measured.
 
+        `experiment` names one of the data, or is `oj.Data` of one that was not measured, such as
+        `oj.Data(None, {}, doses=..., start=0)`: what that leaves open has the values of the fit (see `planned`).
+
         Bands come from the delta method where that is to be trusted and from profiles where it is not ("auto"), or
         from either alone ("delta", "profile"): `prediction["y1"].low`, `prediction.states["x"].high`, and with the
-        noise of a new measurement `prediction["y1"].measured_low`.  `evaluations` and `seconds` limit the effort.
+        noise of a new measurement `prediction["y1"].measured_low`.  `evaluations` and `time_limit` limit the effort.
         """
-        number, likelihood = self.problem.number(experiment), self.likelihood
-        asked = self.problem.times(number) if times is None else checked_times(times)
-        found = bands(likelihood, number, asked, level, method, states, **effort)
-        return prediction(self.problem, likelihood, number, *found)
+        return predicted(self, times, experiment, level, method, states, evaluations, time_limit)
 
     def compare(self) -> tuple[Comparison, ...]:
         """Data beside fit, for every output of every experiment."""

@@ -8,15 +8,25 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from odejet.uncertainty import interval, quantile
+from odejet.uncertainty.derived import Derived, derived
 
 if TYPE_CHECKING:
     from odejet.result.fit import Fit
-    from odejet.uncertainty.derived import Derived
 
 LEVEL = 0.95
 """The probability of the intervals that tables show."""
 
 Interval = tuple[float, float]
+
+
+def asked_of(fit: Fit, name: str, experiment: str | None = None) -> Derived:
+    """What a text means: an unknown, or an expression in the unknowns such as "k1*k2"; in one experiment, names are
+    those of its own values."""
+    if experiment is None:
+        return derived(name, fit.model, fit.unknowns)
+    number = fit.problem.number(experiment)
+    model, places = fit.problem.conditions[number].model, fit.unknowns.places[number]
+    return derived(name, model, fit.unknowns, places, experiment if len(fit.data.experiments) > 1 else "")
 
 
 def of_unknown(fit: Fit, place: int, level: float) -> Interval:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from odejet.attach import attached
-from odejet.data import Series
+from odejet.data import Experiment, Series
 from odejet.extras import needed
 from odejet.problem import Problem
 from odejet.problem.distributions import Distribution
@@ -178,9 +178,11 @@ def _shapes(problem: Problem, number: int, output: str, times: np.ndarray, value
     return np.interp(times, own.times, own.shapes)
 
 
-def prediction(problem: Problem, likelihood: Likelihood, number: int, tangent: Tangent, ends: Ends) -> Prediction:
+def prediction(
+    problem: Problem, likelihood: Likelihood, number: int, experiment: Experiment, tangent: Tangent, ends: Ends
+) -> Prediction:
     """What is known of an experiment at some times, by name and with the noise of its measurements."""
-    experiment, names = problem.experiments[number], (*tangent.curves.outputs, *tangent.curves.states)
+    names = (*tangent.curves.outputs, *tangent.curves.states)
     bands = []
     for column, name in enumerate(names):
         values, low, high = (part[:, column] for part in (tangent.values, ends.low, ends.high))

@@ -70,19 +70,25 @@ class Derived:
         return _keeps_sign(self.expression, {name: signs[i] != 0 for name, i in self.places.items()})
 
 
-def derived(text: str, model: Model, unknowns: Sequence[Unknown]) -> Derived:
-    """What a text means: the label of an unknown, or an expression."""
+def derived(
+    text: str, model: Model, unknowns: Sequence[Unknown], own: Mapping[str, int] | None = None, where: str = ""
+) -> Derived:
+    """What a text means: the label of an unknown, or an expression.
+
+    In one experiment, of the name `where`, names are those of its own values, whose places among the unknowns are
+    `own`, and the model is its own too; otherwise a name must have one value in all of them.
+    """
     labels = [unknown.label for unknown in unknowns]
     if text in labels:
         return Derived(text, Symbol("it"), {"it": labels.index(text)}, {}, len(labels))
-    places: dict[str, int] = {}
+    places: dict[str, int] = dict(own or {})
     several: set[str] = set()
-    for i, unknown in enumerate(unknowns):
+    for i, unknown in enumerate(unknowns if own is None else ()):
         several |= {unknown.name} & set(places)
         places[unknown.name] = i
     numbers = {name: float(value) for name, value in model.fixed.items()}
     expression = parse(text, known=[*places, *numbers], refused=_refused(model, unknowns, several))
-    label = unknowns[places[text]].label if text in places else text
+    label = unknowns[places[text]].label if text in places else f"{text} in {where}" if where else text
     return Derived(label, expression, places, numbers, len(labels))
 
 
@@ -90,8 +96,12 @@ def _refused(model: Model, unknowns: Sequence[Unknown], several: set[str]) -> di
     """Names of the model that have no one value, with what to do instead."""
     refused = {"t": "a quantity does not depend on the time"}
     for name in several:
-        own = [unknown.label for unknown in unknowns if unknown.name == name]
-        refused[name] = f"'{name}' has an initial value in every experiment; ask for one of {', '.join(own[:5])}"
+        own = [unknown for unknown in unknowns if unknown.name == name]
+        what = "an initial value" if own[0].is_state else "a value"
+        refused[name] = (
+            f"'{name}' has {what} of its own in every experiment; name one, such as experiment={own[0].experiment!r}, "
+            f"or ask for one of {', '.join(unknown.label for unknown in own[:5])}"
+        )
     for table, what in ((model.outputs, "an output"), (model.inputs, "an input")):
         refused |= {name: f"'{name}' is {what}; ask about parameters and initial states" for name in table}
     unknown_names = {unknown.name for unknown in unknowns}
