@@ -112,10 +112,10 @@ def simulate(
 
     The initial state holds at `start`, by default that of the model or the first of the times; times before it are
     reached by integrating backward.  `inputs` replaces inputs for this simulation, by expressions in `t` or by samples
-    `(times, values)` where a time that stands twice is a jump.  A solution that ends early (blow-up, singularity) is no
-    error: the result holds the times that were reached and says in `message` what happened.  It may take as many seconds
-    as `time_limit` says, and any number of steps unless `max_steps` limits those of either method, beside the steps that
-    knots of sampled inputs and events take.
+    `(times, values)` where a time that stands twice is a jump.  A solution that ends early (blow-up, singularity) is
+    no error: the result holds the times that were reached and says in `message` what happened.  It may take as many
+    seconds as `time_limit` says, and any number of steps unless `max_steps` limits those of either method, beside the
+    steps that knots of sampled inputs and events take.
     """
     flow = _flow(model) if inputs is None else _driven(model, inputs)
     values = _values(parameters, model.parameters, "parameter", model.fixed)
