@@ -9,12 +9,11 @@ from __future__ import annotations
 
 import os
 import re
-import subprocess
 import sys
-import tempfile
 from collections.abc import Iterable
 from pathlib import Path
 
+from odejet import processes
 from odejet.errors import ModelError
 from odejet.extras import needed
 from odejet.io.files import read_text, write_all
@@ -34,13 +33,12 @@ _TOKEN = re.compile(
 )
 """What is skipped (comments and quoted text), words and parentheses."""
 
-_CHILD = f"""
+_CHILD = """
 import sys
 import antimony
 text = sys.stdin.buffer.read().decode("utf-8", errors="replace")
 try:
     import resource
-    resource.setrlimit(resource.RLIMIT_AS, ({MEMORY}, {MEMORY}))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     resource.setrlimit(resource.RLIMIT_NOFILE, (0, 0))
 except (ImportError, ValueError, OSError):
@@ -105,23 +103,17 @@ def _check_tokens(text: str, where: str) -> None:
 def _child(text: str, task: str, where: str) -> tuple[bool, str]:
     """Whether libantimony could do its task with a text, and what that becomes, or the reason."""
     needed("antimony")
-    # An empty folder: where the system has no limits, an import finds nothing beside it.
-    with tempfile.TemporaryDirectory() as empty:
-        try:
-            done = subprocess.run(
-                [sys.executable, "-I", "-c", _CHILD, task],
-                input=text.encode(),
-                capture_output=True,
-                timeout=SECONDS,
-                check=False,
-                cwd=empty,
-            )
-        except subprocess.TimeoutExpired:
-            raise ModelError(f"{where}: libantimony takes more than {SECONDS} s; make the model smaller") from None
-    if done.returncode not in (0, 1) or not done.stdout:
+    command = [sys.executable, "-I", "-c", _CHILD, task]
+    try:
+        done = processes.completed(command, text.encode(), seconds=SECONDS, memory=MEMORY)
+    except processes.TimedOut:
+        raise ModelError(f"{where}: libantimony takes more than {SECONDS} s; make the model smaller") from None
+    except processes.Ended as error:
+        raise ModelError(f"{where}: libantimony cannot be started ({error})") from None
+    if done.status not in (0, 1) or not done.output:
         reason = f"libantimony cannot work on it within {MEMORY // 10**9} GB of memory; make the model smaller"
         raise ModelError(f"{where}: {reason}")
-    return done.returncode == 0, done.stdout.decode("utf-8", errors="replace")
+    return done.status == 0, done.output.decode("utf-8", errors="replace")
 
 
 def _reason(told: str) -> str:
