@@ -12,7 +12,6 @@ from collections.abc import Set as AbstractSet
 from datetime import date, datetime, time
 from decimal import Decimal
 from fractions import Fraction
-from functools import lru_cache
 from numbers import Real
 from typing import Any
 
@@ -26,8 +25,9 @@ from odejet.model.expressions import (
     names,
     number,
 )
-from odejet.model.grammar import MAX_DEPTH, parse
+from odejet.model.grammar import parse
 from odejet.model.symbolic import from_sympy
+from odejet.model.wellformed import MAX_DEPTH, IllFormed, well_formed
 
 MAX_ENTRIES = 1000
 """States of a network in a file."""
@@ -202,14 +202,13 @@ def check_owners(given: Mapping[str, Mapping[str, Any]], parameters: Iterable[st
 def _expression(
     table: str, key: str, value: object, known: Iterable[str] | None, refused: Mapping[str, str]
 ) -> Expression:
-    """Whatever stands for an expression, read as text: so all kinds obey one grammar and print as they are read."""
+    """Whatever stands for an expression: all kinds obey one grammar and print as they are read."""
     try:
-        if isinstance(value, Expression):
-            found = _read_again(value)
-            allowed = None if known is None else {TIME, *known}
-            if not any(name in refused or (allowed is not None and name not in allowed) for name in names(found)):
-                return found
-        return parse(text(value), known, refused)
+        found = tree(value)
+        allowed = None if known is None else {TIME, *known}
+        if found is None or any(n in refused or (allowed is not None and n not in allowed) for n in names(found)):
+            return parse(text(value), known, refused)
+        return found
     except ExpressionError as error:
         raise error.at(f"[{table}] {key}") from None
     except RecursionError:
@@ -218,10 +217,14 @@ def _expression(
         raise ModelError(f"[{table}] {key}: {error}") from None
 
 
-@lru_cache(maxsize=4096)
-def _read_again(expression: Expression) -> Expression:
-    """An expression as its own text reads; models are often made of parts of others, and reading takes long."""
-    return parse(text(expression))
+def tree(value: Any) -> Any:
+    """Return an expression or condition as it may stand in a model; None where it has to be read as text."""
+    if not isinstance(value, Expression | Condition):
+        return None
+    try:
+        return well_formed(value)
+    except IllFormed:
+        return None  # reading its text says what is wrong, and where
 
 
 def text(value: Any) -> str:

@@ -18,6 +18,7 @@ from odejet.budget import Budget
 from odejet.clock import now
 from odejet.model import Model
 from odejet.model.expressions import Expression, Symbol, evaluate, names
+from odejet.model.transform import restricted, rewritten
 from odejet.problem import Problem
 from odejet.problem.conditions import Condition
 from odejet.problem.unknowns import Unknowns
@@ -56,19 +57,10 @@ def algebraic_model(condition: Condition) -> Model:
     """The model of an experiment as the algebra sees it: what was measured there, at a time when nothing is known and
     nothing happens."""
     own = condition.model
-    outputs = {name: value for name, value in own.outputs.items() if name in condition.experiment.outputs}
-    used = {name for table in (own.states, outputs) for value in table.values() for name in names(value)}
-    if len(outputs) == len(own.outputs) and not own.initial and not own.steady and not own.events:
+    measured = condition.experiment.outputs
+    if len(measured) == len(own.outputs) and not own.initial and not own.steady and not own.events:
         return own
-    return own.replace(
-        outputs=outputs,
-        initial={},
-        before={},
-        events=(),
-        parameters=[name for name in (*own.parameters, *own.fixed) if name in used],
-        fixed={name: value for name, value in own.fixed.items() if name in used},
-        bounds={},
-    )
+    return rewritten(restricted(own, measured), initial={}, before={}, events=())
 
 
 def libraries(problem: Problem) -> tuple[Library, ...]:

@@ -37,9 +37,9 @@ def problem(folder: Path, conditions: str, k: str = ' value="1"') -> oj.Problem:
         "measurements.tsv": "observableId\tsimulationConditionId\tmeasurement\ttime\nox\tc1\t0.4\t1\nox\tc2\t0.2\t1\n",
         "parameters.tsv": "parameterId\tparameterScale\tlowerBound\tupperBound\tnominalValue\testimate\n"
         "a\tlog10\t0.01\t100\t1\t1\n",
-        "problem.yaml": "format_version: 1\nparameter_file: parameters.tsv\nproblems:\n"
-        "- condition_files: [conditions.tsv]\n  measurement_files: [measurements.tsv]\n"
-        "  observable_files: [observables.tsv]\n  sbml_files: [model.xml]\n",
+        "problem.yaml": "format_version: 1\nparameter_file: parameters.tsv\nproblems:\n- condition_files: "
+        "[conditions.tsv]\n  measurement_files: [measurements.tsv]\n  observable_files: [observables.tsv]\n"
+        "  sbml_files: [model.xml]\n",
     }
     for name, text in tables.items():
         (folder / name).write_text(text)

@@ -246,10 +246,13 @@ def _moved(courses: Iterable[Course], open_: set[str]) -> list[str]:
 
 
 def events_of(course: Course, numbers: Mapping[str, Expression], used: Collection[str]) -> list[Event]:
-    """What happens in an experiment to names that are used, with constants of the model as numbers."""
+    """What happens in an experiment to names that are used, with constants of the model as numbers.
+
+    A measurement at the time at which a period begins belongs to that period.
+    """
     felt = [(time, {name: value for name, value in told.items() if name in used}) for time, told in course.events]
     return [
-        Event(at=number(time), set={name: substituted(value, numbers) for name, value in told.items()})
+        Event(at=number(time), set={name: substituted(value, numbers) for name, value in told.items()}, seen=True)
         for time, told in felt
         if told
     ]
