@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
+import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -89,3 +92,115 @@ def test_a_fit_that_nobody_works_on_was_interrupted(folder: Folder) -> None:
     )
     Fits().recover(folder)
     assert (study.state(first)["state"], study.state(second)["state"]) == (INTERRUPTED, "done")
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b'{"changed": NaN}', b'{"name": "\\ud800"}', b'{"changed": 1e999}', b'{"changed": "x", "turn": "y"}', b"{"],
+)
+def test_one_damaged_study_hides_no_other_and_is_kept(content: bytes, folder: Folder) -> None:
+    whole, study = folder.create("whole", {}, {}), folder.create("damaged", {}, {})
+    (study.path / "study.json").write_bytes(content)
+    shown = {one.id: one.read() for one in folder}
+    assert set(shown) == {whole.id, study.id}
+    json.dumps(shown, ensure_ascii=False, allow_nan=False).encode()
+    assert study.save("again", {}, 0, "me", 1) == 1
+    (beside,) = study.path.glob("study-damaged-*.json")
+    assert beside.read_bytes() == content and study.read()["name"] == "again"
+    study.save("again", {}, 1, "me", 2)
+    assert len(list(study.path.glob("study-damaged-*.json"))) == 1
+
+
+@pytest.mark.parametrize(
+    "content", [b"{", b'{"state": "running"}', b'{"state": 3}', b'{"state": "done", "ended": 2}', b'{"began": NaN}']
+)
+def test_a_damaged_fit_leaves_its_study_usable(content: bytes, folder: Folder) -> None:
+    study = folder.create("s", {}, {})
+    number = study.new_fit({"state": "done", "began": 1.0, "ended": 2.0})
+    path = study.path / "fits" / str(number)
+    (path / "state.json").write_bytes(content)
+    (path / "result.json").write_text('{"certified": true}')
+    assert len(Fits().states(study)) == 1
+    fits = Fits()
+    fits.recover(folder)
+    (shown,) = fits.states(study)
+    assert shown["state"] == "done" and shown["number"] == number
+    json.dumps(shown, allow_nan=False)
+
+
+def test_folders_that_are_no_fits(folder: Folder) -> None:
+    study = folder.create("s", {}, {})
+    for name in ("\N{ARABIC-INDIC DIGIT THREE}", "007", "x", "0"):
+        (study.path / "fits" / name).mkdir(parents=True)
+    (study.path / "fits" / "5").write_text("a file")
+    Fits().recover(folder)
+    assert study.fits() == []
+
+
+def test_what_killed_saves_leave_is_swept_away(tmp_path: Path) -> None:
+    folder = Folder(tmp_path / "studies")
+    study = folder.create("s", {}, {"data.csv": b"time,y\n"})
+    number = study.new_fit({"state": "done"})
+    left = [
+        study.path / ".study.json-0123abcd",
+        study.files / ".data.csv-0123abcd",
+        study.fit(number) / ".state.json-0123abcd",
+        study.fit(number) / ".odejet-0123456789abcdef",
+    ]
+    for path in left:
+        path.write_text("half")
+    own = study.files / "notes-0123abcd.txt"
+    own.write_text("whole")
+    folder.close()
+    again = Folder(tmp_path / "studies")
+    assert not any(path.exists() for path in left) and own.exists()
+    assert [one.id for one in again] == [study.id]
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body"),
+    [
+        ("POST", "/api/studies", b'{"name": "\\ud800"}'),
+        ("POST", "/api/studies", b'{"example": ["decay"]}'),
+        ("POST", "/api/studies", b'{"name": 7}'),
+        ("PUT", "/api/studies/{id}", b'{"revision": 1, "draft": {"text": "\\udfff"}}'),
+        ("PUT", "/api/studies/{id}", b'{"revision": 1, "draft": {"limit": NaN}}'),
+        ("PUT", "/api/studies/{id}", b'{"revision": 1, "name": "s", "draft": {"values": {"k": 1' + b"0" * 400 + b"}}}"),
+        ("PUT", "/api/studies/{id}", b'{"revision": 1, "name": ["s"], "draft": {}}'),
+        ("POST", "/api/studies/{id}/take", b'{"files": [{}]}'),
+        ("POST", "/api/studies/{id}/compare", b'{"fits": [-1]}'),
+        ("POST", "/api/studies/{id}/look", b'{"draft": {"data": {"a": 1}}}'),
+    ],
+)
+def test_requests_that_no_page_sends_get_a_sentence(method: str, path: str, body: bytes, folder: Folder) -> None:
+    pytest.importorskip("starlette", reason="the page needs odejet[app], which is missing")
+    study = folder.create("s", {}, {})
+    status, answer = asked(folder, method, path.replace("{id}", study.id), body)
+    assert status in (404, 422) and json.loads(answer)["refused"]
+
+
+def test_a_damaged_study_can_be_opened(folder: Folder) -> None:
+    pytest.importorskip("starlette", reason="the page needs odejet[app], which is missing")
+    study = folder.create("s", {}, {})
+    (study.path / "study.json").write_text('{"name": "s", "revision": 4, "draft": {"text": 5}}')
+    status, answer = asked(folder, "GET", f"/api/studies/{study.id}", b"")
+    assert status == 200 and json.loads(answer)["draft"]["text"] == ""
+    assert asked(folder, "GET", "/api/start", b"")[0] == 200
+
+
+def asked(folder: Folder, method: str, path: str, body: bytes) -> tuple[int, bytes]:
+    """The answer of the program to one request."""
+    from odejet.app.server import application
+
+    sent: list[dict[str, Any]] = []
+
+    async def receive() -> dict[str, Any]:
+        return {"type": "http.request", "body": body, "more_body": False}
+
+    async def send(message: Any) -> None:
+        sent.append(dict(message))
+
+    headers = [(b"host", b"127.0.0.1:1"), (b"origin", b"http://127.0.0.1:1")]
+    scope = {"type": "http", "method": method, "path": f"/token{path}", "query_string": b"", "headers": headers}
+    asyncio.run(application(folder, "token", 1)({**scope, "http_version": "1.1", "scheme": "http"}, receive, send))
+    return sent[0]["status"], b"".join(one.get("body", b"") for one in sent[1:])

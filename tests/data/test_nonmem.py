@@ -289,3 +289,17 @@ def test_the_order_survives_a_table_of_doses(tmp_path):
     again = oj.Data.from_csv(tmp_path / "tidy.csv", doses=tmp_path / "doses.csv")
     assert [dose.seen for dose in again.experiments[0].doses] == [True, False]
     assert [dose.seen for dose in data.experiments[0].doses] == [True, False]
+
+
+def test_rows_at_the_time_of_a_steady_state_come_before_or_after_it(tmp_path):
+    """As the rows stand: one before the dose of t = 50 is of what the first dose left, one after it sees the dose."""
+    head = "ID,TIME,AMT,DV,EVID,CMT,II,SS\n1,0,100,.,1,1,.,.\n"
+    dose, row = "1,50,100,.,1,1,24,1\n", "1,50,.,3,0,1,.,.\n"
+    model = oj.Model({"c": "-k*c"}, {"conc": "c"}, initial={"c": 0})
+    k = 0.1
+    for text, expected in (
+        (head + row + dose, 100 * np.exp(-k * 50)),
+        (head + dose + row, 100 / (1 - np.exp(-k * 24))),
+    ):
+        problem = Problem(model, oj.Data.from_csv(written(tmp_path, text)))
+        assert np.allclose(problem.simulate({"k": k})["1"]["conc"], expected, rtol=1e-12)

@@ -552,3 +552,10 @@ def test_random_bytes_are_never_a_model(tmp_path):
         path.write_bytes(rng.randbytes(rng.randrange(200)))
         with pytest.raises(ModelError):
             Model.from_toml(path)
+
+
+def test_files_have_limits_that_programs_have_not():
+    assert len(Model({f"x{i}": 0 for i in range(1001)}).states) == 1001
+    table = "".join(f"x{i} = 0\n" for i in range(10_001))
+    with pytest.raises(ModelError, match=r"\[states\] has 10001 entries, and 10000 is the limit"):
+        Model.from_toml_text("[states]\n" + table)

@@ -280,3 +280,26 @@ def test_the_verdict_is_about_the_problem_as_posed():
     data = Data(TIMES, {"y": decay(0.5, 2.0, 1.0)}, initial={"c": 10.0})
     fit = oj.fit(model, data)
     assert fit.kind("V") == "global" and fit.values["V"] == pytest.approx(5.0, rel=1e-9)
+
+
+MICRO, MU = "\N{MICRO SIGN}", "\N{GREEK SMALL LETTER MU}"
+
+
+@pytest.mark.parametrize("name", [MICRO, MU])
+def test_names_are_spelled_in_one_way_wherever_they_are_given(name):
+    """Python takes the micro sign and the Greek mu for one letter, and so does everything that takes a name."""
+    model = Model({"x": f"-{MICRO}*x", f"z{MU}": f"-z{MICRO}"}, {"y": f"x + q + z{MU}"})
+    times = np.linspace(0, 3, 8)
+    data = Data(times, {"y": np.exp(-times)}, name=f"at 3 {MICRO}M")
+    known = {"fixed": {f"z{name}": 0.5}, "priors": {name: "normal(1, 0.2)"}}
+    problem = Problem(model, data, bounds={name: (0.1, 5)}, positive=[name], **known)
+    assert problem.bounds[MU] == (0.1, 5)
+    assert math.isfinite(problem.log_likelihood({"x": 1.0, name: 1.0, "q": 0.0}))
+    found = oj.simulate(model, {name: 1.0, "q": 0.0}, {"x": 1.0, f"z{name}": 0.0}, times, sensitivities=True)
+    assert np.allclose(found.sensitivity("y", name), -times * np.exp(-times))
+    two = Data.join([data, Data(times, {"y": np.exp(-times)}, name="b")])
+    local = Problem(model, two, local=[name], bounds={f"{name} in at 3 {MICRO}M": (0.1, 5)})
+    assert local.bounds[f"{MU} in at 3 {MICRO}M"] == (0.1, 5)
+    assert oj.identify(model)[name].kind == "global"
+    with pytest.raises(ModelError, match=r"bounds: the name .* is given twice"):
+        Problem(model, data, bounds={MICRO: (0, 1), MU: (0, 2)})

@@ -12,7 +12,7 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
-from odejet.app.studies import Folder, Study
+from odejet.app.studies import Folder, Study, table_of
 from odejet.app.work import COMPILING, Refused, Worker
 
 WAITING, RUNNING, DONE, FAILED, CANCELLED, INTERRUPTED = (
@@ -47,8 +47,8 @@ class Fits:
         for study in folder:
             for number in study.fits():
                 state = study.state(number)
-                if state.get("state", RUNNING) in UNDER_WAY:
-                    study.note(number, {**state, "state": _settled(state)})
+                if state.get("state") not in (DONE, FAILED, CANCELLED, INTERRUPTED):
+                    study.note(number, {**_found(study, number), **state, "state": _settled(study, number, state)})
 
     async def prepare(self) -> None:
         """Have a process ready for the next fit."""
@@ -119,8 +119,8 @@ class Fits:
             state = self._live.get((study.id, number)) or study.state(number)
             shown = {name: value for name, value in state.items() if name != "draft"}
             if state.get("state") == RUNNING:
-                shown["seconds"] = time.time() - state["began"]
-            elif "ended" in state:
+                shown["seconds"] = time.time() - state.get("began", time.time())
+            elif "ended" in state and "began" in state:
                 shown["seconds"] = state.get("found", state["ended"]) - state["began"]
             report = (study.fit(number) / "report.html").is_file()
             found.append({**shown, "number": number, "report": report})
@@ -137,6 +137,15 @@ class Fits:
         await self._spare.end()
 
 
-def _settled(state: Mapping[str, Any]) -> str:
+def _found(study: Study, number: int) -> dict[str, Any]:
+    """What is told of a fit whose result is there."""
+    try:
+        told = table_of((study.fit(number) / "result.json").read_bytes())
+    except OSError:
+        return {}
+    return {} if told is None else {"result": True, "certified": bool(told.get("certified"))}
+
+
+def _settled(study: Study, number: int, state: Mapping[str, Any]) -> str:
     """What a fit is that nobody works on any more."""
-    return DONE if state.get("result") else INTERRUPTED
+    return DONE if state.get("result") or _found(study, number) else INTERRUPTED

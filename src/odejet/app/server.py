@@ -10,7 +10,6 @@ import asyncio
 import contextlib
 import io
 import itertools
-import json
 import zipfile
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -28,7 +27,7 @@ from odejet.app.drafts import Draft
 from odejet.app.examples import EXAMPLES
 from odejet.app.examples import folder as examples_folder
 from odejet.app.fits import Fits
-from odejet.app.studies import Changed, Folder, Missing, Study
+from odejet.app.studies import Changed, Folder, Missing, Study, table_of
 from odejet.app.work import Refused, Worker
 from odejet.errors import DataError, ModelError
 from odejet.report.style import DARK, LIGHT
@@ -181,11 +180,8 @@ def _study(request: Request) -> Study:
 
 async def _asked(request: Request) -> dict[str, Any]:
     """What a request says, which must be a table in JSON."""
-    try:
-        told = json.loads(await request.body())
-    except (ValueError, RecursionError):
-        raise DataError("the page has sent what cannot be read; load it again") from None
-    if not isinstance(told, dict):
+    told = table_of(await request.body())
+    if told is None:
         raise DataError("the page has sent what cannot be read; load it again")
     return told
 
@@ -237,7 +233,7 @@ async def create(request: Request) -> Response:
     if key is None:
         study = desk.folder.create(told.get("name") or "New study", Draft().to_dict(), {})
     else:
-        if key not in EXAMPLES:
+        if not isinstance(key, str) or key not in EXAMPLES:
             raise Missing
         example = EXAMPLES[key]
         files = {name: (examples_folder() / name).read_bytes() for name in example.files}
@@ -249,8 +245,11 @@ async def create(request: Request) -> Response:
 async def read(request: Request) -> Response:
     study = _study(request)
     told = study.read()
-    draft = Draft.read(told["draft"]).to_dict()
-    return JSONResponse({**told, "draft": draft, **_desk(request).told(study)})
+    try:
+        draft = Draft.read(told["draft"])
+    except DataError:  # damaged: what is saved next has the file kept beside it
+        draft = Draft()
+    return JSONResponse({**told, "draft": draft.to_dict(), **_desk(request).told(study)})
 
 
 async def save(request: Request) -> Response:
@@ -287,7 +286,7 @@ async def take(request: Request) -> Response:
     study, told = _study(request), await _asked(request)
     kept = {one.name for one in study.files.iterdir()} if study.files.is_dir() else set()
     names = told.get("files")
-    if not isinstance(names, list) or not all(name in kept for name in names):
+    if not isinstance(names, list) or not all(isinstance(name, str) and name in kept for name in names):
         raise Missing
     question = _question(study, "take", {"draft": told.get("draft"), "files": names})
     return JSONResponse(await _desk(request).quick.ask(question, LOOK_SECONDS))

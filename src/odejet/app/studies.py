@@ -4,8 +4,9 @@
     FOLDER/NAME/files/             what was dropped: data, doses, models
     FOLDER/NAME/fits/1/fit.json    a fit with its report, its script and what became of it
 
-Every file is written whole or not at all, so that nothing is lost when the program or the machine stops at any moment.
-A study that is removed goes to `removed`, where it can be found again.
+Every file is written whole or not at all, so that nothing is lost when the program or the machine stops at any moment;
+what a save that was killed leaves is swept away at the next start.  A file that something else has damaged is kept
+beside the one that takes its place.  A study that is removed goes to `removed`, where it can be found again.
 """
 
 from __future__ import annotations
@@ -17,20 +18,26 @@ import secrets
 import shutil
 import time
 import unicodedata
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from odejet.app.drafts import Draft
 from odejet.errors import DataError, clipped
 
 STUDY, FILES, FITS, STATE, REMOVED, LOCK = "study.json", "files", "fits", "state.json", "removed", ".lock"
 MOST_STUDIES, MOST_FITS, MOST_FILES = 1000, 500, 200
 LONGEST_NAME = 80
+TIMES = ("began", "found", "ended", "limit")
+"""Of a fit, in seconds."""
 
 _ID = re.compile(r"[a-z0-9][a-z0-9-]{0,79}")
 _FILE = re.compile(r"[\w][\w .()+-]{0,99}")
+_NUMBER = re.compile(r"[1-9][0-9]{0,8}")
+_LEFT = re.compile(r"\..+-[0-9a-f]{8}|\.odejet-[0-9a-f]{16}")
+"""Names of files that were not finished."""
 
 
 class Changed(Exception):
@@ -54,13 +61,47 @@ def write(path: Path, content: bytes) -> None:
         draft.unlink(missing_ok=True)
 
 
+def table_of(content: bytes) -> dict[str, Any] | None:
+    """The table in JSON that somebody may have written; None for anything that could not be written again."""
+    try:
+        told = json.loads(content)
+        # Infinite numbers and halves of characters are read by Python, and nobody else.
+        json.dumps(told, ensure_ascii=False, allow_nan=False).encode()
+    except (ValueError, RecursionError):
+        return None
+    return told if isinstance(told, dict) else None
+
+
 def _read(path: Path) -> dict[str, Any]:
     """What a file of ours holds; nothing if it was damaged."""
     try:
-        told = json.loads(path.read_bytes())
-    except (OSError, ValueError, RecursionError):
+        return table_of(path.read_bytes()) or {}
+    except OSError:
         return {}
-    return told if isinstance(told, dict) else {}
+
+
+def _keep_damaged(path: Path, is_whole: Callable[[dict[str, Any]], bool] = bool) -> None:
+    """Keep a file that cannot be read, before another takes its place."""
+    with suppress(OSError):
+        told = table_of(path.read_bytes())
+        if told is None or not is_whole(told):
+            os.replace(path, path.with_name(f"{path.stem}-damaged-{secrets.token_hex(3)}{path.suffix}"))
+
+
+def _has_draft(told: Mapping[str, Any]) -> bool:
+    """Whether what a study was put together of can be read."""
+    try:
+        Draft.read(told.get("draft"))
+    except DataError:
+        return False
+    return isinstance(told.get("name"), str)
+
+
+def _real(value: Any) -> float | None:
+    """A number that means something, or nothing."""
+    return (
+        float(value) if isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 1e300 else None
+    )
 
 
 def checked_file(name: str) -> str:
@@ -103,7 +144,7 @@ class Study:
             "name": name if isinstance(name, str) and name.strip() else self.id,
             "revision": revision if isinstance(revision, int) else 0,
             "draft": draft if isinstance(draft, dict) else {},
-            "changed": told.get("changed", 0.0),
+            "changed": _real(told.get("changed")) or 0.0,
         }
 
     def save(self, name: str, draft: Mapping[str, Any], revision: int | None, author: str = "", turn: int = 0) -> int:
@@ -117,11 +158,13 @@ class Study:
         own = bool(author) and author == last.get("author")
         if revision is not None and revision != now and not own:
             raise Changed
-        if own and turn <= last.get("turn", 0):
+        if own and turn <= (_real(last.get("turn")) or 0):
             return now
         told = {"name": checked_name(name), "revision": now + 1, "changed": time.time(), "draft": draft}
         told |= {"author": author, "turn": turn}
-        write(self.path / STUDY, json.dumps(told, ensure_ascii=False, indent=1).encode())
+        content = json.dumps(told, ensure_ascii=False, indent=1).encode()
+        _keep_damaged(self.path / STUDY, _has_draft)
+        write(self.path / STUDY, content)
         return now + 1
 
     def keep(self, name: str, content: bytes) -> str:
@@ -148,7 +191,8 @@ class Study:
     def fits(self) -> list[int]:
         """The numbers of its fits, in order."""
         with suppress(OSError):
-            return sorted(int(one.name) for one in (self.path / FITS).iterdir() if one.name.isdecimal())
+            found = [one for one in (self.path / FITS).iterdir() if _NUMBER.fullmatch(one.name) and one.is_dir()]
+            return sorted(int(one.name) for one in found)
         return []
 
     def fit(self, number: int) -> Path:
@@ -158,10 +202,15 @@ class Study:
         return path
 
     def state(self, number: int) -> dict[str, Any]:
-        """What became of a fit."""
-        return _read(self.fit(number) / STATE)
+        """What became of a fit; times that are no numbers are left out."""
+        told = _read(self.fit(number) / STATE)
+        times = {name: time for name in TIMES if (time := _real(told.get(name))) is not None}
+        word = told.get("state")
+        words = {"state": word} if isinstance(word, str) else {}
+        return {name: value for name, value in told.items() if name not in (*TIMES, "state")} | times | words
 
     def note(self, number: int, told: Mapping[str, Any]) -> None:
+        _keep_damaged(self.path / FITS / str(number) / STATE)
         write(self.path / FITS / str(number) / STATE, json.dumps(told).encode())
 
     def remove_fit(self, number: int) -> None:
@@ -176,6 +225,7 @@ class Folder:
         try:
             path.mkdir(parents=True, exist_ok=True)
             self._lock = _locked(path / LOCK)
+            _sweep(path)
         except OSError as error:
             reason = (error.strerror or "unknown reason").lower()
             raise DataError(f"{path}: studies cannot be kept in this folder ({reason}); name another") from None
@@ -210,6 +260,16 @@ class Folder:
         """Out of the list, and still on disk."""
         (self.path / REMOVED).mkdir(exist_ok=True)
         os.replace(study.path, self.path / REMOVED / f"{study.id}-{secrets.token_hex(3)}")
+
+
+def _sweep(path: Path) -> None:
+    """Remove what saves that were killed have left; nobody else writes here."""
+    studies = [one for one in path.iterdir() if _ID.fullmatch(one.name) and one.is_dir() and not one.is_symlink()]
+    for folder in [folder for one in studies for folder in (one, one / FILES, *(one / FITS).glob("*"))]:
+        with suppress(OSError):
+            for one in folder.iterdir():
+                if _LEFT.fullmatch(one.name) and one.is_file():
+                    one.unlink()
 
 
 def _locked(path: Path) -> Any:

@@ -23,6 +23,7 @@ from odejet.data.doses import read as read_doses
 from odejet.data.experiment import Experiment
 from odejet.errors import DataError, clipped, nearest
 from odejet.extras import needed
+from odejet.model.expressions import spelled_keys
 
 if TYPE_CHECKING:
     import pandas
@@ -159,7 +160,8 @@ class Data:
                 raise DataError(f"there is no experiment {clipped(name)}{hint}")
         found = []
         for one in self.experiments:
-            told = {key: arrays.known(key, value, one.name) for key, value in known.get(one.name, {}).items()}
+            own = spelled_keys(known.get(one.name, {}), one.name)
+            told = {key: arrays.known(key, value, one.name) for key, value in own.items()}
             values = {**one.values, **{key: value for key, value in told.items() if key not in states}}
             initial = {**one.initial, **{key: value for key, value in told.items() if key in states}}
             found.append(replace(one, values=values, initial=initial))

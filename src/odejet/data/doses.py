@@ -23,7 +23,7 @@ import numpy as np
 from odejet.data import arrays
 from odejet.errors import DataError, ModelError, clipped, nearest
 from odejet.model import Event
-from odejet.model.expressions import Expression, Product, Sum, Symbol, constant, number
+from odejet.model.expressions import Expression, Product, Sum, Symbol, constant, number, spelled
 
 COLUMNS = ("time", "state", "amount", "duration", "every", "count", "steady", "experimentId")
 SEEN = "seen"
@@ -271,7 +271,7 @@ def _read(cells: Mapping[str, Any]) -> Dose:
     steady = None if told is None else int(told)
     dose = Dose(
         _known(cells, "time"),
-        str(cells["state"]).strip(),
+        spelled(str(cells["state"]).strip()),
         _known(cells, "amount"),
         _positive(cells, "duration"),
         every,
@@ -353,7 +353,7 @@ def _compartment(cells: Mapping[str, Any]) -> str:
     if kind > 100:
         return f"{int(kind) // 100}"
     told = _plain(cells.get("CMT", 1.0))
-    return f"{told:g}" if isinstance(told, float) else str(told).strip()
+    return f"{told:g}" if isinstance(told, float) else str(spelled(str(told).strip()))
 
 
 def _steady(cells: Mapping[str, Any]) -> int | None:

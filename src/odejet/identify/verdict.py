@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from odejet.attach import attached
 from odejet.extras import needed
 from odejet.model import Model
+from odejet.model.expressions import spelled
 from odejet.tables import table
 
 if TYPE_CHECKING:
@@ -118,7 +119,8 @@ class Verdict(Mapping[str, Quantity]):
     generate: bool | None = None  # whether all that is identifiable follows from what is known, alone or combined
 
     def __getitem__(self, name: str) -> Quantity:
-        return self.quantities[name.removesuffix("(0)")]
+        name = name.removesuffix("(0)")
+        return self.quantities[name if name in self.quantities else spelled(name)]
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.quantities)

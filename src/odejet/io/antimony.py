@@ -40,6 +40,7 @@ import antimony
 text = sys.stdin.buffer.read().decode("utf-8", errors="replace")
 try:
     import resource
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     resource.setrlimit(resource.RLIMIT_NOFILE, (0, 0))
 except (ImportError, ValueError, OSError):
     pass
@@ -105,11 +106,13 @@ def _child(text: str, task: str, where: str) -> tuple[bool, str]:
     needed("antimony")
     # An empty folder: where the system has no limits, an import finds nothing beside it.
     with tempfile.TemporaryDirectory() as empty:
+        command = [sys.executable, "-I", "-c", _CHILD, task]
         try:
-            command = [sys.executable, "-I", "-c", _CHILD, task]
             done = processes.completed(command, text.encode(), seconds=SECONDS, memory=MEMORY, folder=empty)
         except processes.TimedOut:
             raise ModelError(f"{where}: libantimony takes more than {SECONDS} s; make the model smaller") from None
+        except processes.Ended as error:
+            raise ModelError(f"{where}: libantimony cannot be started ({error})") from None
     if done.status not in (0, 1) or not done.output:
         reason = f"libantimony cannot work on it within {MEMORY // 10**9} GB of memory; make the model smaller"
         raise ModelError(f"{where}: {reason}")

@@ -11,6 +11,7 @@ from odejet.errors import ModelError, nearest
 from odejet.io.antimony import read_antimony, write_antimony
 from odejet.io.sbml import read_sbml
 from odejet.model import Model
+from odejet.model.expressions import spelled
 
 SBML = (".xml", ".sbml")
 ANTIMONY = (".ant",)
@@ -48,7 +49,7 @@ def write_model(model: Model, path: str | os.PathLike[str]) -> str:
 
 def freed(model: Model, free: Iterable[str]) -> Model:
     """The model without its numbers for some parameters and initial states."""
-    names = tuple(free)
+    names = tuple(map(spelled, free))
     known: dict[str, Any] = {**model.fixed, **model.initial}
     for name in names:
         if name not in known:

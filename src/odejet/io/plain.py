@@ -15,9 +15,15 @@ def real(value: Any, nothing: float | None = None) -> float:
     """A finite number, or what null means here."""
     if value is None and nothing is not None:
         return nothing
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+    if isinstance(value, bool) or not isinstance(value, int | float):
         raise TypeError("not a number")
-    return float(value)
+    try:
+        found = float(value)
+    except OverflowError:
+        raise TypeError("not a number") from None
+    if not math.isfinite(found):
+        raise TypeError("not a number")
+    return found
 
 
 def count(value: Any) -> int:

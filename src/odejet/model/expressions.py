@@ -10,7 +10,7 @@ import math
 import operator
 import re
 import unicodedata
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal, localcontext
 from fractions import Fraction
@@ -366,6 +366,34 @@ def evaluate(
             return getattr(functions, name)(value(argument))
         case _:
             return choose(expression, [value(child) for child in children(expression)])
+
+
+def spelled(name: Any) -> Any:
+    """A name, or a label such as `k in hot`, as models have it: the micro sign and the Greek mu are one letter.
+
+    What is no text is left to whoever checks it.
+    """
+    if not isinstance(name, str):
+        return name
+    own, within, experiment = name.partition(" in ")
+    return unicodedata.normalize("NFKC", own) + within + experiment
+
+
+def spelled_keys(table: Any, what: str) -> Any:
+    """A table whose names are spelled as models have them."""
+    if not isinstance(table, Mapping):
+        return table
+    found: dict[Any, Any] = {}
+    for name, value in table.items():
+        if spelled(name) in found:
+            raise ModelError(f"{what}: the name '{spelled(name)}' is given twice; remove one of them")
+        found[spelled(name)] = value
+    return found
+
+
+def spelled_names(names: Any) -> Any:
+    """Names as models have them; what is no list of names is left as it is."""
+    return [spelled(name) for name in names] if isinstance(names, Iterable) and not isinstance(names, str) else names
 
 
 def checked_name(name: str) -> str:

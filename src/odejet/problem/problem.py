@@ -22,7 +22,7 @@ from odejet.clock import now
 from odejet.data import Data, Experiment, Series
 from odejet.errors import DataError, ModelError, nearest
 from odejet.model import Model
-from odejet.model.expressions import names, substituted
+from odejet.model.expressions import names, spelled_keys, spelled_names, substituted
 from odejet.objective.courses import PATIENT, flows
 from odejet.objective.misfit import Misfit, Simulator
 from odejet.objective.objective import Objective
@@ -76,6 +76,17 @@ class Problem:
             raise DataError(f"expected data as oj.Data has them, not {type(data).__name__}{hint}")
         if weights not in WEIGHTS:
             raise ModelError(f"weights must be 'likelihood' or 'none', not {weights!r}")
+        bounds, noise, fixed, nominal, priors = (
+            spelled_keys(told, what)
+            for told, what in (
+                (bounds, "bounds"),
+                (noise, "noise"),
+                (fixed, "fixed"),
+                (nominal, "nominal"),
+                (priors, "priors"),
+            )
+        )
+        positive, local = spelled_names(positive), spelled_names(local)
         data = in_words_of(model, data)
         check_names(noise, list(model.outputs))
         self.model, self.noise, self.weights = model, merged(noise, model), weights

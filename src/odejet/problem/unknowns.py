@@ -15,6 +15,7 @@ from typing import overload
 import numpy as np
 
 from odejet.errors import ModelError, nearest
+from odejet.model.expressions import spelled
 from odejet.problem.conditions import Condition
 
 POSITIVE = (0.0, math.inf)
@@ -108,6 +109,7 @@ class Unknowns(Sequence[Unknown]):
 def find(unknowns: Sequence[Unknown], name: str) -> int:
     """The position of the unknown with this label, or else of the only one with this name."""
     labels = [unknown.label for unknown in unknowns]
+    name = name if name in labels else spelled(name)
     if name in labels:
         return labels.index(name)
     own = [i for i, unknown in enumerate(unknowns) if unknown.name == name]

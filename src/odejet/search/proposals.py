@@ -15,6 +15,7 @@ import numpy as np
 
 from odejet.algebra.library import Library
 from odejet.budget import Budget
+from odejet.clock import now
 from odejet.model import Model
 from odejet.model.expressions import Expression, Symbol, evaluate, names
 from odejet.model.transform import restricted, rewritten
@@ -127,18 +128,23 @@ def combined(
     ]
     if len(complete) > 1 and sum(map(len, complete)) > MANY:
         complete = _best(problem, complete, levels, deadline)
-    result = []
-    for number, own in enumerate(complete):
-        for root in own:
-            parts = [
-                root.values if other == number else _nearest(root, theirs, problem, number, other)
-                for other, theirs in enumerate(complete)
-            ]
-            result.append(Candidate(_joined(problem, parts, number), root.shot))
+    middle = []
     if len(complete) > 1 and any(complete):
         firsts = [own[0].values if own else {} for own in complete]
-        result.append(Candidate(_middle(problem, firsts), Shot((), ""), "median"))
-    return result
+        middle.append(Candidate(_middle(problem, firsts), Shot((), ""), "median"))
+    every = [(number, root) for number, own in enumerate(complete) for root in own]
+    # Hundreds of experiments are all looked at for each, so that some of them have to do.
+    chosen = every if len(every) <= MANY else [every[i] for i in np.linspace(0, len(every) - 1, MANY).astype(int)]
+    result: list[Candidate] = []
+    for number, root in chosen:
+        if result and now() > deadline:
+            break
+        parts = [
+            root.values if other == number else _nearest(root, theirs, problem, number, other)
+            for other, theirs in enumerate(complete)
+        ]
+        result.append(Candidate(_joined(problem, parts, number), root.shot))
+    return result + middle
 
 
 def _completed(condition: Condition, values: Mapping[str, float]) -> dict[str, float]:
@@ -226,6 +232,9 @@ def _best(problem: Problem, found: Sequence[Sequence[Root]], levels: np.ndarray,
     kept = []
     nothing: Mapping[str, float] = {}
     for number, own in enumerate(found):
+        if now() > deadline:
+            kept.append(list(own[:BEST]))
+            continue
         alone = problem.misfit.only(number)
         vectors = [_joined(problem, [r.values if i == number else nothing for i in range(len(found))]) for r in own]
         costs = alone.screen(vectors, levels, deadline) if own else np.zeros(0)

@@ -8,6 +8,7 @@ from typing import Any, ClassVar, TypeVar
 import numpy as np
 
 from odejet.errors import nearest
+from odejet.model.expressions import spelled
 from odejet.simulate.flow import Outcome
 
 V = TypeVar("V")
@@ -23,6 +24,7 @@ class Outputs(Mapping[str, V]):
     outcome: Any  # an Outcome: a field of some, and what the trajectory of others says
 
     def __getitem__(self, name: str) -> V:
+        name = spelled(name)
         if name in self.outputs:
             return self.outputs[name]
         hint = f"; states are in {self.called}.states" if name in self.states else nearest(name, self.outputs)

@@ -15,6 +15,7 @@ from odejet.clock import now
 from odejet.errors import ModelError, nearest
 from odejet.extras import needed
 from odejet.jets.inputs import Sampled, sampled
+from odejet.model.expressions import spelled, spelled_keys
 from odejet.simulate.flow import TOLERANCE, Flow, Outcome, Trajectory
 from odejet.simulate.outputs import Outputs
 from odejet.simulate.steady import RestingFlow
@@ -65,6 +66,7 @@ class Simulation(Outputs[np.ndarray]):
 
     def sensitivity(self, of: str, to: str) -> np.ndarray:
         """The derivative of an output or state with respect to a parameter or an initial state, over the times."""
+        of, to = spelled(of), spelled(to)
         if not self.unknowns:
             raise ModelError("the simulation has no sensitivities; ask for them with sensitivities=True")
         if to not in self.unknowns:
@@ -168,6 +170,7 @@ def _flow(model: Model) -> Flow:
 def _driven(model: Model, inputs: Mapping[str, Any]) -> Flow:
     """The flow of a model with other inputs: expressions, or samples as `Sampled` or pairs (times, values)."""
     samples: dict[str, Sampled] = {}
+    inputs = spelled_keys(inputs, "inputs")
     for name, value in inputs.items():
         if name not in model.inputs:
             raise ModelError(f"the model has no input '{name}'{nearest(name, model.inputs)}")
@@ -183,7 +186,7 @@ def _driven(model: Model, inputs: Mapping[str, Any]) -> Flow:
 
 def _values(given: Mapping[str, float] | None, names: tuple[str, ...], kind: str, known: Container[str]) -> list[float]:
     """One finite number per name, in order."""
-    given = {} if given is None else given
+    given = {} if given is None else spelled_keys(given, kind)
     for name in given:
         if name in known:
             raise ModelError(f"the {kind} '{name}' is known in the model; use model.replace to change it")
