@@ -318,7 +318,8 @@ def starts_around(
     """With the optima to which starts in the box, or around a scale, lead."""
     task = state.task
     # Smoothing is not to be trusted here: neither its noise nor, within bounds, the scale of what came of it.
-    watch = Watch(state.box, state.effort)
+    plausible = partial(is_plausible, task.misfit)
+    watch = Watch(state.box, state.effort, plausible)
     found = multistart(
         task.misfit,
         task.problem.given_bounds,
@@ -330,7 +331,7 @@ def starts_around(
         agree=AGREE * (1 + state.rounds),
         evaluations=evaluations,
         before=state.optima.refined,
-        plausible=partial(is_plausible, task.misfit),
+        plausible=plausible,
         answered=watch,
     )
     state = replace(state, effort=watch.effort)
