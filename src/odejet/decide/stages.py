@@ -34,7 +34,7 @@ from odejet.smooth import fit_series
 
 STARTS = {"auto": 1024, "full": 8192}
 """Starts in the box."""
-LEAST_LOOKS, MOST_LOOKS = 256, 16384
+LEAST_LOOKS, MOST_LOOKS = 1024, 32768
 """Points of the box that a sweep looks at."""
 LOOK = 300
 """Evaluations for a first look: about as many as one good start needs, or several poor ones."""
