@@ -45,7 +45,7 @@ better optimum that a tenth of them lead to would have been met with a probabili
 AGREEING = 2
 """Independent starts that must end at the same optimum."""
 
-ROUGH, SURE = 12.0, 3
+ROUGH, SURE = 4.0, 3
 """Different curves in the box from which on it must be swept, and starts that must agree then: ordinary models have one
 or two."""
 
