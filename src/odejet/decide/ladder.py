@@ -199,6 +199,8 @@ def rungs(state: State) -> list[Step]:
     """Rungs in order: where a few shooting times are not enough, the box mostly tells more than all of them, and where
     smoothing cannot work, it comes first."""
     options, box = state.task.options, stages.search_box
+    if not any(condition.model.unknowns for condition in state.task.problem.conditions):
+        return [box]  # derivatives tell nothing of the noise
     if not options.refine:
         return [EVERY if options.effort == "full" else FEW_TIMES]
     if options.effort == "quick":

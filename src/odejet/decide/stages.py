@@ -67,6 +67,9 @@ def identify(state: State) -> State:
     problem = state.task.problem
     with state.task.stage("identify") as budget:
         together = joint(problem)
+        if not together.model.unknowns:
+            # Only the noise is unknown, and every residual tells it.
+            return replace(state, verdict=Identifiability(dict.fromkeys(problem.unknowns, "global")))
         verdict = Identifiability.of(Library(together.model).judged(budget.seconds), together.names)
         return replace(state, libraries=libraries(problem), verdict=verdict)
 
