@@ -19,6 +19,7 @@ SECTIONS = (
     "beyond",
     "networks",
     "hostile",
+    "real",
     "solutions",
     "coverage",
     "warnings",

@@ -7,7 +7,7 @@ chirps, readouts that fold, sparse oscillators, mixtures, pulses and steps sampl
 within bounds, times at random or equidistant, and noise is a part of the amplitude whose sd the fit has to estimate.  A
 certificate is false where a better optimum is known, by more than 0.05 of the log-likelihood: the one that the true
 values lead to, or the best of a sweep of thousands of other points.  It is empty where the fit explains no more than
-the mean of the data does, by Fisher's F at 0.01.  Every fit is one line of a file: stopping and starting again repeats
+the mean of the data does, by Fisher's F at 0.05.  Every fit is one line of a file: stopping and starting again repeats
 nothing.  Limits of time count the processor's seconds.
 """
 
@@ -129,7 +129,7 @@ def explains_nothing(values: np.ndarray, residuals: np.ndarray, unknowns: int) -
     """Whether a fit follows the data no more closely than noise about a mean would be, by Fisher's F."""
     before, after = float(((values - values.mean()) ** 2).sum()), float((residuals**2).sum())
     took, left = max(unknowns - 1, 1), max(len(values) - unknowns, 1)
-    return before <= after or float(fisher.sf((before - after) / took / (after / left), took, left)) > 0.01
+    return before <= after or float(fisher.sf((before - after) / took / (after / left), took, left)) > 0.05
 
 
 def measured(name: str, seed: int, draw: int, limit: float) -> dict[str, Any]:

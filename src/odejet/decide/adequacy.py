@@ -30,7 +30,7 @@ relative standard errors of a level, which are about 1/sqrt(n)."""
 CLEAR_OF_ROUNDING = 4.0
 """The noise that smoothing finds is not taken to be smaller than so many times rounding."""
 
-BY_CHANCE = 0.01
+BY_CHANCE = 0.05
 """A curve that noise alone would follow as closely as this with such a probability explains nothing."""
 
 
@@ -136,9 +136,8 @@ def _nothing_explained(misfit: Misfit, checks: FitCheck, curves: float) -> list[
     if not asked or min(_by_chance_p(*one) for one in asked) * len(asked) * curves < BY_CHANCE:
         return []
     output, spread = min(asked, key=lambda one: one[0].level / one[1])
-    told = (
-        f"the fit explains no more of {output.output} than its mean does (sd {output.level:.2g} against {spread:.2g})"
-    )
+    sds = f"sd {output.level:.2g} against {spread:.2g}"
+    told = f"the fit explains hardly more of {output.output} than its mean does ({sds})"
     return [Shortcoming(output.output, (), "nothing explained", told)]
 
 

@@ -19,6 +19,7 @@ from odejet.decide.optima import Provenance
 from odejet.decide.optimality import CONFIRMED, LIKELY, OPEN, Optimality
 from odejet.decide.state import State
 from odejet.decide.task import Record, Task
+from odejet.errors import DataError, ModelError
 from odejet.problem import Problem
 from odejet.search.refine import Refined, refine
 
@@ -58,8 +59,14 @@ def groups(problem: Problem) -> tuple[Group, ...]:
 def _group(problem: Problem, numbers: Sequence[int]) -> Group | None:
     """Some experiments as a problem; None where they have fewer measurements than unknowns."""
     data = Data.of(problem.experiments[number] for number in sorted(numbers))
-    fixed = {name: str(value) for name, value in problem.fixed.items()}
-    own = Problem(problem.model, data, None, problem.positive, problem.noise, fixed, problem.local, problem.weights)
+    fixed, model = {name: str(value) for name, value in problem.fixed.items()}, problem.model
+    names = {experiment.name for experiment in data.experiments}
+    if model.experiments:
+        model = model.replace(experiments={name: own for name, own in model.experiments.items() if name in names})
+    try:
+        own = Problem(model, data, None, problem.positive, problem.noise, fixed, problem.local, problem.weights)
+    except (DataError, ModelError):
+        return None  # some of them say nothing of a parameter
     entries = np.zeros(len(own.layout), dtype=int)
     for number, places in zip(sorted(numbers), own.layout.places, strict=True):
         for name, entry in places.items():

@@ -45,12 +45,12 @@ better optimum that a tenth of them lead to would have been met with a probabili
 AGREEING = 2
 """Independent starts that must end at the same optimum."""
 
-ROUGH = 4.0
-"""Different curves in the box from which on it must be swept: ordinary models have one or two."""
+ROUGH, SURE = 4.0, 3
+"""Different curves in the box from which on it must be swept, and starts that must agree then: ordinary models have one
+or two."""
 
 LOOKS = 20
-"""Points of the box at which each of its curves must have been looked at, on average: a basin as wide as a third of its
-curve's cell in each of two directions has been met then with a probability of 0.9."""
+"""Points of the box at which each of its curves must have been looked at, on average."""
 
 DENSE = 100
 """Measurements of every output that let a smoother tell noise from signal."""
@@ -202,6 +202,8 @@ def _reasons_against_uniqueness(best: Optimum, evidence: Evidence, agreeing: int
     """What speaks against there being no better optimum."""
     if agreeing < AGREEING:
         return ["only one start ended at this optimum"]
+    if agreeing < SURE and evidence.curves > ROUGH:
+        return [f"only {agreeing} starts ended at this optimum, where outputs swing so often within the bounds"]
     doubt = _doubt(best.misfit, best.check, evidence)
     if doubt and not evidence.confirmed:
         return [f"{doubt}, only a search without smoothing can confirm the optimum"]

@@ -16,7 +16,7 @@ from odejet import clock, interruption
 from odejet.budget import Budget
 from odejet.data.series import MIN_TIMES
 from odejet.decide import stages
-from odejet.decide.answer import Answer, answer
+from odejet.decide.answer import INTERRUPTED, Answer, answer
 from odejet.decide.apart import fitted_apart, groups
 from odejet.decide.optima import Provenance
 from odejet.decide.optimality import Optimality
@@ -87,9 +87,10 @@ def climb(state: State) -> Iterator[State]:
         yield (state := stages.look(state))
     yield (state := stages.identify(state))
     yield (state := stages.smooth(state))
-    if state.task.options.refine and (found := groups(state.task.problem)):
-        yield (state := fitted_apart(state, found, _answered))
-    for step in plan if not is_over(state) else ():
+    apart = groups(state.task.problem) if state.task.options.refine else ()
+    if apart:
+        yield (state := fitted_apart(state, apart, _answered))
+    for step in plan if not (apart and is_over(state)) else ():
         state = yield from climbed(state, step)
         if is_over(state):
             break
@@ -102,6 +103,8 @@ def climb(state: State) -> Iterator[State]:
 def _answered(task: Task) -> tuple[Refined, Optimality]:
     """The best that a search finds, and how sure it is."""
     found = search(task)
+    if INTERRUPTED in found.certificate.reasons:
+        raise KeyboardInterrupt
     return found.best, found.certificate.search
 
 

@@ -12,7 +12,7 @@ the data show by themselves, and the starts agree (see `certificate`).
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -31,10 +31,13 @@ UNSEEN = {CONFIRMED: 0.002, LIKELY: 0.01}
 AGREEING = {CONFIRMED: 40, LIKELY: 15}
 """Starts that end at the best optimum and tell as much, however many others there are."""
 
-PATIENCE, LONGER = 3000, 5
+PATIENCE, LONGER = 1500, 5
 """Evaluations with derivatives, and times those that it took to meet the best optimum first, after which it is likely
 that there is no better one, and a search ends: in nearly all problems that take longer to confirm it, a start takes
 seconds."""
+
+PATIENT = 4
+"""Times as long that a search goes on which may still earn a certificate."""
 
 FEWEST = 3
 """Starts that must end at an optimum in any case."""
@@ -88,10 +91,9 @@ class Effort:
         better = best < self.best - ONE
         return Effort(spent, spent if better else self.first, best if better else self.best)
 
-    @property
-    def long(self) -> bool:
-        """Whether a better optimum would likely have been met by now."""
-        return self.spent >= max(PATIENCE, LONGER * self.first)
+    def is_long(self, times: float = 1.0) -> bool:
+        """Whether a better optimum would likely have been met by now, or in so many times less."""
+        return self.spent >= times * max(PATIENCE, LONGER * self.first)
 
 
 @dataclass(frozen=True)
@@ -109,7 +111,7 @@ class Tally:
         costs = np.sort([one.cost for one in ends if one.ending.settled and np.isfinite(one.cost)])
         agreeing = int(np.count_nonzero(costs - best <= ONE))
         optima = int(np.count_nonzero(np.diff(costs) > ONE)) + (len(costs) > 0)
-        return cls(len(costs), agreeing, optima, effort is not None and effort.long)
+        return cls(len(costs), agreeing, optima, effort is not None and effort.is_long())
 
     @property
     def unseen(self) -> float:
@@ -155,6 +157,7 @@ class Watch:
 
     before: Sequence[Refined]  # where starts of earlier searches ended
     effort: Effort  # of these, and of this search as far as it has come
+    promising: Callable[[Refined], bool] = lambda _: False  # whether an optimum may still earn a certificate
 
     def __post_init__(self) -> None:
         self._earlier = self.effort.spent
@@ -164,4 +167,6 @@ class Watch:
         every = [*ends, *self.before]
         best = min((one.cost for one in every), default=math.inf)
         self.effort = self.effort.going_on(best, self._earlier + spent)
-        return is_answered(Tally.of(every, best, self.effort).word, self.effort)
+        if not is_answered(word := Tally.of(every, best, self.effort).word, self.effort):
+            return False
+        return word == CONFIRMED or self.effort.is_long(PATIENT) or not self.promising(ends[0])

@@ -34,7 +34,7 @@ from odejet.smooth import fit_series
 
 STARTS = {"auto": 1024, "full": 8192}
 """Starts in the box."""
-LEAST_LOOKS, MOST_LOOKS = 256, 16384
+LEAST_LOOKS, MOST_LOOKS = 1024, 32768
 """Points of the box that a sweep looks at."""
 LOOK = 300
 """Evaluations for a first look: about as many as one good start needs, or several poor ones."""
@@ -321,7 +321,8 @@ def starts_around(
     """With the optima to which starts in the box, or around a scale, lead."""
     task = state.task
     # Smoothing is not to be trusted here: neither its noise nor, within bounds, the scale of what came of it.
-    watch = Watch(state.box, state.effort)
+    plausible = partial(is_plausible, task.misfit)
+    watch = Watch(state.box, state.effort, plausible)
     found = multistart(
         task.misfit,
         task.problem.given_bounds,
@@ -333,7 +334,7 @@ def starts_around(
         agree=AGREE * (1 + state.rounds),
         evaluations=evaluations,
         before=state.optima.refined,
-        plausible=partial(is_plausible, task.misfit),
+        plausible=plausible,
         answered=watch,
     )
     state = replace(state, effort=watch.effort)

@@ -15,7 +15,7 @@ from odejet.algebra.library import Library
 from odejet.decide.adequacy import NO, Witness, reasons_against_tests, shortcomings, spreads_of
 from odejet.decide.certificate import AGREEING, ROUGH, Certificate, Evidence, certify, is_vague
 from odejet.decide.optima import Optima, Optimum, Provenance
-from odejet.decide.optimality import Effort, Optimality, is_answered
+from odejet.decide.optimality import PATIENT, Effort, Optimality, is_answered
 from odejet.decide.task import Task
 from odejet.decide.verdict import Identifiability
 from odejet.problem.coordinates import Coordinates
@@ -174,9 +174,10 @@ class State:
     def is_answered(self) -> bool:
         """Whether the search has its answer, so that more starts would tell nothing new; or enough of them agree on an
         optimum that goes through any data and will never be tested."""
-        # Confirmation is worth the time if it is asked for, or if it earns a certificate.
-        patient = self.task.options.effort == "full" or self.certificate.adequacy != NO
-        if is_answered(self.search, Effort() if patient else self.effort):
+        # Confirmation is worth the time if it is asked for, and more of it if it earns a certificate.
+        patient = self.certificate.adequacy != NO and not self.effort.is_long(PATIENT)
+        asked = self.task.options.effort == "full"
+        if is_answered(self.search, Effort() if asked or patient else self.effort):
             return True
         return self.explains_data and not self.is_tested and self.optima.at_best(BOX) >= AGREE
 

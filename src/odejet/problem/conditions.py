@@ -228,6 +228,8 @@ def _constants(experiment: Experiment, parameters: Iterable[str]) -> dict[str, E
             continue
         values = given[name].values
         if name in experiment.values:
+            if name not in experiment.outputs and str(experiment.values[name]) == str(number(float(values[0]))):
+                continue  # an experiment of a problem, which has read this column
             raise DataError(f"{experiment.name}: the parameter '{name}' is given twice, in a column and as a value")
         if values.dtype.kind != "f":
             raise DataError(

@@ -353,11 +353,11 @@ class _Search:
         return self.guide.parts[0].points >= SEEN * max(len(self.guide.misfit.measurements.blocks), 1)
 
     def over(self, goal: float, agree: int) -> bool:
-        answered = self.answered(self.found, self.spent)
         if now() > self.guide.deadline:
             return True
         if not self.found:
             return False
+        answered = self.answered(self.found, self.spent)
         best = self.found[0]
         if best.cost <= goal or best.ending is Ending.EXACT:
             return True

@@ -20,6 +20,10 @@ from odejet.clock import now
 from odejet.objective.misfit import ROUGH, Misfit
 from odejet.problem.coordinates import Coordinates
 
+NARROW = 3.0
+"""Valleys to a swing: measurements that swing more than others close a valley before the prediction has crossed its
+range once."""
+
 DRAWS = 128
 """Points at which sensitivities are taken."""
 
@@ -41,7 +45,7 @@ def curves(
 ) -> float:
     """How many essentially different curves there are in a box of the coordinates; one for most models."""
     found = swings(misfit, frame, box, deadline, seed)
-    return float(np.prod(np.maximum(found, 1.0)))
+    return float(np.prod(np.where(found > 1.0, NARROW * found, 1.0)))
 
 
 def swings(
