@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from odejet.data import Data, Experiment
     from odejet.errors import DataError, ExpressionError, ModelError
     from odejet.fitting import Failure, fit, fit_many
-    from odejet.identify import Verdict, identify
+    from odejet.identify import Verdict
+    from odejet.identifying import identify
     from odejet.io.antimony import read_antimony
     from odejet.io.petab import read_petab
     from odejet.io.sbml import read_sbml
@@ -69,7 +70,7 @@ provided(
     Prediction=("odejet.io.figures",),
     Profile=("odejet.io.figures",),
     Verdict=("odejet.algebra.likely",),
-    Fit=(
+    Shown=(
         "odejet.report.text",
         "odejet.report.html",
         "odejet.io.fits",
@@ -102,7 +103,7 @@ _HOMES = {
     "design": "uncertainty.design",
     "fit": "fitting",
     "fit_many": "fitting",
-    "identify": "identify",
+    "identify": "identifying",
     "read_antimony": "io.antimony",
     "read_petab": "io.petab",
     "read_sbml": "io.sbml",

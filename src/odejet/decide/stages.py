@@ -321,7 +321,7 @@ def starts_around(
     """With the optima to which starts in the box, or around a scale, lead."""
     task = state.task
     # Smoothing is not to be trusted here: neither its noise nor, within bounds, the scale of what came of it.
-    watch = Watch(state.box, state.spent)
+    watch = Watch(state.box, state.effort)
     found = multistart(
         task.misfit,
         task.problem.given_bounds,
@@ -336,7 +336,7 @@ def starts_around(
         plausible=partial(is_plausible, task.misfit),
         answered=watch,
     )
-    state = replace(state, spent=watch.spent)
+    state = replace(state, effort=watch.effort)
     for one in found:
         state = state.adding(one, Provenance(BOX, start="multistart"))
     return state
