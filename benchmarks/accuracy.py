@@ -18,10 +18,11 @@ from typing import Any
 import numpy as np
 
 import odejet as oj
-from benchmarks import cells, systems
+from benchmarks import cells
 from benchmarks import lines as records
 from odejet.problem import Problem
 from odejet.search.refine import Refined, refine
+from problems import systems
 
 RESULTS = Path(__file__).parent / "results" / "accuracy"
 SAME = 1e-2

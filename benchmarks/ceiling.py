@@ -25,10 +25,11 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks import cells, systems
+from benchmarks import cells
 from benchmarks.cells import Cell, Draw, Protocol
 from benchmarks.store import write_whole
 from odejet.simulate.flow import Flow
+from problems import systems
 
 DRAWS = 2000
 FILE = Path(__file__).parent / "results" / "ceiling" / "ceiling.csv"

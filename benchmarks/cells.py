@@ -15,8 +15,8 @@ from dataclasses import dataclass
 import numpy as np
 
 import odejet as oj
-from benchmarks import systems
 from odejet.simulate.flow import Flow, Outcome
+from problems import systems
 
 PENALTY = 1e6
 """The relative error of an answer that is none."""

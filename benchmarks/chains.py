@@ -30,6 +30,7 @@ from benchmarks.store import write_whole
 from odejet.objective.courses import ROUGH, THOROUGH, Effort
 from odejet.objective.misfit import Misfit
 from odejet.search.refine import refine
+from problems.chains import drawn_chain
 
 RESULTS = Path(__file__).parent / "results" / "chains"
 STEPS, MEASURED = (5, 10, 20, 40, 80), {"all": 1, "third": 3}
@@ -49,7 +50,7 @@ def milliseconds(misfit: Misfit, z: np.ndarray, effort: Effort, sensitivities: b
 def perform(steps: int, measured: str, seed: int, limit: float) -> dict[str, Any]:
     """One fit in this process."""
     clock.by_processor()
-    subject, truth = limits.drawn_chain(steps, MEASURED[measured], seed)
+    subject, truth = drawn_chain(steps, MEASURED[measured], seed)
     problem = subject.problem
     misfit = problem.misfit
     z = np.array([truth[unknown.name] for unknown in misfit.unknowns])

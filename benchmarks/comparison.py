@@ -12,10 +12,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from benchmarks import ceiling, systems
+from benchmarks import ceiling
 from benchmarks.cells import Cell, Protocol
 from benchmarks.methods import METHODS, PLAIN
 from benchmarks.store import Result
+from problems import systems
 
 OURS = "odejet"
 AS_GOOD = 0.05

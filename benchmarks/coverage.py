@@ -25,7 +25,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks import bands, profiles, systems
+from benchmarks import bands, profiles
 from benchmarks import lines as records
 from benchmarks.accuracy import Truth, draw
 from benchmarks.counting import LEVEL, fitted, grouped, held_at, share
@@ -39,6 +39,7 @@ from odejet.uncertainty import error_budget as budgets
 from odejet.uncertainty.forms import relative_root
 from odejet.uncertainty.practical import DETERMINED, UNDETERMINED, judged, kind
 from odejet.uncertainty.profile import profile
+from problems import systems
 
 RESULTS = Path(__file__).parent / "results" / "uncertainty"
 PARTS = ("intervals", "law", "combinations", "timing", "joined", "valleys", "bands")

@@ -21,10 +21,11 @@ from dataclasses import dataclass
 import numpy as np
 
 import odejet as oj
-from benchmarks import ceiling, cells, explicit, paper, systems
+from benchmarks import ceiling, cells, explicit, paper
 from benchmarks.cells import Cell, Draw, Protocol
-from benchmarks.prolong import Explicit, Numeric, Terms, Variable
 from odejet.numerals import short
+from problems import systems
+from problems.prolong import Explicit, Numeric, Terms, Variable
 
 SYSTEM = "cstr"
 LATENT = {"dH_rhoCP": "H", "C": "C0", "r_eff": "r0"}

@@ -9,10 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks import paper, systems
+from benchmarks import paper
 from benchmarks.cells import Cell
 from benchmarks.comparison import OURS, Results, at, reached, searches, success, title
 from benchmarks.methods import METHODS, PLAIN
+from problems import systems
 
 _WEIGHTED, _UNWEIGHTED = "-", ":"
 

@@ -22,9 +22,9 @@ from pathlib import Path
 import heyoka
 import numpy as np
 
-from benchmarks import systems, yardsticks
 from odejet.simulate import simulate
 from odejet.simulate.flow import Flow, Outcome
+from problems import systems, yardsticks
 
 RESULTS = Path(__file__).parent / "results" / "flow"
 HEYOKA_STEPS = 20_000

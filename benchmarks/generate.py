@@ -19,9 +19,10 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks import cells, systems
+from benchmarks import cells
 from benchmarks.cells import Cell, Protocol
 from benchmarks.store import write_whole
+from problems import systems
 
 OUTPUT = Path("out") / "benchmark-data"
 

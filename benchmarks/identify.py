@@ -19,11 +19,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from benchmarks import clock, systems
+from benchmarks import clock
 from odejet import Model, identify
 from odejet.identify import worker
 from odejet.identify.globally import Engine
 from odejet.identify.msolve import VARIABLE
+from problems import systems
 
 RESULTS = Path(__file__).parent / "results" / "identify"
 
@@ -90,7 +91,7 @@ def _benchmark() -> dict[str, tuple[Model, dict[str, str], int | None]]:
 
 
 def _zoo() -> dict[str, tuple[Model, dict[str, str], int | None]]:
-    from tests import zoo
+    from problems import zoo
 
     return {
         entry.name: (

@@ -12,7 +12,6 @@ task is one line of a file: stopping and starting again repeats nothing.
 from __future__ import annotations
 
 import argparse
-import itertools
 import json
 import math
 import os
@@ -22,7 +21,6 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -34,8 +32,9 @@ from benchmarks import collection
 from benchmarks import lines as records
 from benchmarks.store import write_whole
 from odejet.jets import compilation
-from tests import zoo
-from tests.identify.test_zoo import HARD
+from problems import zoo
+from problems.chains import Subject, chain, noisy
+from problems.zoo import HARD
 
 RESULTS = Path(__file__).parent / "results" / "limits"
 ROOM = 2.0
@@ -49,67 +48,9 @@ READING = 30.0
 
 _IDLE = 1.5  # processes per core: this one, and a little
 CHAINS = (5, 10, 20, 40, 80)
-NOISE, POINTS, SPAN = 0.01, 101, 10.0
-
-
-@dataclass(frozen=True)
-class Subject:
-    """What is to be fitted."""
-
-    model: oj.Model
-    data: oj.Data
-    posed: oj.Problem | None = None  # a problem that was published
-
-    @property
-    def problem(self) -> oj.Problem:
-        return self.posed or oj.Problem(self.model, self.data)
-
-    @property
-    def unknowns(self) -> int:
-        return len(self.problem.unknowns)
-
-    @property
-    def points(self) -> int:
-        return sum(experiment.points for experiment in self.data.experiments)
 
 
 # --- models -----------------------------------------------------------------------------------------------------------
-
-
-def noisy(model: oj.Model, rng: np.random.Generator) -> oj.Data:
-    return drawn(model, rng)[0]
-
-
-def drawn(model: oj.Model, rng: np.random.Generator) -> tuple[oj.Data, dict[str, float]]:
-    """Data of a model at values of order one, drawn again until there is a solution over the whole time; the values."""
-    times = np.linspace(0, SPAN, POINTS)
-    unknown = [state for state in model.states if state not in model.initial]
-    while True:
-        parameters, initial = (
-            {name: float(rng.uniform(0.1, 0.9)) for name in kind} for kind in (model.parameters, unknown)
-        )
-        found = oj.simulate(model, parameters, initial, times)
-        if found.success:
-            outputs = {y: v + NOISE * v.std() * rng.normal(size=len(v)) for y, v in found.outputs.items()}
-            return oj.Data(times, outputs), parameters | initial
-
-
-def chain(steps: int, measured: int) -> Subject:
-    """Michaelis-Menten steps in a row; one state of each `measured` is."""
-    return drawn_chain(steps, measured)[0]
-
-
-def drawn_chain(steps: int, measured: int, seed: int = 0) -> tuple[Subject, dict[str, float]]:
-    """The same with the values that it was drawn with."""
-    speed = [f"v{i}*x{i}/(k{i} + x{i})" for i in range(1, steps + 1)]
-    rates = [f"-{speed[0]}", *(f"{before} - {after}" for before, after in itertools.pairwise(speed))]
-    model = oj.Model(
-        {f"x{i + 1}": rate for i, rate in enumerate(rates)},
-        {f"y{i}": f"x{i}" for i in range(1, steps + 1, measured)},
-        name=f"chain of {steps}",
-    )
-    data, truth = drawn(model, np.random.default_rng([steps, measured, seed] if seed else [steps, measured]))
-    return Subject(model, data), truth
 
 
 def of_zoo(name: str) -> Subject:

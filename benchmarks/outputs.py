@@ -13,10 +13,10 @@ from zlib import crc32
 
 import numpy as np
 
-from benchmarks import systems
 from odejet import simulate
 from odejet.jets.numeric import jets
 from odejet.model.tape import build
+from problems import systems
 
 NOISES = (0.0, 1e-8, 1e-6, 1e-4, 1e-2)
 POINTS = 750

@@ -10,7 +10,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from benchmarks import systems
+from problems import systems
 
 FILE = Path(__file__).with_name("paper_tables.json")
 

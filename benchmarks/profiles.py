@@ -16,12 +16,13 @@ from typing import Any
 import numpy as np
 
 import odejet as oj
-from benchmarks import cells, systems
+from benchmarks import cells
 from benchmarks.counting import LEVEL, fitted, grouped, held_at
 from odejet.problem import Problem
 from odejet.result import Fit
 from odejet.uncertainty.practical import DETERMINED, UNDETERMINED, WEAK, kind
 from odejet.uncertainty.profile import profile
+from problems import systems
 
 POINTS = 75
 """Measurements of every output in an experiment."""

@@ -23,15 +23,13 @@ from time import perf_counter
 import numpy as np
 from scipy.optimize import least_squares
 
-from benchmarks import systems
-from odejet import Data
 from odejet.decide.statistics import is_plausible
 from odejet.objective.misfit import Misfit
-from odejet.problem import Problem
 from odejet.problem.coordinates import choose
 from odejet.search.multistart import multistart
 from odejet.search.refine import Refined, refine
-from odejet.simulate.flow import Flow, Outcome
+from problems import systems
+from problems.draws import perturbed, problem
 
 RESULTS = Path(__file__).parent / "results" / "refine"
 STARTS = ("10 %", "50 %", "factor 3", "multistart")
@@ -53,27 +51,6 @@ class Row:
     evaluations: int
     seconds: float
     ending: str
-
-
-def problem(system: systems.System, points: int, noise: float, rng: np.random.Generator) -> tuple[Misfit, np.ndarray]:
-    """A misfit to fresh data, and the true values of its unknowns; draws that blow up are drawn again."""
-    flow, times = Flow(system.model), system.times(points)
-    while True:
-        parameters, initial = systems.draw(system, rng)
-        values = list(parameters.values()), list(initial.values())
-        run = flow.run(*values, times, sensitivities=False, max_steps=4000)
-        if run.outcome is Outcome.COMPLETED:
-            break
-    exact = {name: run.outputs[:, i, 0] for i, name in enumerate(system.model.outputs)}
-    measured = {
-        name: series + noise * abs(series.mean()) * rng.standard_normal(points) for name, series in exact.items()
-    }
-    return Problem(system.model, Data(times, measured)).misfit, np.r_[values[1], values[0]]
-
-
-def perturbed(truth: np.ndarray, start: str, rng: np.random.Generator) -> np.ndarray:
-    spread = rng.uniform(-1, 1, len(truth))
-    return truth * {"10 %": 1 + 0.1 * spread, "50 %": 1 + 0.5 * spread, "factor 3": 3.0**spread}[start]
 
 
 def arrived(found: Refined, reference: Refined, misfit: Misfit, noise: float) -> bool:

@@ -29,13 +29,14 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks import cells, systems
+from benchmarks import cells
 from benchmarks.cells import Cell, Protocol
 from benchmarks.methods import METHODS, PLAIN, Answer, Budget, Problem, families
 from benchmarks.store import Result, Store, Timing
 from odejet import DataError, ModelError
 from odejet.clock import now
 from odejet.smooth.threads import one_thread
+from problems import systems
 
 RESULTS = Path(__file__).parent / "results" / "cells"
 DEATHS = 3

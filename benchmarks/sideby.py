@@ -25,10 +25,11 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks import accuracy, beyond, coverage, systems
+from benchmarks import accuracy, beyond, coverage
 from benchmarks import lines as records
 from benchmarks.comparison import AS_GOOD
 from benchmarks.store import write_whole
+from problems import systems
 
 ROOT = Path(__file__).parents[1]
 WORKER = Path(__file__).with_name("sideby_worker.py")

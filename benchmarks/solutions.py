@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 
 import odejet as oj
-from benchmarks import systems
+from problems import systems
 
 ALIKE, SHARE = 1e-3, 0.1
 """Values differ by less than this, or than this share of their standard errors, if they are the same."""

@@ -37,10 +37,10 @@ import casadi
 import numpy as np
 
 from benchmarks import collection
-from benchmarks.yardsticks import Cvodes, _rates
 from odejet.model import Model
 from odejet.objective.courses import Effort
 from odejet.simulate.flow import TOLERANCE, Flow, Outcome, Trajectory
+from problems.yardsticks import Cvodes, _rates
 
 RESULTS = Path(__file__).parent / "results" / "stiff"
 WORKER = Path(__file__).with_name("stiff_amici.py")

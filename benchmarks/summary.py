@@ -19,11 +19,11 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks import systems
 from benchmarks.cells import Cell, Protocol
 from benchmarks.methods import METHODS, Budget
 from benchmarks.run import Task, work
 from benchmarks.store import write_whole
+from problems import systems
 
 RESULTS = Path(__file__).parent / "results" / "summary"
 SMOOTHED = ("lotka_volterra", "seir", "boost_converter")
@@ -98,8 +98,9 @@ def smooth_ratios(seed: int) -> Iterator[Ratio]:
 
 def root_ratios(seed: int) -> Iterator[Ratio]:
     """All roots of a square system at one target; ours from a fibre that is found once per model."""
-    from benchmarks import algebra, explicit, phcpack
+    from benchmarks import algebra, explicit
     from odejet.algebra.library import Library
+    from problems import phcpack
 
     if phcpack.executable() is None:
         raise ImportError("phc")

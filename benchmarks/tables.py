@@ -13,11 +13,12 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from benchmarks import ceiling, cells, explicit, paper, systems
+from benchmarks import ceiling, cells, explicit, paper
 from benchmarks.cells import Cell
 from benchmarks.comparison import OURS, Results, at, outcomes, reached, searches, success, title
 from benchmarks.methods import METHODS
 from benchmarks.store import Result
+from problems import systems
 
 THRESHOLDS = {"SR-1": 0.01, "SR-10": 0.1, "SR-50": 0.5}
 SAME = 0.1

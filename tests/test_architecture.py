@@ -110,6 +110,27 @@ def test_an_import_against_the_order_is_seen() -> None:
         assert [RANKS[name] > RANKS["uncertainty"] for _, name in imported(ast.parse(text))] == [True], text
 
 
+def outside(folder: str, *but: str) -> list[tuple[str, str]]:
+    """The modules of a folder of the repository, and the other folders that each imports from."""
+    found = []
+    for path in sorted((ROOT.parents[1] / folder).rglob("*.py")):
+        name = path.relative_to(ROOT.parents[1]).as_posix()
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            modules = [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+            modules += [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+            found += [(name, module.partition(".")[0]) for module in modules if not name.startswith(but)]
+    return found
+
+
+def test_tests_and_benchmarks_share_problems_and_not_each_other() -> None:
+    """What both need is in `problems`; only the tests of benchmarks know benchmarks."""
+    assert [name for name, other in outside("benchmarks") if other == "tests"] == []
+    assert [name for name, other in outside("problems") if other in ("tests", "benchmarks")] == []
+    assert [name for name, other in outside("tests", "tests/benchmarks/") if other == "benchmarks"] == []
+    assert ("tests/identify/test_zoo.py", "problems") in outside("tests")
+    assert [name for name, other in outside("src") if other in ("tests", "benchmarks", "problems")] == []
+
+
 # --- attached methods ---
 
 

@@ -4,7 +4,9 @@ import numpy as np
 import pytest
 
 import odejet as oj
-from benchmarks.driven import (
+from odejet.problem.stretches import stretch, stretches
+from odejet.search.pieces import pieces, start
+from problems.driven import (
     DOSES,
     LIGAND,
     MOTOR,
@@ -19,8 +21,6 @@ from benchmarks.driven import (
     stepped,
     thermostat,
 )
-from odejet.problem.stretches import stretch, stretches
-from odejet.search.pieces import pieces, start
 
 PATIENT = {"ka": 0.9, "CL": 4.0, "V1": 20.0, "Q": 3.0, "V2": 30.0, "tlag": 0.6}
 

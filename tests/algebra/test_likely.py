@@ -4,7 +4,7 @@ import pytest
 
 import odejet as oj
 from odejet import Model
-from tests import zoo
+from problems import zoo
 
 FEW_ROOTS = ["two_compartments_leak", "slow_fast", "daisy_example_3", "square_of_growth", "lotka_volterra_prey"]
 

@@ -5,11 +5,11 @@ import functools
 import numpy as np
 import pytest
 
-from benchmarks import explicit, systems
 from odejet import Model
 from odejet.algebra.select import PredictedErrors, select
 from odejet.algebra.system import SquareSystem
 from odejet.identify import msolve
+from problems import explicit, systems
 
 ROOTS = {
     "fitzhugh_nagumo": 2,

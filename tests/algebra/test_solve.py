@@ -8,8 +8,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from benchmarks import algebra as bench
-from benchmarks import explicit, phcpack, systems
 from odejet import Model
 from odejet.algebra import homotopy
 from odejet.algebra.homotopy import track
@@ -18,6 +16,7 @@ from odejet.algebra.solve import Solution, solve
 from odejet.algebra.system import SquareSystem, Targets, join
 from odejet.algebra.tracker import PathEnd
 from odejet.budget import Budget, OutOfBudget
+from problems import explicit, phcpack, squares, systems
 
 needs_phc = pytest.mark.skipif(phcpack.executable() is None, reason="phc is not installed (Debian: phcpack)")
 
@@ -32,7 +31,7 @@ def target(*values: complex) -> Targets:
 
 @functools.cache
 def found(name: str) -> Fibre:
-    return fibre(bench.square(name))
+    return fibre(squares.square(name))
 
 
 # --- fibres -----------------------------------------------------------------------------------------------------------
@@ -169,12 +168,12 @@ def test_the_tolerance_of_real_roots_is_relative():
 
 
 def test_the_same_seed_gives_the_same_roots():
-    known, at = found("lotka_volterra"), bench.draw(systems.load("lotka_volterra"), np.random.default_rng(1))
-    times = bench.warped(*at.system.time, 4)
+    known, at = found("lotka_volterra"), squares.draw(systems.load("lotka_volterra"), np.random.default_rng(1))
+    times = squares.warped(*at.system.time, 4)
     data, _ = known.system.evaluate(
-        at.at(times)[:, known.system.columns], bench.inputs_at(known.system, times), np.ones(0)
+        at.at(times)[:, known.system.columns], squares.inputs_at(known.system, times), np.ones(0)
     )
-    targets = Targets(data, bench.inputs_at(known.system, times), np.ones(0))
+    targets = Targets(data, squares.inputs_at(known.system, times), np.ones(0))
     one, other = (solve(known, targets, times=times, flow=at.flow, seed=5) for _ in range(2))
     assert one.census == other.census and sum(one.census.values()) > 0
     for mine, theirs in zip(one, other, strict=True):
@@ -186,20 +185,20 @@ EXACT = ["lotka_volterra", "sirt_treatment", "repressilator", "receptor_binding"
 
 @pytest.mark.parametrize("name", EXACT)
 def test_the_truth_is_among_the_roots_of_exact_data(name):
-    truth = bench.draw(systems.load(name), np.random.default_rng(99))
-    system = bench.square(name)
-    result = bench.exact(fibre(system, fixed=truth.fixed(system)), truth)
+    truth = squares.draw(systems.load(name), np.random.default_rng(99))
+    system = squares.square(name)
+    result = squares.exact(fibre(system, fixed=truth.fixed(system)), truth)
     assert np.mean(result.errors < 1e-4) >= 0.95
     assert result.residual < 1e-8
 
 
 def test_a_thermal_runaway_is_solved_where_it_begins_and_carried_on():
-    truth = bench.draw(systems.load("cstr"), np.random.default_rng([616161, 11, 4, ord("c")]))
+    truth = squares.draw(systems.load("cstr"), np.random.default_rng([616161, 11, 4, ord("c")]))
     known = found("cstr")
-    times = bench.warped(*truth.system.time)
-    data, _ = known.system.evaluate(truth.at(times), bench.inputs_at(known.system, times), np.ones(0))
+    times = squares.warped(*truth.system.time)
+    data, _ = known.system.evaluate(truth.at(times), squares.inputs_at(known.system, times), np.ones(0))
     assert np.max(np.abs(data)) > 1e100
-    assert np.mean(bench.exact(known, truth).errors < 1e-4) >= 0.95
+    assert np.mean(squares.exact(known, truth).errors < 1e-4) >= 0.95
 
 
 # --- an independent program -------------------------------------------------------------------------------------------
@@ -227,7 +226,7 @@ def test_the_roots_at_random_data_are_those_of_phcpack(name, solver):
     _, data = explicit.generic(lean, seed=1)
     theirs = phcpack.roots(lean, data, functools.partial(solver, seconds=1500))
     known = found(name)
-    ours = solve(known, bench.complex_targets(known.system, data))[0].roots
+    ours = solve(known, squares.complex_targets(known.system, data))[0].roots
     columns = [[variable.name for variable in lean.unknowns].index(name) for name in known.system.unknowns]
     assert len(ours) == len(theirs) == known.system.roots
     for root in ours:

@@ -9,9 +9,10 @@ import math
 import numpy as np
 import pytest
 
-from benchmarks import cells, generate, systems
+from benchmarks import cells, generate
 from benchmarks.cells import PENALTY, Cell, Protocol
 from odejet import ModelError
+from problems import systems
 
 PROTOCOL = Protocol(seed=11)
 

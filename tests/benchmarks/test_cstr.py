@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 import odejet as oj
-from benchmarks import cells, cstr, explicit, paper, systems
+from benchmarks import cells, cstr, explicit, paper
 from benchmarks.cells import Protocol
+from problems import systems
 
 PUBLISHED = Path(__file__).parents[3] / "shared" / "benchmark" / "paper_tables.json"
 TRUTH = cells.draw("cstr", 0, Protocol())

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks import collection, limits
+from problems.chains import POINTS
 
 
 def line(task="fit-5", seconds=4.0, megabytes=300.0, **more):
@@ -32,7 +33,7 @@ def test_a_chain_passes_on_what_it_takes():
         "v2*x2/(k2 + x2) - v3*x3/(k3 + x3)",
     ]
     assert list(limits.chain(7, 3).model.outputs) == ["y1", "y4", "y7"]
-    assert subject.points == 3 * limits.POINTS
+    assert subject.points == 3 * POINTS
 
 
 def test_data_are_the_same_in_every_process():

@@ -12,12 +12,12 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from benchmarks import explicit as bench
-from benchmarks import gfan, phcpack, systems
-from benchmarks.prolong import Sizes, Variable, prolong
 from odejet import Model, ModelError
 from odejet.identify import msolve
 from odejet.jets import modular
 from odejet.model import algebraic
+from problems import gfan, phcpack, systems
+from problems.prolong import Sizes, Variable, prolong
 from tests import strategies
 
 needs_phc = pytest.mark.skipif(phcpack.executable() is None, reason="phc is not installed (Debian: phcpack)")

@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmarks import systems
 from odejet import ModelError, Outcome, simulate
 from odejet.model.grammar import parse
+from problems import systems
 
 PUBLISHED = Path(__file__).parents[3] / "shared" / "benchmark" / "systems.json"
 

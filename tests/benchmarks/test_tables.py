@@ -10,11 +10,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from benchmarks import comparison, figures, report, systems, tables
+from benchmarks import comparison, figures, report, tables
 from benchmarks.cells import PENALTY, Cell, Protocol
 from benchmarks.comparison import Results
 from benchmarks.store import Result, Store, Timing
 from odejet import DataError
+from problems import systems
 
 PROTOCOL = Protocol(seed=1, points=40)
 SETTINGS = {"protocol": {"seed": 1, "points": 40, "scale": "mean"}, "budget": {"evaluations": 10, "seconds": 1.0}}

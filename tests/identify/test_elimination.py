@@ -3,12 +3,11 @@
 import pytest
 
 import odejet as oj
-from benchmarks import systems
 from odejet import Model
 from odejet.budget import Budget, OutOfBudget
 from odejet.identify import elimination, globally, local, orders, worker
 from odejet.identify.projection import NotRational
-from tests import zoo
+from problems import systems, zoo
 
 QUICK = [
     *("two_compartments_leak", "bellman_astrom_three", "three_compartments_mixed", "daisy_example_3", "slow_fast"),

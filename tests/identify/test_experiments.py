@@ -10,7 +10,7 @@ from odejet import Model
 from odejet.budget import Budget
 from odejet.errors import ModelError
 from odejet.identify import elimination, globally, local, orders, replicas
-from tests import zoo
+from problems import zoo
 
 AFFINE = Model({"x1": "0", "x2": "x1*x2 + m1*x1 + m2"}, {"y": "x2"})
 """Ovchinnikov, Pillay, Pogudin and Scanlon (2022): one experiment tells m1 x1 + m2, two tell both."""

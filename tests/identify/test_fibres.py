@@ -6,7 +6,7 @@ from flint import nmod_mat
 from odejet.budget import Budget
 from odejet.identify import elimination, fibres, globally, local, orders
 from odejet.identify.quotient import Quotient
-from tests import zoo
+from problems import zoo
 
 PRIME = globally.PRIME
 

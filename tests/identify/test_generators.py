@@ -10,7 +10,7 @@ from odejet.identify.globally import PRIME, Engine
 from odejet.identify.invariants import invariant
 from odejet.identify.quotient import Quotient
 from odejet.model.expressions import names
-from tests import zoo
+from problems import zoo
 
 DECAYS = Model({"x1": "-a*x1", "x2": "-b*x2"}, {"y": "x1 + x2"})
 """Two decays that may be exchanged."""

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 import odejet as oj
-from benchmarks import systems
 from odejet import Model
 from odejet.identify import msolve
+from problems import systems
 
 ENGINES = ["builtin", pytest.param("msolve", marks=pytest.mark.skipif(not msolve.executable(), reason="no msolve"))]
 

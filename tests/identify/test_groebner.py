@@ -11,7 +11,7 @@ from odejet.budget import Budget, OutOfBudget
 from odejet.identify import globally, groebner, local, msolve, orders, quotient
 from odejet.identify.polynomials import Polynomial, System, constant, variable
 from odejet.identify.prolong import prolong
-from tests import zoo
+from problems import zoo
 
 PRIME = 2**31 - 69
 

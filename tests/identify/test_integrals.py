@@ -7,7 +7,7 @@ from odejet.budget import Budget
 from odejet.identify import integrals, local, wronskian
 from odejet.identify.coefficients import Coefficients
 from odejet.identify.globally import PRIME
-from tests import zoo
+from problems import zoo
 
 
 def facts(model: Model) -> Coefficients:

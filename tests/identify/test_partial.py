@@ -8,7 +8,7 @@ from odejet.identify import coefficients, elimination, local, orders, partial
 from odejet.identify.globally import PRIME, Engine
 from odejet.identify.partial import Partial
 from odejet.identify.projection import Projection
-from tests import zoo
+from problems import zoo
 
 CASCADE = Model(
     states={"x1": "-a*x1*x1 + u", "x2": "b*x1 - c*x2*x3", "x3": "d*x2 - e*x3"},

@@ -11,7 +11,7 @@ from odejet.identify import local, wronskian
 from odejet.identify.globally import PRIME
 from odejet.identify.projection import Projection, refusal
 from odejet.identify.symbols import bezout
-from tests import zoo
+from problems import zoo
 
 
 def projected(model: Model, symbolic=(), seed: int = 0, **options) -> Projection:

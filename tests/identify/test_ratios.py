@@ -5,7 +5,7 @@ import pytest
 from odejet import Model
 from odejet.budget import Budget, OutOfBudget
 from odejet.identify import local, ratios
-from tests import zoo
+from problems import zoo
 
 
 def found(model: Model, known=()) -> list[str]:

@@ -4,23 +4,8 @@ import pytest
 
 import odejet as oj
 from odejet.identify import msolve
-from tests import zoo
-
-HARD = {
-    "siwr",
-    "seaijrc",
-    "sirs_forced",
-    "mapk_six_outputs",
-    "mapk_five_outputs",
-    "nfkb",
-    "pharm",
-    "qwwc",
-    "qy",
-    "jak_stat",
-    "resistant_bacteria",
-    "tumour_hu",
-}
-"""Models that take longer than a test may: only their local verdicts are compared here, the rest by `benchmarks`."""
+from problems import zoo
+from problems.zoo import HARD
 
 ENTRIES = {entry.name: entry for entry in zoo.ENTRIES}
 EASY = sorted(set(ENTRIES) - HARD)

@@ -46,3 +46,16 @@ def test_an_experiment_alone_has_the_likelihood_of_its_part():
 def test_noise_that_is_given_replaces_what_was_there():
     found = variant(posed(), noise={"y": 0.2})
     assert "s" not in found.unknowns and found.noises["y"].level == 0.2
+
+
+def test_columns_that_are_parameters_or_inputs_stay_so():
+    """A problem can be posed again from its own data, in which a column has become a value or an input."""
+    model = oj.Model({"x": "-k*x*weight + u"}, {"y": "x"}, inputs={"u": "sampled"})
+    columns = {"y": np.exp(-TIMES), "weight": np.full(9, 2.0), "u": TIMES}
+    first = oj.Problem(model, oj.Data(TIMES, columns))
+    again = oj.Problem(model, first.data)
+    values = {"x(0)": 1.0, "k": 0.4}
+    assert again.unknowns == first.unknowns == ("x(0)", "k")
+    assert again.log_likelihood(values) == first.log_likelihood(values) == variant(first).log_likelihood(values)
+    with pytest.raises(oj.DataError, match="'weight' is given twice, in a column and as a value"):
+        oj.Problem(model, oj.Data(TIMES, columns, values={"weight": 3.0}))

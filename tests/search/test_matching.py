@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 import odejet as oj
-from benchmarks import limits
 from odejet.budget import Budget
 from odejet.problem import Problem
 from odejet.problem.stretches import stretch
 from odejet.search.matching import candidates, is_matched, matched
 from odejet.smooth import fit_series
+from problems import chains
 
 STEPS = 14
 
@@ -79,7 +79,7 @@ def test_where_it_does_not_apply():
 
 def test_eighty_steps_are_matched_everywhere():
     """Rates are linear in the speeds, which follow from the other unknowns: no step of eighty holds up the others."""
-    subject, values = limits.drawn_chain(80, 1)
+    subject, values = chains.drawn_chain(80, 1)
     problem = subject.problem
     (condition,) = problem.conditions
     smoothed = {(condition.experiment.name, y): fit_series(one) for y, one in stretch(condition).items()}

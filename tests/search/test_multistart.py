@@ -7,19 +7,18 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from benchmarks import refine as bench
-from benchmarks import systems
 from odejet.decide.statistics import is_plausible
 from odejet.search import multistart as module
 from odejet.search.multistart import multistart
 from odejet.search.refine import MAX_EVALUATIONS, Ending, refine
+from problems import draws, systems
 
 BOX = (1e-5, 10.0)
 
 
 def problem(name, points=150, noise=1e-3, seed=2):
     rng = np.random.default_rng([seed, *name.encode()])
-    misfit, truth = bench.problem(systems.load(name), points, noise, rng)
+    misfit, truth = draws.problem(systems.load(name), points, noise, rng)
     return misfit, refine(misfit, truth, BOX), truth
 
 

@@ -4,12 +4,11 @@ import numpy as np
 import pytest
 from scipy.optimize import least_squares
 
-from benchmarks import refine as bench
-from benchmarks import systems
 from odejet import Data, Model
 from odejet.problem import Problem
 from odejet.search.descent import Descent
 from odejet.search.refine import Ending, refine
+from problems import draws, systems
 
 BOX = (1e-5, 10.0)
 PREDATORS = Model({"r": "k1*r - k2*r*w", "w": "k2*r*w - k3*w"}, {"y1": "r", "y2": "w"})
@@ -193,9 +192,9 @@ def test_shared_parameters_of_two_experiments():
 @pytest.mark.parametrize("noise", [1e-8, 1e-4, 1e-2])
 def test_ill_conditioned_systems_reach_the_optimum_of_the_fit_from_the_truth(name, noise):
     rng = np.random.default_rng([5, *name.encode()])
-    misfit, truth = bench.problem(systems.load(name), 100, noise, rng)
+    misfit, truth = draws.problem(systems.load(name), 100, noise, rng)
     reference = refine(misfit, truth, BOX)
-    end = refine(misfit, bench.perturbed(truth, "10 %", rng), BOX, max_evaluations=1000)
+    end = refine(misfit, draws.perturbed(truth, "10 %", rng), BOX, max_evaluations=1000)
     assert reference.cost <= misfit.score(truth)
     assert end.cost <= reference.cost + 1e-3
 

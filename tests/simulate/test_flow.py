@@ -6,9 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.integrate import quad
 
-from benchmarks import systems, yardsticks
 from odejet.model import Model
 from odejet.simulate.flow import Flow, Outcome
+from problems import systems, yardsticks
 
 DECAY = Model({"x": "-k*x"}, {"y": "2*x"})
 BLOW_UP = Model({"x": "a*x**2"}, {"y": "x"})

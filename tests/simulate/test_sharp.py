@@ -6,9 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.integrate import quad
 
-from benchmarks.sharp import measured
 from odejet.model import Model
 from odejet.simulate.flow import Flow, Outcome
+from problems.sharp import measured
 
 TIMES = np.array([0.0, 10.0, 20.0])
 

@@ -12,7 +12,7 @@ from odejet import Data, Model, fit, simulate
 from odejet.problem import Problem, Unknown
 from odejet.problem.unknowns import find
 from odejet.uncertainty import Matrix, covariance, interval, quantile
-from tests import zoo
+from problems import zoo
 from tests.fits import predators, refined_fit
 
 # Verdicts are for generic inputs, which those written with the models need not be.  Two models grow without bound from

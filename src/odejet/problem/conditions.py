@@ -228,8 +228,9 @@ def _constants(experiment: Experiment, parameters: Iterable[str]) -> dict[str, E
             continue
         values = given[name].values
         if name in experiment.values:
-            if name not in experiment.outputs and str(experiment.values[name]) == str(number(float(values[0]))):
-                continue  # an experiment of a problem, which has read this column
+            # An experiment that was bound before has what its column says.
+            if values.dtype.kind == "f" and experiment.values[name] == number(float(values[0])):
+                continue
             raise DataError(f"{experiment.name}: the parameter '{name}' is given twice, in a column and as a value")
         if values.dtype.kind != "f":
             raise DataError(
@@ -249,11 +250,18 @@ def _samples(experiment: Experiment, model: Model) -> dict[str, Sampled]:
     """Columns that are named like inputs."""
     found = {name: series for name, series in experiment.outputs.items() if name in model.inputs}
     changing = {name: series for name, series in experiment.covariates.items() if name in model.inputs}
-    for name in (*found, *changing):
-        if name in experiment.inputs:
-            raise DataError(f"{experiment.name}: the input '{name}' is given twice, in a column and as an input")
     samples = {name: sampled(series.times, series.values, f"input '{name}'") for name, series in found.items()}
-    return samples | {name: _carried(name, own, experiment) for name, own in changing.items()}
+    samples |= {name: _carried(name, own, experiment) for name, own in changing.items()}
+    for name, made in samples.items():
+        if name in experiment.inputs and not _is_same(made, experiment.inputs[name]):
+            raise DataError(f"{experiment.name}: the input '{name}' is given twice, in a column and as an input")
+    return samples
+
+
+def _is_same(one: Sampled, other: Sampled | str) -> bool:
+    """Whether an input is that of a column, as it is in an experiment that was bound before."""
+    pairs = () if isinstance(other, str) else ((one.times, other.times), (one.values, other.values))
+    return bool(pairs) and all(np.array_equal(a, b) for a, b in pairs)
 
 
 def _carried(name: str, covariate: Covariate, experiment: Experiment) -> Sampled:

@@ -9,13 +9,14 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from benchmarks import cells, systems
+from benchmarks import cells
 from benchmarks.cells import Cell, Protocol
 from benchmarks.methods import METHODS, Budget, Problem, families, ours, scatter
 from benchmarks.methods.problem import Counted, Objective, Over
 from odejet.result import Provenance
 from odejet.search.refine import refine
 from odejet.smooth import fit_output, series
+from problems import systems
 
 BUDGET, FEW = Budget(evaluations=2000, seconds=60.0), Budget(evaluations=500, seconds=60.0)
 PROTOCOL = Protocol(seed=2, points=100)

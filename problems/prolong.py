@@ -23,11 +23,11 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.rational import MAX_TERMS, Equations, Factors, Quotient, clear
 from odejet.errors import ModelError, nearest
 from odejet.jets import numeric
 from odejet.model import Model, tape
 from odejet.model.expressions import TIME, Expression, Number, names
+from problems.rational import MAX_TERMS, Equations, Factors, Quotient, clear
 
 Rows = Sequence[tuple[int, int]]
 """Equations of one shooting point: (output, order of its derivative)."""

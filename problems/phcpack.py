@@ -18,7 +18,7 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.prolong import Explicit, Numeric, Terms, Variable
+from problems.prolong import Explicit, Numeric, Terms, Variable
 
 SEED = "-0123"
 """phc draws random coefficients; the digits after the first are their seed."""

@@ -1712,3 +1712,19 @@ tumour_hu = Entry(
 )
 
 ENTRIES: tuple[Entry, ...] = tuple(value for value in globals().copy().values() if isinstance(value, Entry))
+
+HARD = {
+    "siwr",
+    "seaijrc",
+    "sirs_forced",
+    "mapk_six_outputs",
+    "mapk_five_outputs",
+    "nfkb",
+    "pharm",
+    "qwwc",
+    "qy",
+    "jak_stat",
+    "resistant_bacteria",
+    "tumour_hu",
+}
+"""Models that take longer than a test may."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import subprocess
 
-from benchmarks.prolong import Numeric
+from problems.prolong import Numeric
 
 
 def executable() -> str | None:
