@@ -127,3 +127,13 @@ def test_outputs_that_are_not_finite_are_nan_there_and_all_else_goes_on():
     problem = oj.Problem(model, oj.Data(TIMES, {"r": TIMES}))
     assert problem.log_likelihood(values) == -np.inf
     assert "not finite at t = 0" in problem.why(values)
+
+
+def test_an_unknown_power_of_what_begins_at_zero_is_fitted():
+    model = oj.Model({"x": "1 - x"}, {"y": "V*x**n"}, initial={"x": 0})
+    verdict = oj.identify(model)
+    assert verdict["V"].kind == verdict["n"].kind == "global"
+    noise = 0.01 * np.random.default_rng(0).standard_normal(len(TIMES))
+    fit = oj.fit(model, oj.Data(TIMES, {"y": 2 * (1 - np.exp(-TIMES)) ** 2.5 + noise}), positive=True)
+    assert fit.certified
+    assert fit.parameters["V"] == pytest.approx(2, rel=0.02) and fit.parameters["n"] == pytest.approx(2.5, rel=0.05)

@@ -42,7 +42,7 @@ from odejet.budget import Budget, OutOfBudget
 from odejet.errors import ExpressionError, ModelError
 from odejet.jets import modular
 from odejet.model import Model, algebraic
-from odejet.model.expressions import TIME, Expression
+from odejet.model.expressions import TIME, ZERO, Expression
 from odejet.model.grammar import parse
 from odejet.model.tape import Column, Tape
 
@@ -177,7 +177,28 @@ def problem(
             asked[str(text).strip()] = parse(str(text), known, refused)
         except ExpressionError as error:
             raise error.at("functions") from None
-    return Problem(model, asked, inputs, experiments)
+    question = Problem(model, asked, inputs, experiments)
+    return question if _can_be_evaluated(question) else replace(question, model=_begun(model))
+
+
+def _can_be_evaluated(question: Problem) -> bool:
+    """Whether there are points at which a model with known initial values has jets."""
+    if not any(value == ZERO for value in question.model.initial.values()):
+        return True
+    field = modular.Field(modular.PRIMES[0])
+    try:
+        modular.random_point(question.tape, field, random.Random(0), 1, known_initial=True)
+    except modular.Unlucky:
+        return False
+    return True
+
+
+def _begun(model: Model) -> Model:
+    """Return a model whose states that start at zero have left it, to somewhere that is known: a power or a root of
+    zero has no jet, and what follows from the first moment follows from any."""
+    initial = dict(model.to_dict()["initial"])
+    zeros = [name for name, value in model.initial.items() if value == ZERO]
+    return model.replace(initial=initial | {name: Fraction(7 + i, 11 + 2 * i) for i, name in enumerate(zeros)})
 
 
 def _unused(model: Model) -> str:
