@@ -27,6 +27,7 @@ ORDER = (
     ("decide",),
     ("uncertainty",),
     ("result",),
+    ("population",),
     ("report",),
     ("io",),
     ("fitting",),

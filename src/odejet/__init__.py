@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from odejet.io.petab import read_petab
     from odejet.io.sbml import read_sbml
     from odejet.model import Event, Model
+    from odejet.population import Population, PopulationFit
     from odejet.problem import Problem
     from odejet.result import Fit, Prediction, Ranking, compare
     from odejet.simulate import Simulation, simulate
@@ -41,6 +42,8 @@ __all__ = [
     "Model",
     "ModelError",
     "Outcome",
+    "Population",
+    "PopulationFit",
     "Prediction",
     "Problem",
     "Ranking",
@@ -88,6 +91,8 @@ _HOMES = {
     "Model": "model",
     "ModelError": "errors",
     "Outcome": "simulate.flow",
+    "Population": "population",
+    "PopulationFit": "population",
     "Prediction": "result",
     "Problem": "problem",
     "Ranking": "result",
