@@ -123,7 +123,7 @@ def yardstick(system: systems.System, points: int, noise: float, draw: int, seed
 
     def jacobian(theta: np.ndarray) -> np.ndarray:
         z = frame.back(theta)
-        return misfit.evaluate(z).jacobian * frame.slopes(z) / level[:, None]
+        return misfit.evaluate(z).dense * frame.slopes(z) / level[:, None]
 
     rows = []
     for start in STARTS[:2]:

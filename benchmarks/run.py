@@ -34,7 +34,7 @@ from benchmarks.cells import Cell, Protocol
 from benchmarks.methods import METHODS, PLAIN, Answer, Budget, Problem, families
 from benchmarks.store import Result, Store, Timing
 from odejet import DataError, ModelError
-from odejet.jets.compilation import now
+from odejet.clock import now
 from odejet.smooth.threads import one_thread
 
 RESULTS = Path(__file__).parent / "results" / "cells"

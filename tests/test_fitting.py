@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import multiprocessing
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
@@ -320,6 +321,16 @@ def interrupt(*_: object) -> None:
     raise KeyboardInterrupt
 
 
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+@pytest.mark.parametrize("bounds", [(2, 10), (5, 20)])
+def test_counts_that_no_mean_comes_near_are_fitted_all_the_same(bounds):
+    model = Model({"x": "-k*x"}, {"y": "x"}, initial={"x": 1e6}, bounds={"k": bounds})
+    data = Data(np.arange(1, 21.0), {"y": 500.0 + np.arange(20)}, start=0)
+    found = fit(model, data, noise="negbinomial(a)", time_limit=5)
+    assert bounds[0] <= found.values["k"] < 1.2 * bounds[0] and not found.certified
+    assert math.isfinite(found.aic) and found.summary()
+
+
 def test_interruption_leaves_the_best_so_far(monkeypatch):
     monkeypatch.setattr(ladder, "is_over", interrupt)
     answer = fit(DECAY, decay(sd=0.01))
@@ -332,3 +343,13 @@ def test_interruption_before_any_answer(monkeypatch):
     monkeypatch.setattr(stages, "smooth", interrupt)
     with pytest.raises(KeyboardInterrupt):
         fit(DECAY, decay())
+
+
+def test_noise_that_alone_is_unknown_is_found():
+    """The root of the mean square of the residuals, in closed form."""
+    times = np.linspace(0, 3, 30)
+    values = 2 * np.exp(-times) + 0.1 * np.random.default_rng(1).normal(size=30)
+    model = Model({"x": "-x"}, {"y": "x"}, initial={"x": 2})
+    found = fit(model, Data(times, {"y": values}), noise={"y": "normal(s)"}, bounds={"s": (1e-5, 10)})
+    assert found.certified
+    assert found.values["s"] == pytest.approx(np.sqrt(np.mean((values - 2 * np.exp(-times)) ** 2)), rel=1e-6)

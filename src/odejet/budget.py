@@ -18,7 +18,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import inf
 
-from odejet.jets.compilation import now
+from odejet.clock import now
 
 PER_SECOND = 1e9
 """Operations per second."""
@@ -32,7 +32,7 @@ class OutOfBudget(Exception):
 
 @dataclass
 class Budget:
-    """Work and time that are left; `deadline` is a time by `compilation.now`."""
+    """Work and time that are left; `deadline` is a time by `clock.now`."""
 
     work: float = inf
     deadline: float = inf

@@ -13,7 +13,8 @@ from odejet.decide import Options, Record, Task, ladder, stages
 from odejet.decide.answer import answer
 from odejet.decide.ladder import EVERY, FEW_TIMES, NOWHERE, can_smooth, climb, is_over, rungs, search, wants_more
 from odejet.decide.optima import Optimum, Provenance
-from odejet.decide.state import AGREE, BOX, MANY, State
+from odejet.decide.optimality import AGREEING, CONFIRMED
+from odejet.decide.state import AGREE, BOX, State
 from odejet.progress import Progress
 from odejet.search.refine import Ending, refine
 
@@ -78,7 +79,7 @@ def test_a_search_ends_with_its_certificate_or_with_what_explains_the_data():
 def test_a_search_without_certificate_goes_on_while_there_is_time():
     assert wants_more(reached(state(), 1)) and wants_more(reached(state(WRONG), 1))
     assert not wants_more(reached(state(), AGREE))  # certified
-    assert wants_more(reached(state(WRONG), MANY - 1))  # another optimum may explain these data
+    assert wants_more(reached(state(WRONG), AGREE))  # another optimum may explain these data
     several = reached(state(WRONG), AGREE, rounds=20)
     ends = [replace(several.best, refined=replace(several.best.refined, cost=several.best.cost + i)) for i in range(9)]
     assert wants_more(replace(several, optima=several.optima.adding(*ends)))
@@ -89,7 +90,7 @@ def test_a_search_without_certificate_goes_on_while_there_is_time():
 
 def test_a_search_that_cannot_earn_a_certificate_comes_to_an_end():
     begin = state(WRONG)
-    assert not wants_more(reached(begin, MANY))  # nothing explains these data
+    assert not wants_more(reached(begin, AGREEING[CONFIRMED]))  # nothing explains these data
     few = state(every=60)  # three points of two unknowns
     assert wants_more(reached(few, AGREE - 1)) and not wants_more(reached(few, AGREE))
     assert wants_more(replace(begin, rounds=NOWHERE - 1)) and not wants_more(replace(begin, rounds=NOWHERE))
@@ -97,9 +98,10 @@ def test_a_search_that_cannot_earn_a_certificate_comes_to_an_end():
 
 def test_an_answer_without_certificate_says_why_there_was_no_further_search():
     assert "the time limit was reached" in answer(reached(state(WRONG, time_limit=1e-9), AGREE)).message
-    ended = answer(reached(state(WRONG), MANY)).message
-    assert ended.endswith(f"{MANY} starts agree on it, so that others would hardly lead to a better one")
-    assert "starts agree" not in answer(reached(state(WRONG), AGREE)).message
+    ended = answer(reached(state(WRONG), AGREEING[CONFIRMED])).certificate
+    assert ended.search == "confirmed" and ended.adequacy == "no" and not ended.granted
+    few = answer(reached(state(WRONG), AGREE)).certificate
+    assert few.search == "open" and "8 of 8 starts in the box ended here" in few.search.sentence
 
 
 def test_the_search_goes_on_with_other_starts_until_very_many_agree(monkeypatch):
@@ -109,7 +111,7 @@ def test_the_search_goes_on_with_other_starts_until_very_many_agree(monkeypatch)
     def late(*_: object, seed: object, agree: int, **__: object) -> list:
         drawn.append((seed, agree))
         assert before.best is not None
-        return [before.best.refined] * (MANY if agree >= rounds * AGREE else 0)
+        return [before.best.refined] * (AGREEING[CONFIRMED] if agree >= rounds * AGREE else 0)
 
     monkeypatch.setattr(stages, "multistart", late)
     monkeypatch.setattr(stages, "shoot", lambda state, rung: iter(()))

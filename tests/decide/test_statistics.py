@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from odejet import Data, Model
+from odejet import Data, Model, ModelError, compare, fit
 from odejet.decide.statistics import check, chi_square_tail, is_plausible
 from odejet.problem import Problem
 from odejet.search.refine import refine
@@ -132,3 +132,51 @@ def test_errors_of_a_simulation_are_no_noise():
         misfit, end = line(1 + 2 * TIMES + size * (np.sin(9 * TIMES) + 0.1 * rng.standard_normal(40)), noise=None)
         assert check(misfit, end).outputs[0].numerical is numerical
         assert is_plausible(misfit, end) is numerical
+
+
+ABSORBED = Model({"d": "-ka*d", "c": "ka*d - k*c"}, {"y": "c/v"}, initial={"d": 100, "c": 0})
+
+
+def absorbed(law, zeros=1, **options):
+    """Concentrations after a dose, of which the first are exactly zero, as is what the model predicts of them."""
+    rng, times = np.random.default_rng(1), np.array([0, 0.25, 0.5, 1, 2, 3, 4, 6, 8, 10.0])
+    values = 5 * (np.exp(-0.3 * times) - np.exp(-1.5 * times)) * (1 + 0.1 * rng.standard_normal(10))
+    times, values = np.append(np.zeros(zeros), times[1:]), np.append(np.zeros(zeros), values[1:])
+    return fit(ABSORBED, Data(times, {"y": values}), positive=True, noise=law, time_limit=20, **options)
+
+
+@pytest.mark.parametrize("law", ["normal(a + b*y)", "student(a + b*y, 4)", "normal(sqrt(a**2 + (b*y)**2))"])
+def test_a_likelihood_without_an_upper_bound_is_named(law):
+    found = absorbed(law)
+    assert not found.certified and np.isnan(found.aic) and np.isnan(found.bic)
+    (reason,) = (reason for reason in found.certificate.reasons if "no upper bound" in reason)
+    assert "y = 0 at t = 0 exactly" in reason
+    assert "no upper bound" in str(found) and "AIC nan" not in str(found)
+    with pytest.raises(ModelError, match="no upper bound"):
+        compare({"one": found, "other": found})
+
+
+def test_a_noise_with_a_floor_has_a_likelihood_with_a_bound():
+    found = absorbed("normal(a + b*y)", bounds={"a": (0.005, 10)})
+    assert np.isfinite(found.aic) and not any("no upper bound" in reason for reason in found.certificate.reasons)
+
+
+def test_several_collapsed_measurements_are_counted():
+    found = absorbed("laplace(a + b*y)", zeros=3, effort="quick")
+    assert any("(and 2 more) exactly" in reason for reason in found.certificate.reasons)
+
+
+def test_data_without_noise_are_no_collapse():
+    times = np.linspace(0, 5, 20)
+    found = fit(Model({"x": "-k*x"}, {"y": "x"}), Data(times, {"y": 2 * np.exp(-0.4 * times)}), noise="normal(a)")
+    assert found.values["k"] == pytest.approx(0.4, rel=1e-9)
+    assert not any("no upper bound" in reason for reason in found.certificate.reasons)
+
+
+def test_a_parameter_on_its_bound_is_charged_for():
+    rng = np.random.default_rng(4)
+    data = Data(TIMES, {"y": np.exp(0.8 * TIMES) + 0.01 * rng.standard_normal(40)})
+    linear = fit(Model({"x": "k*x"}, {"y": "x"}), data)
+    saturating = fit(Model({"x": "k*x/(1 + h*x**2)"}, {"y": "x"}), data, bounds={"h": (0, 10)}, positive=True)
+    assert saturating.at_bound("h")  # the data were drawn so
+    assert saturating.aic == pytest.approx(linear.aic + 2, abs=1e-3) and saturating.free == linear.free + 1

@@ -8,7 +8,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from odejet import Model
+from odejet import Event, Model
 
 PRIME = 31
 """With roots of unity of order 2, 3 and 5, so that most conjugates of a solution are in the field."""
@@ -57,6 +57,62 @@ def model(seed: int) -> Model:
     initial = {state: draw.choice([0, 1, 2, "1/3"]) for state in states if some and draw.random() < 0.4}
     fixed = {p: draw.choice([1, 2, "3/2"]) for p in sorted(used) if draw.random() < 0.15}
     return Model(rates, outputs, inputs, initial=initial, fixed=fixed)
+
+
+def switching(seed: int) -> Model:
+    """One to three states whose rates or outputs switch, some with events at known and unknown times."""
+    draw = random.Random(f"switching/{seed}")
+    states = [f"x{i}" for i in range(1, draw.choice([1, 1, 2, 2, 3]) + 1)]
+    parameters = [f"p{i}" for i in range(1, draw.choice([2, 3, 3, 4, 5]) + 1)]
+
+    def switch() -> str:
+        p, q, r, x, z = *(draw.choice(parameters) for _ in range(3)), draw.choice(states), draw.choice(states)
+        return draw.choice([
+            f"{p}*max({x}, 0)", f"{p}*sqrt(max({x}, 0))", f"{p}*sqrt(abs({x}))", f"{p}*abs({x})",
+            f"max({p}*{x}, {q}*{z})", f"min({p}, {q}*{x})", f"piecewise({p}*{x}, {x} > {q}, {r}*{x})",
+            f"piecewise({p}, {x} > 1, {q})", f"piecewise({p}*{x}, t < 2, {q}*{z})", f"{p}*sign({x} - {q})",
+            f"piecewise({p}*{q}*{x}, t < {r}, {x})", f"{p}*max({x} - {q}, 0)**2", f"{p}*{q}*max({x}, 0.5)",
+            f"{p}*max({x} - {q}, 0)/({r} + max({x} - {q}, 0))", f"{p}*max({x}, 0)**1.5",
+            f"{p}*log(max({x}, 0.3))", f"{p}*sqrt(max(1 - {x}, 0))",
+        ])  # fmt: skip
+
+    def rate(state: str) -> str:
+        text = f"-{draw.choice(parameters)}*{state}"
+        if draw.random() < 0.75:
+            text += draw.choice([" - ", " + "]) + switch()
+        if draw.random() < 0.4:
+            text += f" + {draw.choice(parameters)}*{draw.choice(states)}"
+        return text + (f" + {draw.choice(parameters)}" if draw.random() < 0.25 else "")
+
+    def output() -> str:
+        x, z, p = draw.choice(states), draw.choice(states), draw.choice(parameters)
+        return draw.choice([x, x, x, states[0], f"{p}*{x}", f"{x}/{p}", f"abs({x})", f"max({x}, {p})", f"{x} + {z}"])
+
+    rates = {state: rate(state) for state in states}
+    outputs = {f"y{j}": output() for j in range(draw.choice([1, 1, 2]))}
+    events, held = [], {}
+    for i in range(draw.choice([0, 0, 0, 1, 2])):
+        x, p, q = draw.choice(states), draw.choice(parameters), draw.choice(parameters)
+        match draw.choice(["lag", "amount", "infusion", "every", "known"]):
+            case "lag":
+                events.append(Event(at=p, set={x: f"{x} + 2"}))
+            case "amount":
+                events.append(Event(at=1.3, set={x: f"{x} + {p}*{q}"}))
+            case "known":
+                events.append(Event(at=1.3, set={x: f"{x} + 2"}))
+            case "every":
+                events.append(Event(at=0.4, every=p, set={x: f"{x} + {q}"}))
+            case "infusion":
+                r = f"r{i}"
+                held[r], rates[x] = 0, f"{rates[x]} + {r}"
+                events += [
+                    Event(at=0.3, set={r: f"{r} + 3/{p}"}),
+                    Event(at=f"0.3 + {p}", set={r: f"{r} - 3/{p}"}),
+                ]
+    used = set(re.findall(r"p\d+", " ".join([*rates.values(), *outputs.values(), *map(repr, events)])))
+    initial = {state: draw.choice([0, 1, 2, -1]) for state in states if draw.random() < 0.3}
+    fixed = {p: draw.choice([1, 2, 0.5]) for p in sorted(used) if draw.random() < 0.15}
+    return Model(rates, outputs, initial=initial, fixed=fixed | held, events=events)
 
 
 class Series:

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from odejet import Model, ModelError
+from odejet import Model, ModelError, identify
 from odejet.identify import local, orders
 
 LINEAR = Model({"x": "-(a + b)*x"}, {"y": "c*x"})
@@ -116,3 +116,10 @@ def test_an_input_has_no_verdict():
 def test_names_of_the_model_never_collide_with_those_of_functions():
     model = Model({"function_0": "-k*function_0"}, {"function_1": "function_0"})
     assert identifiable(model, ["k*function_0"])["k*function_0"]
+
+
+def test_known_numbers_under_roots():
+    """Modulo a prime half of all numbers have no root; others are tried."""
+    for start in (2, 6, 7, 10, "2/7"):
+        verdict = identify(Model({"h": "q - k*sqrt(h)"}, {"y": "s*h"}, initial={"h": start}))
+        assert all(quantity.tested and quantity.kind != "none" for quantity in verdict.values())

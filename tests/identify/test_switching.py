@@ -6,6 +6,8 @@ import pytest
 import odejet as oj
 from odejet import Model
 from odejet.identify.switching import MOST, TooMany, modes
+from odejet.model.expressions import names
+from tests.identify.drawn import switching
 
 THRESHOLD = Model({"x": "piecewise(-k*x, x > a, -b*x)"}, {"y": "x"})
 
@@ -83,6 +85,11 @@ def test_of_states_the_start_is_meant():
     assert kinds(model) == {"x": "global", "z": "undecided", "k": "global", "m": "global"}
 
 
+def test_numbers_that_one_mode_alone_has_are_known_in_their_mixture():
+    model = Model({"x": "-p*x + piecewise(p*x, x > a, c*x)"}, {"y": "g*x"}, initial={"x": -1}, fixed={"c": 2})
+    assert "p" not in oj.identify(model).names("none")
+
+
 def test_generic_inputs_may_switch():
     model = Model({"x": "u - k*x"}, {"y": "x/V"}, inputs={"u": "piecewise(1, t < 5, 0)"})
     assert kinds(model) == {"x": "global", "k": "global", "V": "global"}
@@ -91,8 +98,39 @@ def test_generic_inputs_may_switch():
 
 
 def test_known_values_at_the_start():
+    """They choose the first mode, which is known then."""
     model = Model({"x": "-k*max(x, 0)/c"}, {"y": "g*x"}, initial={"x": 1}, fixed={"c": 2})
-    assert kinds(model) == {"k": "undecided", "g": "at least local"}
+    assert kinds(model) == {"k": "global", "g": "global"}
+    # Not where it begins at the switch, or where a dose comes first.
+    assert kinds(model.replace(initial={"x": 0}, states={"x": "p - k*max(x, 0)/c"}))["k"] == "undecided"
+    dosed = model.replace(initial={"x": 0}, events=[oj.Event(at=0, set={"x": "x + 3"})])
+    assert kinds(dosed) == {"k": "undecided", "g": "at least local"}
+
+
+def test_bounds_may_choose_the_first_mode():
+    model = Model({"h": "-k*sqrt(max(h, 0))"}, {"y": "h"})
+    assert kinds(model) == {"h": "global", "k": "undecided"}
+    assert "known where h > 0" in oj.identify(model)["k"].reason
+    assert kinds(model.replace(bounds={"h": (0, 10)})) == {"h": "global", "k": "global"}
+    data = oj.Data(np.arange(5.0), {"y": np.ones(5)})
+    assert oj.identify(oj.Problem(model, data, positive=True))["k"].kind == "global"
+    threshold = Model({"x": "piecewise(-k*x, x > a, -b*x)"}, {"y": "x"}, bounds={"x": (2, 3), "a": (0.5, 1)})
+    assert kinds(threshold) == {"x": "global", "k": "global", "b": "undecided", "a": "undecided"}
+
+
+def test_outputs_may_show_the_mode():
+    """The sign of h is known, and in both modes k and q have one value."""
+    model = Model({"h": "q*u - k*sqrt(abs(h))"}, {"y": "h"}, inputs={"u": None})
+    assert kinds(model) == {"h": "global", "q": "global", "k": "global"}
+    # Seen by its size alone, h has two signs.
+    assert kinds(model.replace(outputs={"y": "abs(h)"}))["h"] == "at least local"
+
+
+def test_of_what_cannot_be_evaluated_nothing_is_said():
+    """A logarithm or a power of zero in one mode, roots of a number and of its opposite in two."""
+    for rate in ("-k*log(max(h, 0))", "-k*max(h, 0)**n", "-k*sqrt(abs(h - a))", "-k/max(h, 0)"):
+        verdict = oj.identify(Model({"h": rate}, {"y": "h"}))
+        assert not verdict.names("none"), rate
 
 
 def test_doses_into_a_model_that_switches():
@@ -161,3 +199,40 @@ def test_sensitivities_along_solutions_agree(model, parameters, states):
             assert is_lost, name
         elif verdict[name].tested:
             assert not is_lost, name
+
+
+def shares(model: Model, rng: np.random.Generator) -> np.ndarray | None:
+    """Of the derivative of all outputs by each unknown, the part that those by the others do not explain."""
+    times = np.linspace(0, 4, 81)
+    parameters = {name: rng.uniform(0.3, 1.8) for name in model.parameters}
+    states = {name: rng.uniform(-1.5, 2.5) for name in model.free_states}
+    solved = oj.simulate(model, parameters, states, times, True, start=0.0, tolerance=1e-11)
+    if not solved.success:
+        return None
+    columns = [np.concatenate([solved.sensitivity(y, name) for y in model.outputs]) for name in model.unknowns]
+    jacobian = np.array(columns).T / np.maximum(np.linalg.norm(columns, axis=1), 1e-300)
+    found = []
+    for i in range(len(columns)):
+        others = np.delete(jacobian, i, axis=1)
+        explained = others @ np.linalg.lstsq(others, jacobian[:, i], rcond=1e-8)[0] if others.size else 0.0
+        found.append(float(np.linalg.norm(jacobian[:, i] - explained)))
+    return np.array(found)
+
+
+@pytest.mark.parametrize("first", range(0, 60, 15))
+def test_verdicts_of_drawn_models_agree_with_sensitivities(first):
+    """No value is said to be lost that a solution tells, and none to be known that no solution tells."""
+    for seed in range(first, first + 15):
+        model = switching(seed)
+        verdict = oj.identify(model, budget=5, engine="exact") if model.unknowns else {}
+        timed = {name for event in model.events for time in (*event.at, event.every) if time for name in names(time)}
+        rng = np.random.default_rng(seed)
+        found = [share for _ in range(4) if (share := shares(model, rng)) is not None]
+        for i, name in enumerate(model.unknowns if found else ()):
+            most = max(share[i] for share in found)
+            if verdict[name].kind == "none":
+                assert most < 1e-4, (seed, name)
+            elif (
+                verdict[name].tested and name not in timed
+            ):  # a jump between two measurements is seen, but has no slope
+                assert most > 1e-9, (seed, name)

@@ -216,7 +216,7 @@ def read_or_refused(data: bytes) -> None:
 
 # --- there and back ---------------------------------------------------------------------------------------------------
 
-finite = st.floats(-1e100, 1e100).filter(lambda number: number == 0 or abs(number) > 1e-100)
+finite = st.floats(-1e59, 1e59).filter(lambda number: number == 0 or abs(number) > 1e-100)
 labels = st.text(min_size=1, max_size=20).filter(lambda text: text.isprintable() and text == text.strip() != "")
 
 
@@ -270,3 +270,21 @@ def test_inputs_by_column(tmp_path):
     path.write_text("time,u,experimentId\n0,1,a\n2,1,a\n")
     with pytest.raises(DataError, match="in no other columns"):
         csv.read_inputs(path)
+
+
+@pytest.mark.parametrize("table", ["time,{many}\n0,1\n", "time,y\n0,1{empty}\n", "time,y{empty}\n0,1\n"])
+def test_lines_of_very_many_cells(table):
+    text = table.format(many=",".join(f"c{i}" for i in range(1_000_000)), empty="," * 1_000_000)
+    with pytest.raises(DataError, match=r"data\.csv: line \d has 100000\d cells, and 20000 is the limit"):
+        csv.parse(text.encode(), "data.csv")
+
+
+def test_a_semicolon_in_quotes_separates_nothing():
+    table = csv.opened(b'time,"y; in mg/l"\n0,1\n', "data.csv")
+    assert table.header() == ["time", "y; in mg/l"] and not table.decimal_comma
+
+
+def test_times_that_no_number_can_hold(tmp_path):
+    (tmp_path / "data.csv").write_text("time,y\n-1e308,1\n0,2\n1e308,1\n")
+    with pytest.raises(DataError, match=r"times from -1e\+308 to 1e\+308 are beyond what can be computed"):
+        Data.from_csv(tmp_path / "data.csv")

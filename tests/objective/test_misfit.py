@@ -32,7 +32,7 @@ def test_residuals_and_jacobian_of_a_closed_form():
     )
     by_y = np.column_stack([a * e, -t * a * x0 * e, x0 * e])
     by_w = np.column_stack([2 * x0 * f, -2 * s * x0**2 * f, 0 * s])
-    np.testing.assert_allclose(found.jacobian, np.vstack([by_y, by_w]), rtol=1e-12, atol=1e-14)
+    np.testing.assert_allclose(found.dense, np.vstack([by_y, by_w]), rtol=1e-12, atol=1e-14)
     values = misfit.evaluate(np.array([x0, k, a]), jacobian=False)
     np.testing.assert_allclose(values.residuals, found.residuals, rtol=1e-12)
     assert values.jacobian is None and found.complete and found.reached == 1
@@ -47,7 +47,7 @@ def test_jacobian_of_two_experiments_is_the_difference(values):
     labels = [f"{state}({start}) in experiment{i}" for i, start in ((1, 0), (2, 2)) for state in ("r", "w")]
     assert list(misfit.labels) == [*labels, "k1", "k2", "k3"]
     z, step = np.array(values), 1e-6
-    jacobian = misfit.evaluate(z).jacobian
+    jacobian = misfit.evaluate(z).dense
     for i, axis in enumerate(np.eye(7)):
         ahead, back = (misfit.evaluate(z + sign * step * axis, jacobian=False).residuals for sign in (1, -1))
         np.testing.assert_allclose(jacobian[:, i], (ahead - back) / (2 * step), rtol=1e-5, atol=1e-7)
@@ -70,8 +70,8 @@ def test_known_initial_states_of_model_and_experiment():
     found, free = misfit.evaluate(z), full.evaluate(np.array([0.6, 0.15, 0.5, 0.7, 0.3]))
     rows = np.r_[0:5, 10:15]
     np.testing.assert_allclose(found.residuals[rows], free.residuals, rtol=1e-12)
-    by_k3 = free.jacobian[:, 4] + 0.5 * free.jacobian[:, 1]
-    np.testing.assert_allclose(found.jacobian[rows, 3], by_k3, rtol=1e-10, atol=1e-12)
+    by_k3 = free.dense[:, 4] + 0.5 * free.dense[:, 1]
+    np.testing.assert_allclose(found.dense[rows, 3], by_k3, rtol=1e-10, atol=1e-12)
     assert found.residuals[5] == pytest.approx(-0.6)
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.optimize import lsq_linear
 
-from odejet.objective.reduction import triangle
+from odejet.objective.triangles import triangle
 from odejet.objective.trust import Solver, secant
 
 

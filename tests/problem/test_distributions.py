@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy import integrate, stats
+from scipy import integrate, special, stats
 
 from odejet.problem.distributions import LAWS
 
@@ -139,3 +139,40 @@ def test_what_is_expected_to_be_zero_is_zero():
     _, make = LAWS["lognormal"]
     found = make().quantile(0.975, np.array([0.0, 1.0]), np.array([0.1, 0.1]))
     assert found == pytest.approx([0.0, math.exp(0.1 * stats.norm.ppf(0.975))])
+
+
+EXTREMES = st.floats(-90.0, 90.0).map(lambda exponent: 10.0**exponent)
+
+
+@pytest.mark.filterwarnings("error")
+@settings(max_examples=300, deadline=None)
+@given(st.sampled_from(NAMES), EXTREMES, EXTREMES, st.integers(0, 10**12))
+def test_no_value_is_too_extreme_for_a_law(name, mu, s, y):
+    law, y = law_of(name), float(max(y, 1) if "log" in name else y)
+    arrays = np.array([y]), np.array([mu]), np.array([s])
+    found = law.terms(*arrays)
+    weights = np.concatenate([found.weight_mu, found.weight_s, *law.information(*arrays[1:])])
+    assert np.all(np.isfinite(weights)) and np.all(weights >= 0)
+    assert np.all(np.isfinite([found.costs, found.by_mu, found.by_s]))
+    assert np.all(np.isfinite(law.scores(*arrays)))
+    assert law.sd(*arrays[1:])[0] > 0 or mu * s < 1e-150
+    assert law.quantile(0.975, *arrays[1:])[0] >= law.quantile(0.025, *arrays[1:])[0]
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.floats(-4.0, 4.0), st.floats(-4.0, 2.0))
+def test_the_information_on_a_dispersion_is_the_mean_square_of_its_gradient(mean, dispersion):
+    mu, a = 10.0**mean, 10.0**dispersion
+    law, known = law_of("negbinomial"), scipy_law("negbinomial", mu, a)
+    y = np.arange(0.0, known.ppf(1 - 1e-13) + 200)
+    gradients = law.terms(y, np.full(len(y), mu), np.full(len(y), a)).by_s
+    found = float(law.information(np.array([mu]), np.array([a]))[1][0])
+    assert found == pytest.approx(float(known.pmf(y) @ gradients**2), rel=5e-3)
+
+
+@pytest.mark.parametrize("a", [0.02, 0.3, 1.0])
+def test_many_counts_tell_the_dispersion_as_gamma_noise_does(a):
+    r = 1 / a
+    limit = r**4 * (float(special.polygamma(1, r)) - r / (r * r))
+    found = [float(law_of("negbinomial").information(np.array([mu]), np.array([a]))[1][0]) for mu in (1e9, 1e15, 1e30)]
+    assert found == pytest.approx([limit] * 3, rel=5e-3)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import odejet as oj
 from odejet import Data, DataError, Model, ModelError, Problem
-from odejet.objective.courses import Blocks
+from odejet.objective.jacobian import BlockJacobian
 from odejet.problem import joint
 
 DECAY = Model({"x": "-k*x"}, {"y": "x"}, name="decay")
@@ -221,7 +221,7 @@ def test_blocks_are_the_dense_jacobian(seed, count):
     misfit = Problem(model, Data.join(parts), local=["k"]).misfit
     z = np.exp(0.2 * rng.normal(size=len(misfit.unknowns)))
     found = misfit.evaluate(z)
-    assert isinstance(found.jacobian, Blocks)
+    assert isinstance(found.jacobian, BlockJacobian)
     whole = found.jacobian.dense()
     for number in (0, count - 1):
         alone = Problem(model, parts[number]).misfit

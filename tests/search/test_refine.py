@@ -91,7 +91,7 @@ def test_plain_squares_agree_with_scipy():
     start = np.array([0.8, 0.5, 0.5, 0.7, 0.6])
     end = refine(misfit, start, BOX)
     reference = least_squares(
-        lambda z: misfit.evaluate(z).residuals, start, lambda z: misfit.evaluate(z).jacobian, xtol=1e-15, ftol=1e-15
+        lambda z: misfit.evaluate(z).residuals, start, lambda z: misfit.evaluate(z).dense, xtol=1e-15, ftol=1e-15
     )
     assert end.cost == pytest.approx(reference.cost, rel=1e-9)
     np.testing.assert_allclose(end.z, reference.x, rtol=1e-5)

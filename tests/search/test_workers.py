@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import odejet as oj
-from odejet.jets.compilation import now
+from odejet.clock import now
 from odejet.problem import Problem
 from odejet.search import workers as module
 from odejet.search.multistart import _Guide, multistart

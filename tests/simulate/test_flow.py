@@ -135,14 +135,20 @@ def test_an_equation_that_is_not_finite_at_the_start():
 
 
 @pytest.mark.parametrize(
-    ("output", "state", "reached"),
-    [("log(x)", 1.0, 2), ("1/(x - 0.5)", 1.0, 1), ("sqrt(x)", -1.0, 0), ("x*x*1e300", 1e10, 0)],
+    ("output", "state", "defined"),
+    [
+        ("log(x)", 1.0, [True, True, False]),
+        ("1/(x - 0.5)", 1.0, [True, False, True]),
+        ("sqrt(x)", -1.0, [False, False, False]),
+        ("x*x*1e300", 1e10, [False, False, False]),
+    ],
 )
-def test_outputs_that_are_not_finite_end_a_trajectory(output, state, reached):
+def test_outputs_that_are_not_finite_are_nan(output, state, defined):
     found = run(Model({"x": "-1"}, {"y": output}), [], [state], [0.0, 0.5, 2.0])
-    assert found.outcome is Outcome.UNDEFINED_OUTPUT
-    assert len(found.states) == reached
-    assert np.all(np.isfinite(found.outputs))
+    assert found.outcome is Outcome.COMPLETED
+    assert np.isfinite(found.outputs[:, 0, 0]).tolist() == defined
+    assert np.isnan(found.outputs[~np.array(defined)]).all()
+    np.testing.assert_allclose(found.states[:, 0, 0], state - np.array([0.0, 0.5, 2.0]))
 
 
 @pytest.mark.parametrize("power", [2, 7, 11, 20, 33, 40, 99])
@@ -181,6 +187,20 @@ def test_what_decays_for_long_ends_at_zero(end):
     found = run(DECAY, [1.0], [1.0], [0.0, end])
     assert found.outcome is Outcome.COMPLETED
     assert np.all(np.abs(found.states[-1]) < 1e-190)
+
+
+@pytest.mark.parametrize("second", [21.0, 300.0, 9000.0])
+@pytest.mark.parametrize("rate", [2.0, 2000.0])
+def test_a_pulse_after_a_long_decay(second, rate):
+    """What is left of the first pulse is nothing beside a time, and no measure of the first step of the second."""
+    pulses = f"piecewise(8, t <= 0.125, 8, {second} <= t <= {second + 0.125}, 0)"
+    model = Model({"q": f"{pulses} - k*q"}, {"y": "q"}, initial={"q": 0})
+    times = second + np.array([0.0, 0.1, 0.125, 0.2])
+    found = run(model, [rate], [0.0], times, start=0.0)
+    assert found.outcome is Outcome.COMPLETED
+    given = np.minimum(times - second, 0.125)
+    expected = 8 / rate * -np.expm1(-rate * given) * np.exp(-rate * (times - second - given))
+    np.testing.assert_allclose(found.outputs[:, 0, 0], expected, rtol=1e-9, atol=1e-17)
 
 
 def test_steps_run_out():

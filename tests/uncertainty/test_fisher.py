@@ -32,13 +32,13 @@ def test_what_cannot_be_known_has_an_infinite_error(entry):
             break
     misfit = Problem(model, Data(times, dict(simulation))).misfit
     found = misfit.evaluate(np.array([*states.values(), *parameters.values()]))
-    values, null = covariance(found.jacobian / misfit.row_levels(misfit.scales)[:, None], np.ones(misfit.points))
+    values, null = covariance(found.dense / misfit.row_levels(misfit.scales)[:, None], np.ones(misfit.points))
     variances = dict(zip((unknown.name for unknown in misfit.unknowns), np.diag(values), strict=True))
     judged = {name: kind for name, kind in entry.verdicts.items() if name in variances}
     assert {name for name in judged if math.isinf(variances[name])} == {n for n, k in judged.items() if k == "none"}
     # A move along an undetermined direction changes no residual.
-    sizes = np.abs(found.jacobian) @ np.abs(null.T)
-    assert np.all(np.abs(found.jacobian @ null.T) <= 1e-6 * np.maximum(sizes.max(axis=0), 1e-300))
+    sizes = np.abs(found.dense) @ np.abs(null.T)
+    assert np.all(np.abs(found.dense @ null.T) <= 1e-6 * np.maximum(sizes.max(axis=0), 1e-300))
 
 
 @st.composite

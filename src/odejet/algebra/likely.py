@@ -18,10 +18,10 @@ from odejet.algebra.select import Least, least
 from odejet.algebra.system import SquareSystem, join
 from odejet.attach import attach
 from odejet.budget import Budget, OutOfBudget
+from odejet.clock import now
 from odejet.errors import ModelError
 from odejet.identify import excitation, outputs
 from odejet.identify.verdict import Quantity, Verdict
-from odejet.jets.compilation import now
 from odejet.jets.kernel import MAX_ORDER
 from odejet.model import Model
 from odejet.model.expressions import fresh
@@ -54,9 +54,9 @@ def likely(verdict: Verdict, seconds: float = 20.0, seed: int = 0) -> Verdict:
 def _generic(verdict: Verdict) -> Model | None:
     """The model as its outputs see it; None where the start or the inputs are special, or equations not rational."""
     driven = excitation.excited(verdict.model, verdict.inputs == "generic")
-    if not verdict.rows or verdict.experiments.asked != 1 or not isinstance(driven, Model):
+    if not verdict.rows or verdict.experiments.asked != 1 or isinstance(driven, str) or driven.between:
         return None
-    model = outputs.plain(driven)
+    model = outputs.plain(driven.model)
     special = model.initial or (model.inputs and verdict.inputs != "generic")
     return None if special else model
 

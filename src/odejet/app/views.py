@@ -19,24 +19,25 @@ from odejet.app import posing
 from odejet.app.drafts import Draft
 from odejet.data import Experiment
 from odejet.errors import ModelError
-from odejet.identify import identify
+from odejet.identifying import identify
 from odejet.model import Model
 from odejet.model.expressions import constant
 from odejet.problem import Problem, joint
 from odejet.problem.unknowns import Unknown
 from odejet.simulate.flow import Outcome
 from odejet.simulate.steady import RestingFlow
+from odejet.simulate.trajectory import defined_part
 
 CURVE = 240
 """Times of a curve."""
 
 MOST_POINTS = 1200
-"""Measurements of a series that are drawn; of more, every so manieth."""
+"""Points of a series that are drawn at most; a longer one is thinned evenly to about this many."""
 
 MOST_PANELS = 48
 """Pictures on a page."""
 
-STEPS, STIFF_STEPS, TOLERANCE = 3000, 200, 1e-8
+LIMITS: dict[str, Any] = {"tolerance": 1e-8, "max_steps": 3000, "stiff_steps": 200, "operations": 5e7}
 """What a curve under a slider may cost: no hand waits for more."""
 
 IDENTIFY_SECONDS = 4.0
@@ -69,10 +70,8 @@ class Alone:
         states = [given.get(f"{name}(0)", 0.0) for name in self.model.states]
         parameters = [given[name] for name in self.model.parameters]
         times = np.linspace(0.0, self.span, CURVE)
-        run = self.flow.run(
-            parameters, states, times, start=0.0, tolerance=TOLERANCE, max_steps=STEPS, stiff_steps=STIFF_STEPS
-        )
-        return [_curve("", self.model, times, run)]
+        run = self.flow.run(parameters, states, times, start=0.0, **LIMITS)
+        return [_curve("", self.model, times, defined_part(run, times))]
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,10 +99,9 @@ class Measured:
             layout.gather(number, z, model.states),
             times,
             start=experiment.start,
-            tolerance=TOLERANCE,
-            max_steps=STEPS,
-            stiff_steps=STIFF_STEPS,
+            **LIMITS,
         )
+        run = defined_part(run, times)
         shown = _curve(experiment.name, model, times, run)
         reached = times[run.reached]
         for i, name in enumerate(model.outputs):

@@ -32,8 +32,8 @@ def describe(commands: Any) -> None:
         nargs="?",
         help="measurements (CSV): a column time and one per output, or PEtab's columns; a PEtab problem names its own",
     )
-    _describe_experiments(parser.add_argument_group("what was done"))
-    _describe_knowledge(parser.add_argument_group("what is known beforehand"))
+    describe_experiments(parser.add_argument_group("what was done"))
+    describe_knowledge(parser.add_argument_group("what is known beforehand"))
     _describe_search(parser.add_argument_group("how to look"))
     _describe_results(parser.add_argument_group("what to tell"))
 
@@ -43,10 +43,11 @@ def _several(group: Any, name: str, metavar: str, words: str) -> None:
     group.add_argument(name, metavar=metavar, nargs="+", action="extend", default=[], help=words)
 
 
-def _describe_experiments(group: Any) -> None:
+def describe_experiments(group: Any) -> None:
     add = group.add_argument
-    words = "what was given (CSV): the columns time, state, amount and, if needed, duration, every, count"
+    words = "what was given (CSV): the columns time, state, amount and, if needed, duration, every, count, steady"
     add("--doses", metavar="FILE", help=words)
+    _several(group, "--without", "NAME", "columns of the data to leave out")
     add("--inputs", metavar="FILE", help="samples of inputs (CSV): a column time and one per input")
     add("--start", metavar="T", help="when the initial state holds (default: the first time in the data)")
     words = "what a parameter or an initial state is in an experiment: a number, or an expression in parameters"
@@ -54,7 +55,7 @@ def _describe_experiments(group: Any) -> None:
     _several(group, "--local", "NAME", "parameters with a value of their own in each experiment")
 
 
-def _describe_knowledge(group: Any) -> None:
+def describe_knowledge(group: Any) -> None:
     add = group.add_argument
     add("--positive", action="store_true", help="all unknowns are positive")
     add("--bounds", metavar=("LO", "HI"), nargs=2, help="where to look for every unknown; not needed")
@@ -138,7 +139,7 @@ def _delivered(found: Fit, arguments: argparse.Namespace) -> int:
 
 def _words(found: Fit, arguments: argparse.Namespace) -> str:
     """The table and what stands under it, with the time that it took if one has noticed."""
-    from odejet.jets.compilation import now
+    from odejet.clock import now
 
     asked = [*(found.labels if arguments.intervals == "profile" else ()), *arguments.profile]
     with Progress(True) as shown:
@@ -156,8 +157,8 @@ def _words(found: Fit, arguments: argparse.Namespace) -> str:
 
 def _written(path: str, content: Callable[[], bytes], quiet: bool) -> list[str]:
     """Write something to a file, or to stdout if that is called -; what went wrong, if anything."""
+    from odejet.clock import now
     from odejet.io.files import write_all
-    from odejet.jets.compilation import now
 
     begin = now()
     if path == "-":

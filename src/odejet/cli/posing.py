@@ -25,7 +25,20 @@ if TYPE_CHECKING:
     from odejet.model import Model
     from odejet.problem import Problem
 
-_OF_PROBLEMS = ("bounds", "positive", "noise", "prior", "start", "values", "fix", "local", "doses", "inputs", "free")
+_OF_PROBLEMS = (
+    "bounds",
+    "positive",
+    "noise",
+    "prior",
+    "start",
+    "values",
+    "fix",
+    "local",
+    "doses",
+    "without",
+    "inputs",
+    "free",
+)
 """Options that tell what a PEtab problem tells itself."""
 
 
@@ -88,7 +101,7 @@ def _model_and_data(arguments: argparse.Namespace) -> tuple[Model, Data]:
 
     model = read_checked(arguments.model, arguments.free)
     check_files(arguments)
-    data = Data.from_csv(arguments.data, arguments.doses)
+    data = Data.from_csv(arguments.data, arguments.doses).without(*arguments.without)
     if is_network(arguments.model):
         check_unknowns(model, arguments.model)
         model, data = measured(model, data)

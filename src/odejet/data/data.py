@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from odejet.attach import attached
-from odejet.data import arrays, table
+from odejet.data import arrays, nonmem, table
 from odejet.data.doses import Dose, rows_of
 from odejet.data.doses import columns as dose_columns
 from odejet.data.doses import read as read_doses
@@ -87,6 +87,7 @@ class Data:
             steady=steady,
             events=arrays.events(events),
             doses=given_doses,
+            started=start is not None,
             **known,
         )
         object.__setattr__(self, "experiments", (experiment,))
@@ -143,7 +144,7 @@ class Data:
 
     def starting(self, start: float) -> Data:
         """The same measurements, with the initial state of every experiment at this time."""
-        return Data.of(replace(one, start=arrays.finite(start, "start")) for one in self.experiments)
+        return Data.of(replace(one, start=arrays.finite(start, "start"), started=True) for one in self.experiments)
 
     def knowing(self, known: Mapping[str, Mapping[str, float | str]], states: Collection[str] = ()) -> Data:
         """The same measurements, with values by experiment and name: of parameters, or of these states at the start."""
@@ -159,6 +160,21 @@ class Data:
             initial = {**one.initial, **{key: value for key, value in told.items() if key in states}}
             found.append(replace(one, values=values, initial=initial))
         return Data.of(found)
+
+    def without(self, *names: str) -> Data:
+        """The same without columns of these names: what was measured of an output, and what a covariate was."""
+        gone = {arrays.output_name(name) for name in names}
+        known = {name for one in self.experiments for name in (*one.outputs, *one.covariates)}
+        for name in gone - known:
+            raise DataError(f"there is no column '{name}' to be left out{nearest(name, known)}")
+        return Data.of(
+            replace(
+                one,
+                outputs={name: series for name, series in one.outputs.items() if name not in gone},
+                covariates={name: own for name, own in one.covariates.items() if name not in gone},
+            )
+            for one in self.experiments
+        )
 
     # --- tables ---
 
@@ -176,7 +192,9 @@ class Data:
 
     @classmethod
     def from_dataframe(cls, frame: pandas.DataFrame) -> Data:
-        """The same from a table of pandas, wide or tidy."""
+        """The same from a table of pandas: wide, tidy, or with NONMEM's columns."""
+        if nonmem.is_header(map(str, frame.columns)):
+            return cls.of(nonmem.experiments(table.frame_rows(frame)))
         return cls.of(table.experiments(table.of_frame(frame)))
 
     def columns(self, dosed: bool = False) -> dict[str, Any]:

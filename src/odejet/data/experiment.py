@@ -12,12 +12,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from odejet.data.covariate import Covariate
 from odejet.data.doses import Dose
 from odejet.data.series import Series
 from odejet.errors import DataError
 from odejet.jets.inputs import Sampled
 from odejet.model import Event
 from odejet.model.expressions import Expression
+
+LATEST = 1e60
+"""Times must be smaller: their powers are computed."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,12 +37,15 @@ class Experiment:
     before: Mapping[str, Expression] = field(default_factory=dict)  # what parameters, inputs and states were until then
     events: tuple[Event, ...] = ()  # what happens to it, beside what the model says
     doses: tuple[Dose, ...] = ()
+    covariates: Mapping[str, Covariate] = field(default_factory=dict)  # what else a table tells of it
     start: float = float("nan")  # when the initial state holds; by default the first measurement
+    started: bool = True  # whether that was told: if not, the model may know better
 
     def __post_init__(self) -> None:
         first = min(float(series.times[0]) for series in self.outputs.values())
         if self.start != self.start:
             object.__setattr__(self, "start", first)
+            object.__setattr__(self, "started", False)
         if self.start == math.inf:
             raise DataError(f"{self.name}: all measurements are at t = inf; give the start")
         if self.start > first:
@@ -46,6 +53,9 @@ class Experiment:
                 f"{self.name}: there is a measurement at t = {first:g}, but the initial state holds at "
                 f"start = {self.start:g}; give an earlier start"
             )
+        if not max(abs(self.start), abs(self.end)) < LATEST:
+            times = f"times from {self.start:g} to {self.end:g}"
+            raise DataError(f"{self.name}: {times} are beyond what can be computed; use other units")
 
     @cached_property
     def end(self) -> float:

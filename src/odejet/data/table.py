@@ -68,11 +68,13 @@ def is_text(name: str, tidy: bool) -> bool:
 
 def check_header(header: Sequence[str], where: str) -> None:
     """Refuse columns without a name or with the name of another, and tables without the columns they need."""
+    seen: set[str] = set()
     for i, name in enumerate(header):
         if not name:
             raise DataError(f"{where}: column {i + 1} has no name; name it in the first line, or remove it")
-        if name in header[:i]:
+        if name in seen:
             raise DataError(f"{where}: two columns are called {clipped(name)}; rename or remove one of them")
+        seen.add(name)
     needed = (TIME, MEASUREMENT) if OBSERVABLE in header else (TIME,)
     for name in needed:
         if name not in header:
@@ -121,6 +123,14 @@ def of_frame(frame: pandas.DataFrame) -> Table:
             except (TypeError, ValueError):
                 raise DataError(f"{where}: the column {clipped(name)} must hold numbers") from None
     return Table(numbers, texts, lambda row: f"{where}: row {row}", where)
+
+
+def frame_rows(frame: pandas.DataFrame) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The cells of every row of a table of pandas, with the words that name it in messages."""
+    names = [str(name).strip() for name in frame.columns]
+    columns = [frame.iloc[:, i].astype(object).where(frame.iloc[:, i].notna(), None) for i in range(len(names))]
+    for i, cells in enumerate(zip(*columns, strict=True)):
+        yield f"the table: row {i}", dict(zip(names, cells, strict=True))
 
 
 def experiments(table: Table) -> Iterator[Experiment]:
@@ -175,7 +185,7 @@ def _wide(table: Table, rows: np.ndarray, name: str) -> Experiment:
     }
     if len(series) < len(table.numbers) - 1:
         raise DataError("two columns have the same name; rename or remove one of them")
-    return experiment(arrays.label(name), series, float(times.min()))
+    return experiment(arrays.label(name), series, float(times.min()), started=False)
 
 
 def _tidy(table: Table, rows: np.ndarray, name: str) -> Experiment:
@@ -189,7 +199,7 @@ def _tidy(table: Table, rows: np.ndarray, name: str) -> Experiment:
         if arrays.output_name(key) in series:
             raise DataError(f"two observables are called '{arrays.output_name(key)}'; use one spelling")
         series[arrays.output_name(key)] = arrays.series(key, times[members], values[members], known)
-    return experiment(arrays.label(name), series, float(times[rows].min()))
+    return experiment(arrays.label(name), series, float(times[rows].min()), started=False)
 
 
 # --- writing ---

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from odejet.decide.advice import advise
 from odejet.decide.certificate import Certificate
 from odejet.decide.optima import Attempt, Optimum, Provenance
 from odejet.decide.state import State
@@ -64,6 +65,8 @@ def answer(state: State, interrupted: bool = False) -> Answer:
     task, best = state.task, state.best
     rivals = state.optima.rivals(state.others, state.determined)
     certificate = _certificate(state, len(rivals), interrupted)
+    if best is not None and best.is_settled:
+        certificate = replace(certificate, adequacy=advise(task.misfit, best.refined, certificate.adequacy))
     if best is None:
         start = state.frame.inside(task.problem.sizes)
         end = refine(task.misfit, start, levels=state.levels, frame=state.frame, time_limit=task.left)
@@ -97,8 +100,6 @@ def _certificate(state: State, rivals: int, interrupted: bool) -> Certificate:
     reasons = list(certificate.reasons)
     if not certificate.granted and not state.task.left:
         reasons.insert(0, OUT_OF_TIME)
-    elif not certificate.granted and not state.is_exact and not state.explains_data and state.is_exhausted:
-        reasons.append(f"{certificate.agreeing} starts agree on it, so that others would hardly lead to a better one")
     if rivals:
         which = "another optimum is" if rivals == 1 else f"{rivals} other optima are"
         reasons.append(f"{which} nearly as likely")

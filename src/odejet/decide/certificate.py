@@ -1,13 +1,14 @@
-"""Certificate: when a search may end.
+"""Certificate: a fit that is the best there is, of a model that explains the data.
 
-A fit is certified when its residuals cannot be told from noise, when independent starts end at the same optimum, and
-when nothing that was tried explains the data better.  The noise that smoothing finds is a witness, not a proof: an
-undersampled oscillation looks like noise to a smoother.  So where points are few, only a search that does not rest on
-smoothing can confirm the optimum.
+These are two answers (see `optimality` and `adequacy`), and a fit is certified when both are given: its residuals
+cannot be told from noise, independent starts end at the same optimum, and nothing that was tried explains the data
+better.  The noise that smoothing finds is a witness, not a proof: an undersampled oscillation looks like noise to a
+smoother.  So where points are few, only a search that does not rest on smoothing can confirm the optimum.
 
 Where the data leave values vague, or where other optima explain them nearly as well, the misfit has many valleys and
-two starts in one of them prove little.  Then the starts are counted as Boender and Rinnooy Kan (1987) count them: if n
-starts ended in w different optima, those not seen yet hold the share w(w+1)/(n(n-1)) of all starts, by expectation.
+two starts in one of them prove little.  Then the starts are counted as Boender and Rinnooy Kan (1987) count them.
+Where much of an output may be signal that is taken for noise, the box must have been looked at as densely as the
+outputs can swing in it (see `search.roughness`).
 """
 
 from __future__ import annotations
@@ -18,9 +19,11 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from odejet.decide.adequacy import NO, UNTESTED, YES, Adequacy, Witness, judge, listed
 from odejet.decide.optima import Optimum
+from odejet.decide.optimality import CONFIRMED, LIKELY, OPEN, Effort, Optimality, Tally
 from odejet.decide.outliers import Measurement
-from odejet.decide.statistics import WHITE, FitCheck, OutputCheck
+from odejet.decide.statistics import FitCheck, OutputCheck
 from odejet.objective.misfit import Misfit
 from odejet.problem.coordinates import Coordinates
 from odejet.search.multistart import SAME
@@ -42,18 +45,15 @@ better optimum that a tenth of them lead to would have been met with a probabili
 AGREEING = 2
 """Independent starts that must end at the same optimum."""
 
-TESTED = 2
-"""Degrees of freedom by which a fit can be told from one that goes through any data."""
+ROUGH = 4.0
+"""Different curves in the box from which on it must be swept: ordinary models have one or two."""
+
+LOOKS = 20
+"""Points of the box at which each of its curves must have been looked at, on average: a basin as wide as a third of its
+curve's cell in each of two directions has been met then with a probability of 0.9."""
 
 DENSE = 100
 """Measurements of every output that let a smoother tell noise from signal."""
-
-LARGER, UNSURE = 1.2, 5.0
-"""Residuals of n points are larger than the noise that smoothing finds if they exceed it by this factor and so many
-relative standard errors of a level, which are about 1/sqrt(n)."""
-
-CLEAR_OF_ROUNDING = 4.0
-"""The noise that smoothing finds is not taken to be smaller than so many times rounding."""
 
 UNSOUGHT = "no certificate was sought"
 BLUNT = "the residuals are down to the rounding of the largest measurements, but not to that of the small ones"
@@ -69,6 +69,8 @@ class Certificate:
     agreeing: int = 0  # independent starts that ended at this optimum
     noise: Mapping[str, float] = field(default_factory=dict)  # the level found, by output
     suspicious: tuple[Measurement, ...] = ()  # measurements that are no normal noise
+    search: Optimality = field(default_factory=lambda: Optimality(OPEN))  # whether this is the best fit
+    adequacy: Adequacy = field(default_factory=lambda: Adequacy(UNTESTED))  # whether the model explains the data
 
     @property
     def chi_square(self) -> dict[str, float]:
@@ -109,28 +111,73 @@ class Evidence:
     blunt: bool = False  # whether small measurements are not explained down to their rounding
     unknowable: tuple[str, ...] = ()  # what no data can determine
     roots: int | None = 1  # of the model's square system, if known
+    box: Sequence[Refined] = ()  # where independent starts in the box ended
+    effort: Effort = field(default_factory=Effort)  # that these have taken
+    apart: Optimality | None = None  # how sure the optimum is of experiments that were searched one by one
+    curves: float = 1.0  # essentially different ones that the box has, where signal may be taken for noise
+    looks: float = math.inf  # points of the box that were looked at
 
 
 def certify(best: Optimum, evidence: Evidence) -> Certificate:
     """The certificate of the best optimum."""
     misfit, checks = best.misfit, best.check
     agreeing = sum(other.cost - best.cost <= SAME and other.ending.settled for other in evidence.optima)
+    agreeing = max(agreeing, evidence.apart.agreeing if evidence.apart is not None else 0)
     noise = _noise(misfit, best.refined, checks)
-    reasons = [] if best.is_settled else [best.refined.message]
     if not best.is_settled:  # what the data say of each other is only known at an optimum
         checks = replace(checks, suspicious=())
-    reasons += reasons_against_tests(misfit, checks)
-    if best.is_exact:
-        reasons += [BLUNT] if evidence.blunt else []
-    else:
-        reasons += reasons_against_noise(misfit, checks, evidence.smoothed)
-        reasons += _reasons_against_uniqueness(best, evidence, agreeing)
-    granted = not reasons
+    adequacy = _adequacy(best, checks, evidence)
+    tally = Tally.of(evidence.box, best.cost, evidence.effort)
+    search = _search(best, evidence, agreeing, adequacy, tally)
+    granted = search == CONFIRMED and adequacy == YES
     if granted:
         reasons = [_why_granted(best, agreeing)]
         if evidence.unknowable:
-            reasons.append(f"many values of {_listed(evidence.unknowable)} do as well, since no data determine them")
-    return Certificate(granted, tuple(reasons), checks.outputs, agreeing, noise, checks.suspicious)
+            reasons.append(f"many values of {listed(evidence.unknowable)} do as well, since no data determine them")
+    else:
+        against = [] if search == CONFIRMED else [reason for reason in search.reasons if reason != tally.sentence]
+        told = [reason.sentence for reason in adequacy.reasons]
+        reasons = [*told, *against] if best.is_settled else [*against, *told]
+    return Certificate(granted, tuple(reasons), checks.outputs, agreeing, noise, checks.suspicious, search, adequacy)
+
+
+def _adequacy(best: Optimum, checks: FitCheck, evidence: Evidence) -> Adequacy:
+    """Whether the model explains the data; residuals that are down to rounding leave nothing to explain."""
+    found = judge(best.misfit, checks, Witness(evidence.smoothed, evidence.curves))
+    return Adequacy(YES) if best.is_exact and found != UNTESTED else found
+
+
+def _search(best: Optimum, evidence: Evidence, agreeing: int, adequacy: Adequacy, tally: Tally) -> Optimality:
+    """Whether the best optimum is the best there is.
+
+    Starts in the box tell it alone.  Where residuals are the noise that the data show by themselves nothing can be
+    better by much, and starts that agree tell it the sooner.
+    """
+    if not best.is_settled:
+        return tally.answer(OPEN, [best.refined.message])
+    if best.is_exact:
+        exact = [BLUNT] if evidence.blunt else ["the residuals are down to rounding"]
+        return tally.answer(LIKELY if evidence.blunt else CONFIRMED, exact)
+    if evidence.apart is not None:
+        return evidence.apart
+    if rough := _reasons_against_density(evidence):
+        return tally.answer(OPEN, rough)
+    if adequacy == NO or tally.word == CONFIRMED:
+        return tally.answer()
+    against = _reasons_against_uniqueness(best, evidence, agreeing)
+    if adequacy == YES and not against:
+        return tally.answer(CONFIRMED, [f"{agreeing} starts agree, and what they leave is noise"])
+    return tally.answer(reasons=against)
+
+
+def _reasons_against_density(evidence: Evidence) -> list[str]:
+    """Whether outputs can swing in the box so often that a narrow basin of a better optimum may lie between starts."""
+    if evidence.curves <= ROUGH or evidence.looks >= LOOKS * evidence.curves:
+        return []
+    return [
+        f"within the bounds there are about {evidence.curves:.2g} different curves, and {evidence.looks:.0f} points "
+        "cannot rule out one that explains as signal what is taken for noise: give the noise, or narrower bounds"
+    ]
 
 
 def _noise(misfit: Misfit, refined: Refined, checks: FitCheck) -> dict[str, float]:
@@ -149,14 +196,6 @@ def _why_granted(best: Optimum, agreeing: int) -> str:
     if all(output.numerical for output in best.check.outputs):
         return f"the residuals are down to the errors of a simulation and {agreeing} starts agree"
     return f"the residuals look like noise and {agreeing} starts agree"
-
-
-def reasons_against_tests(misfit: Misfit, checks: FitCheck) -> list[str]:
-    """Nothing was tested where as many unknowns as measurements explain anything."""
-    if misfit.points - checks.rank >= TESTED:
-        return []
-    left = "nothing is left" if misfit.points <= checks.rank else "only one degree of freedom is left"
-    return [f"{misfit.points} measurements determine {checks.rank} unknowns: {left} to test the fit by"]
 
 
 def _reasons_against_uniqueness(best: Optimum, evidence: Evidence, agreeing: int) -> list[str]:
@@ -210,62 +249,3 @@ def is_vague(refined: Refined, frame: Coordinates, unknowable: int = 0) -> bool:
         return False
     sizes = np.linalg.svd(jacobian, compute_uv=False)
     return bool(np.any(sizes[: max(len(sizes) - unknowable, 0)] < 1 / VAGUE))
-
-
-def reasons_against_noise(misfit: Misfit, checks: FitCheck, smoothed: np.ndarray) -> list[str]:
-    """What speaks against the residuals being noise."""
-    reasons = []
-    limit = WHITE / len(checks.outputs)
-    witnesses = np.where(_witnessed(misfit), smoothed, math.inf)
-    knowns = np.where(misfit.free_noise, math.nan, misfit.known)
-    for output, known, floor, level in zip(checks.outputs, knowns, misfit.floors, witnesses, strict=True):
-        if output.numerical:
-            continue
-        name, witness = output.output, max(float(level), CLEAR_OF_ROUNDING * float(floor))
-        reasons += _reasons_against_normality(misfit, checks, output)
-        if output.white_p < limit:
-            reasons.append(f"the residuals of {name} are autocorrelated (p = {output.white_p:.1g})")
-        if not math.isnan(known):
-            if output.size_p < limit:
-                reasons.append(f"the residuals of {name} are larger than its known noise")
-        elif output.level > witness * (LARGER + UNSURE / math.sqrt(output.points)):
-            reasons.append(
-                f"the residuals of {name} are larger than the noise that smoothing finds "
-                f"({output.level:.2g} against {witness:.2g})"
-            )
-    return reasons
-
-
-def _witnessed(misfit: Misfit) -> np.ndarray:
-    """Of which outputs smoothing can tell the noise: its errors are normal and of one size."""
-    return ~(misfit.measurements.logarithmic | misfit.measurements.densities)
-
-
-def _reasons_against_normality(misfit: Misfit, checks: FitCheck, output: OutputCheck) -> list[str]:
-    """Outliers or heavy tails, with the measurements to look at."""
-    limit, name = WHITE / len(checks.outputs), output.output
-    named = sorted((one for one in checks.suspicious if one.output == name), key=lambda one: -abs(one.deviation))
-    several = len(misfit.simulator.conditions) > 1
-    places = [f"t = {one.time:g}" + (f" in {one.experiment}" if several else "") for one in named]
-    if named and output.outlier_p < limit:
-        away = abs(named[0].deviation)
-        more = f" (and {len(named) - 1} more)" if len(named) > 1 else ""
-        return [
-            f"the measurement {name} = {named[0].value:g} at {places[0]}{more} is "
-            f"{f'{away:.0f} sds' if away < 1e6 else 'very far'} away from what the others say: "
-            "correct it or leave it out, or give its sd"
-        ]
-    if named and output.tails_p < limit:
-        usual = _witnessed(misfit)[misfit.outputs.index(name)]
-        law, remedy = ("normal noise", "noise = 'relative'") if usual else ("their law has", "another law")
-        return [
-            f"the residuals of {name} have heavier tails than {law} (p = {output.tails_p:.1g}), "
-            f"most of all at {_listed(places)}: "
-            f"leave out what is wrong, give the sds of the measurements, or {remedy}"
-        ]
-    return []
-
-
-def _listed(names: Sequence[str], most: int = 5) -> str:
-    more = f" and {len(names) - most} more" if len(names) > most else ""
-    return ", ".join(names[:most]) + more

@@ -64,10 +64,13 @@ def _streamed(misfit: Misfit, refined: Refined, turn: np.ndarray) -> tuple[Fitte
     rank = turn.shape[1]
     residuals, leverages, squares = np.zeros(misfit.points), np.zeros(misfit.points), np.zeros(len(misfit.outputs))
     inner = np.zeros((len(misfit.outputs), rank, rank))
-    for number, rows, tall in misfit.derivatives(refined.z):
-        own = tall[:, : len(turn)] @ (turn / refined.levels[number])
+    for part in misfit.stream(refined.z, expected=True):
+        if part.rows.start >= misfit.points:
+            continue
+        number = next(i for i, group in enumerate(misfit.groups) if group.start <= part.rows.start < group.stop)
+        own = part.jacobian @ (turn / refined.levels[number])
         moved = beside(own, [slice(0, len(own))])
-        residuals[rows], leverages[rows] = tall[:, len(turn)], (own**2).sum(axis=1)
+        residuals[part.rows], leverages[part.rows] = part.residuals, (own**2).sum(axis=1)
         inner[number] += own.T @ moved
         squares[number] += (moved**2).sum()
     return tuple(

@@ -16,7 +16,9 @@ from odejet.budget import Budget
 from odejet.data.series import MIN_TIMES
 from odejet.decide import stages
 from odejet.decide.answer import Answer, answer
+from odejet.decide.apart import fitted_apart, groups
 from odejet.decide.optima import Provenance
+from odejet.decide.optimality import Optimality
 from odejet.decide.state import State
 from odejet.decide.task import Record, Task
 from odejet.problem import Problem
@@ -79,14 +81,22 @@ def climb(state: State) -> Iterator[State]:
         yield (state := stages.look(state))
     yield (state := stages.identify(state))
     yield (state := stages.smooth(state))
-    for step in plan:
+    if state.task.options.refine and (found := groups(state.task.problem)):
+        yield (state := fitted_apart(state, found, _answered))
+    for step in plan if not is_over(state) else ():
         state = yield from climbed(state, step)
         if is_over(state):
             break
     while wants_more(state):
-        state = yield from climbed(state, stages.search_box)
+        state = yield from climbed(state, stages.sweep if state.is_rough else stages.search_box)
     if state.task.options.refine:
         yield from stages.find_others(state)
+
+
+def _answered(task: Task) -> tuple[Refined, Optimality]:
+    """The best that a search finds, and how sure it is."""
+    found = search(task)
+    return found.best, found.certificate.search
 
 
 def climbed(state: State, step: Step) -> stages.Steps:
@@ -186,6 +196,8 @@ def rungs(state: State) -> list[Step]:
     """Rungs in order: where a few shooting times are not enough, the box mostly tells more than all of them, and where
     smoothing cannot work, it comes first."""
     options, box = state.task.options, stages.search_box
+    if not any(condition.model.unknowns for condition in state.task.problem.conditions):
+        return [box]  # derivatives tell nothing of the noise
     if not options.refine:
         return [EVERY if options.effort == "full" else FEW_TIMES]
     if options.effort == "quick":
@@ -201,16 +213,18 @@ def is_over(state: State) -> bool:
     """Whether further rungs would change nothing."""
     if not state.task.left or (state.is_certified and state.task.options.effort != "full"):
         return True
+    if state.task.options.effort != "full" and state.is_answered:
+        return True
     # What explains the data lacks other starts, not better derivatives.
     return state.rounds > 0 and (state.explains_data or (state.is_exact and not state.blunt))
 
 
 def wants_more(state: State) -> bool:
-    """Whether to search the box on: as long as there is time and no certificate, unless more starts could not change
-    that (see `State.is_exhausted`).  Where no start has led anywhere, thousands more will not."""
+    """Whether to search the box on: as long as there is time and the question is open whether this is the best fit,
+    whatever the model explains.  Where no start has led anywhere, thousands more will not."""
     if not state.rounds or not state.task.left or state.is_certified or state.is_exact:
         return False
-    return not state.is_exhausted if state.optima else state.rounds < NOWHERE
+    return not state.is_answered if state.optima else state.rounds < NOWHERE
 
 
 def can_smooth(problem: Problem) -> bool:

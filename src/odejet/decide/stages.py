@@ -13,7 +13,9 @@ import numpy as np
 
 from odejet.algebra.library import Library
 from odejet.budget import Budget
+from odejet.decide.certificate import LOOKS
 from odejet.decide.optima import Optimum, Provenance
+from odejet.decide.optimality import Watch
 from odejet.decide.state import AGREE, BOX, State
 from odejet.decide.statistics import is_plausible
 from odejet.decide.verdict import Identifiability
@@ -22,6 +24,7 @@ from odejet.problem import coordinates, joint
 from odejet.problem.coordinates import Coordinates
 from odejet.problem.stretches import stretch
 from odejet.search import candidates, matching
+from odejet.search import sweep as sweeping
 from odejet.search.alternatives import EXPERIMENTS, Alternatives, alternatives
 from odejet.search.candidates import Candidate
 from odejet.search.multistart import SAME, multistart
@@ -31,6 +34,8 @@ from odejet.smooth import fit_series
 
 STARTS = {"auto": 1024, "full": 8192}
 """Starts in the box."""
+LEAST_LOOKS, MOST_LOOKS = 256, 16384
+"""Points of the box that a sweep looks at."""
 LOOK = 300
 """Evaluations for a first look: about as many as one good start needs, or several poor ones."""
 FEW_WORK = 4e9
@@ -62,6 +67,9 @@ def identify(state: State) -> State:
     problem = state.task.problem
     with state.task.stage("identify") as budget:
         together = joint(problem)
+        if not together.model.unknowns:
+            # Only the noise is unknown, and every residual tells it.
+            return replace(state, verdict=Identifiability(dict.fromkeys(problem.unknowns, "global")))
         verdict = Identifiability.of(Library(together.model).judged(budget.seconds), together.names)
         return replace(state, libraries=libraries(problem), verdict=verdict)
 
@@ -313,6 +321,7 @@ def starts_around(
     """With the optima to which starts in the box, or around a scale, lead."""
     task = state.task
     # Smoothing is not to be trusted here: neither its noise nor, within bounds, the scale of what came of it.
+    watch = Watch(state.box, state.effort)
     found = multistart(
         task.misfit,
         task.problem.given_bounds,
@@ -325,9 +334,25 @@ def starts_around(
         evaluations=evaluations,
         before=state.optima.refined,
         plausible=partial(is_plausible, task.misfit),
+        answered=watch,
     )
+    state = replace(state, effort=watch.effort)
     for one in found:
         state = state.adding(one, Provenance(BOX, start="multistart"))
+    return state
+
+
+def sweep(state: State) -> Steps:
+    """With the optima to which the best of very many points of the box lead, as dense as outputs can swing in it."""
+    task, count = state.task, len(state.optima.found)
+    looks = int(min(max(LOOKS * state.curves - state.looks, LEAST_LOOKS), MOST_LOOKS)) * (1 + (state.looks > 0))
+    seed = task.options.seed, state.rounds, LEAST_LOOKS
+    with task.stage(BOX) as budget:
+        found = sweeping.sweep(task.misfit, state.frame, task.problem.sizes, looks, seed, budget.deadline)
+        for one in found:
+            state = state.adding(one, Provenance(BOX, start="multistart"))
+        task.record.census.add("refinements", "of sweeps", len(state.optima.found) - count)
+        yield (state := replace(state, looks=state.looks + looks, rounds=state.rounds + 1))
     return state
 
 

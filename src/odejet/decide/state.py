@@ -12,21 +12,15 @@ from functools import cached_property
 import numpy as np
 
 from odejet.algebra.library import Library
-from odejet.decide.certificate import (
-    AGREEING,
-    Certificate,
-    Evidence,
-    certify,
-    is_vague,
-    reasons_against_noise,
-    reasons_against_tests,
-)
+from odejet.decide.adequacy import NO, Witness, reasons_against_tests, shortcomings, spreads_of
+from odejet.decide.certificate import AGREEING, ROUGH, Certificate, Evidence, certify, is_vague
 from odejet.decide.optima import Optima, Optimum, Provenance
+from odejet.decide.optimality import Effort, Optimality, is_answered
 from odejet.decide.task import Task
 from odejet.decide.verdict import Identifiability
 from odejet.problem.coordinates import Coordinates
 from odejet.search.candidates import Candidate
-from odejet.search.multistart import CONFIRMING
+from odejet.search.multistart import CONFIRMING, SAME
 from odejet.search.refine import Refined
 from odejet.smooth import Smoothed
 
@@ -36,9 +30,8 @@ BOX = "multistart"
 AGREE = 8
 """Starts in the box that must agree: a broad basin of a poor fit is found by several before a narrow good one."""
 
-MANY = 100
-"""Starts in the box after which none follow if so many agree on what has no certificate: another optimum that is met a
-thirtieth as often would have been seen with a probability of 0.95."""
+UNEXPLAINED = 0.1
+"""The sd of residuals of an output in units of that of the data, beyond which signal may be taken for noise."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,6 +50,9 @@ class State:
     challenged: Optimum | None = None  # the optimum whose other roots were tried
     blunt: bool = False  # whether small measurements are not explained down to their rounding, after an attempt
     rounds: int = 0  # of the search of the box
+    effort: Effort = field(default_factory=Effort)  # of the search of the box
+    apart: tuple[float, Optimality] | None = None  # the optimum of experiments one by one: its cost, and how sure it is
+    looks: int = 0  # points of the box that a sweep has looked at
 
     @classmethod
     def of(cls, task: Task) -> State:
@@ -107,7 +103,15 @@ class State:
         """Whether the residuals of the best optimum look like noise; then others may explain the data too."""
         if self.best is None or self.is_exact:
             return False
-        return not reasons_against_noise(self.task.misfit, self.best.check, self.levels)
+        return not shortcomings(self.task.misfit, self.best.check, Witness(self.levels, self.curves))
+
+    @property
+    def curves(self) -> float:
+        """How many essentially different curves the box has, if much of an output may be signal taken for noise."""
+        if self.best is None or self.is_exact:
+            return 1.0
+        spreads, levels = spreads_of(self.task.misfit), [output.level for output in self.best.check.outputs]
+        return self.task.curves if np.any(np.array(levels) > UNEXPLAINED * spreads) else 1.0
 
     @property
     def is_tested(self) -> bool:
@@ -119,6 +123,21 @@ class State:
         """Whether the data leave values vague that they could determine."""
         free = len(self.verdict.fix) if self.verdict is not None else 0
         return self.best is not None and is_vague(self.best.refined, self.frame, free)
+
+    @cached_property
+    def box(self) -> list[Refined]:
+        """Where starts in the box ended."""
+        return [one.refined for one in self.optima.found if one.provenance.rung == BOX]
+
+    @property
+    def search(self) -> Optimality:
+        """Whether the best optimum is the best there is."""
+        return self.certificate.search
+
+    @property
+    def is_rough(self) -> bool:
+        """Whether starts may be too few for the box to have been searched as densely as outputs can swing in it."""
+        return self.best is not None and self.curves > ROUGH
 
     @property
     def is_confirmed(self) -> bool:
@@ -139,6 +158,11 @@ class State:
             blunt=self.blunt,
             unknowable=verdict.unknowable if verdict else (),
             roots=verdict.roots if verdict else None,
+            box=self.box,
+            effort=self.effort,
+            apart=self.apart[1] if self.apart is not None and self.best.cost >= self.apart[0] - SAME else None,
+            curves=self.curves,
+            looks=self.looks + len(self.box),
         )
         return certify(self.best, evidence)
 
@@ -147,13 +171,14 @@ class State:
         return self.certificate.granted
 
     @property
-    def is_exhausted(self) -> bool:
-        """Whether more starts in the box could hardly earn a certificate.
-
-        Either enough of them agree on an optimum that goes through any data, so that nothing will ever be tested; or
-        very many agree on one that has none: likely it is the model that does not explain the data.
-        """
-        return self.optima.at_best(BOX) >= (AGREE if self.explains_data and not self.is_tested else MANY)
+    def is_answered(self) -> bool:
+        """Whether the search has its answer, so that more starts would tell nothing new; or enough of them agree on an
+        optimum that goes through any data and will never be tested."""
+        # Confirmation is worth the time if it is asked for, or if it earns a certificate.
+        patient = self.task.options.effort == "full" or self.certificate.adequacy != NO
+        if is_answered(self.search, Effort() if patient else self.effort):
+            return True
+        return self.explains_data and not self.is_tested and self.optima.at_best(BOX) >= AGREE
 
     @property
     def is_enough(self) -> bool:

@@ -14,7 +14,7 @@ from functools import cached_property
 import numpy as np
 
 from odejet.decide import outliers
-from odejet.decide.fitted import LAGS, WEIGHTS, Fitted, beside, fitted, neighbours
+from odejet.decide.fitted import LAGS, RANK, WEIGHTS, Fitted, beside, fitted, neighbours
 from odejet.decide.outliers import Measurement
 from odejet.objective.misfit import Misfit
 from odejet.search.refine import Refined
@@ -58,14 +58,38 @@ class OutputCheck:
 
 
 @dataclass(frozen=True)
+class Collapse:
+    """Measurements of an output that the fit meets exactly, where a scale of the noise that is to be found runs to
+    zero: the likelihood then grows without bound, whatever the other measurements say."""
+
+    output: str
+    count: int
+    experiment: str  # of the first of them; empty if there is only one
+    time: float
+    value: float
+
+    @property
+    def sentence(self) -> str:
+        where = f" in {self.experiment}" if self.experiment else ""
+        more = f" (and {self.count - 1} more)" if self.count > 1 else ""
+        return (
+            f"the likelihood has no upper bound: the noise of {self.output} runs to zero where the fit meets "
+            f"{self.output} = {self.value:g} at t = {self.time:g}{where}{more} exactly, so that AIC and BIC mean "
+            "nothing; give the scale of the noise a lower bound, such as half of the last digit of a measurement, or "
+            f"leave out what {self.output} cannot but be there"
+        )
+
+
+@dataclass(frozen=True)
 class FitCheck:
-    """The same for all outputs, with the criteria that compare models."""
+    """The residuals of all outputs judged, with the criteria that compare models."""
 
     outputs: tuple[OutputCheck, ...]
-    rank: int  # directions among the unknowns that the data determine
+    rank: int  # directions among the unknowns that are free to fit the data
     aic: float
     bic: float
     suspicious: tuple[Measurement, ...] = ()  # measurements that are no normal noise
+    collapses: tuple[Collapse, ...] = ()  # where the likelihood has no upper bound; AIC and BIC are NaN then
 
     @property
     def chi_square(self) -> float:
@@ -89,12 +113,61 @@ def check(misfit: Misfit, refined: Refined, reference: np.ndarray | None = None)
         residuals = _Residuals.of(misfit, refined, outputs[number], number, level)
         checks.append(told := residuals.check())
         suspicious += residuals.suspicious(told, WHITE / len(known))
-    free, cost = rank + int(misfit.estimated.sum()), refined.cost - refined.prior
+    free, cost = charged(refined, rank) + int(misfit.estimated.sum()), refined.cost - refined.prior
     if not misfit.weighted:  # half the squares are no likelihood; one noise level for all outputs makes them one
         variance = max(2 * cost / misfit.points, float(misfit.floors.max()) ** 2)
         free, cost = free + 1, 0.5 * misfit.points * math.log(2 * math.pi * variance) + cost / variance
+    found = collapses(misfit, refined)
+    if found:  # a likelihood that grows for ever compares with none
+        cost = math.nan
     aic, bic = 2 * free + 2 * cost, free * math.log(misfit.points) + 2 * cost
-    return FitCheck(tuple(checks), rank, aic, bic, tuple(suspicious))
+    return FitCheck(tuple(checks), rank, aic, bic, tuple(suspicious), found)
+
+
+def charged(refined: Refined, rank: int) -> int:
+    """Directions among the unknowns that AIC and BIC charge for: those that the data determine.
+
+    An unknown on its bound fits nothing, and takes no degree of freedom from the residuals; but it was free to be
+    elsewhere, and a model with it is no simpler because these data would have it beyond its bound.
+    """
+    if not refined.held.any():
+        return rank
+    sizes = np.sqrt((refined.jacobian**2).sum(axis=0))
+    scaled = refined.jacobian[:, sizes > 0] / sizes[sizes > 0]
+    singular = np.linalg.svd(scaled, compute_uv=False)
+    return int(np.count_nonzero(singular > RANK * singular.max(initial=0.0)))
+
+
+def collapses(misfit: Misfit, refined: Refined) -> tuple[Collapse, ...]:
+    """Outputs with a scale that is to be found and has vanished beside some of their measurements.
+
+    Where it has vanished beside all of them, the data are without noise.  Probabilities of counts have a bound.
+    """
+    if refined.noise is None:
+        return ()
+    found = []
+    for number, output in enumerate(misfit.outputs):
+        group, blocks = misfit.groups[number], [one for one in misfit.measurements.blocks if one.output == output]
+        if not any(one.density is not None and one.density.varies and not one.density.law.whole for one in blocks):
+            continue
+        sizes, logarithm = np.abs(misfit.values[group]), any(one.logarithm for one in blocks)
+        sizes = np.where(sizes > 0, sizes, misfit.scales[number]) if not logarithm else np.ones(len(sizes))
+        gone = refined.noise.scales[group] <= NUMERICAL * sizes
+        if gone.any() and not gone.all():
+            row = group.start + int(np.argmax(gone))
+            names = zip(experiments(misfit, output), misfit.measurements.series(output), strict=True)
+            experiment = next(name for name, rows in names if rows.start <= row < rows.stop)
+            several = len(misfit.simulator.conditions) > 1
+            found.append(
+                Collapse(
+                    output,
+                    int(gone.sum()),
+                    experiment if several else "",
+                    float(misfit.times[row]),
+                    float(misfit.values[row]),
+                )
+            )
+    return tuple(found)
 
 
 @dataclass(frozen=True)

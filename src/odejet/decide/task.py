@@ -8,18 +8,21 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from odejet.budget import Budget
+from odejet.clock import now
 from odejet.jets import compilation
-from odejet.jets.compilation import now
 from odejet.objective.misfit import Misfit
 from odejet.problem import Problem
 from odejet.progress import Progress
 from odejet.search.candidates import Census
+from odejet.search.multistart import sampled_box
+from odejet.search.roughness import curves
 
 LIMITS = {"quick": 60.0, "auto": 120.0, "full": 1200.0}
 """Seconds after which a fit gives up, unless told otherwise; what it tries is counted and mostly ends long before."""
 
 SHARES = {
     "look": 0.1,
+    "apart": 0.8,
     "identify": 0.1,
     "smooth": 0.1,
     "algebra": 0.1,
@@ -85,6 +88,12 @@ class Task:
     @cached_property
     def misfit(self) -> Misfit:
         return replace(self.problem.misfit, jobs=self.options.jobs)
+
+    @cached_property
+    def curves(self) -> float:
+        """How many essentially different curves the box has."""
+        frame = self.problem.frame()
+        return curves(self.misfit, frame, sampled_box(frame, self.problem.sizes), self.budget.deadline)
 
     @contextmanager
     def stage(self, name: str, last: bool = False) -> Iterator[Budget]:

@@ -13,7 +13,8 @@ from odejet.model.expressions import Symbol
 
 BY_EVENTS = "what enters by events alone is not decided"
 ELSEWHERE = "the equations switch, and other values may give the same outputs in another mode"
-TOGETHER = "the equations switch at known times, and how many values are left by all of them together is not decided"
+TOGETHER = "the modes that are visited are known, but how many values all of them together leave is not decided"
+EXCHANGED = "events happen at unknown times, and one may be taken for another"
 VISITED = "the equations switch, and what the outputs tell of it depends on the modes that are visited"
 
 
@@ -36,7 +37,7 @@ def of_modes(given: Model, question: local.Problem, ranks: Ranks, single: Collec
         elif name in ranks.lost:
             found[name] = Quantity(name, role, "none", None)
         elif name in ranks.local:
-            found[name] = Quantity(name, role, "undecided", None, TOGETHER if ranks.timed else ELSEWHERE)
+            found[name] = Quantity(name, role, "undecided", None, TOGETHER if ranks.visited else ELSEWHERE)
         else:
             where = f": it is known where {'; or '.join(mode.label for mode in telling)}" if telling else ""
             found[name] = Quantity(name, role, "undecided", None, VISITED + where, tested=False)
@@ -54,6 +55,28 @@ def of_modes(given: Model, question: local.Problem, ranks: Ranks, single: Collec
         f"of {open_} it depends on the modes that are visited" if open_ else "",
     ]
     return _plain(given, found, "; ".join(part for part in parts if part), _first_reason(found))
+
+
+def exchangeable(found: Verdict, certain: Collection[str]) -> Verdict:
+    """The verdict where events at unknown times may be taken for one another, but for what is certain without them."""
+    quantities = {
+        name: replace(q, kind="undecided", values=None, reason=EXCHANGED)
+        if q.kind in ("global", "local") and q.name not in certain and q.role != "combination"
+        else q
+        for name, q in found.items()
+        if q.role != "combination" or q.kind == "none"
+    }
+    reason = found.reason or _first_reason(quantities)
+    combinations = tuple(text for text in found.combinations if text in quantities)
+    return replace(
+        found,
+        quantities=quantities,
+        solutions=None if reason else found.solutions,
+        message=message(quantities, None if reason else found.solutions),
+        reason=reason,
+        combinations=combinations,
+        generate=None,
+    )
 
 
 def verdict(given: Model, quantities: dict[str, Quantity], counted: globally.Count | None, reason: str) -> Verdict:

@@ -52,7 +52,7 @@ def find(local: Local, seed: int = 0, budget: Budget | None = None) -> tuple[str
             found = _simplest(points, candidates, target)
         if len(found) < target:
             found = _simplest(points, [*candidates, *_quotients(points, lost)], target)
-    except OutOfBudget:
+    except (OutOfBudget, modular.Unlucky):
         pass
     return found
 

@@ -65,7 +65,7 @@ OutOfTime = OutOfBudget
 
 @dataclass(frozen=True)
 class Engine:
-    """What computes Groebner bases, and what may be spent on that; a number is a time by `compilation.now`."""
+    """What computes Groebner bases, and what may be spent on that; a number is a time by `clock.now`."""
 
     program: str | None
     limit: Budget | float

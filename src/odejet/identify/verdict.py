@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from odejet.attach import attached
 from odejet.extras import needed
 from odejet.model import Model
+from odejet.tables import table
 
 if TYPE_CHECKING:
     import pandas
@@ -167,11 +168,8 @@ class Verdict(Mapping[str, Quantity]):
     def __str__(self) -> str:
         rows = [("quantity", "can it be known?", "verdict")]
         rows += [(q.label, q.sentence, q.told) for q in self.values()]
-        widths = [max(len(row[i]) for row in rows) for i in range(3)]
-        lines = ["  " + "  ".join(cell.ljust(w) for cell, w in zip(row, widths, strict=True)).rstrip() for row in rows]
-        rule = "  " + "  ".join("-" * w for w in widths)
         head = f"{self.model.name}: {self.message}"
-        return "\n".join([head, "", lines[0], rule, *lines[1:], "", *(f"  {note}" for note in self._notes())])
+        return "\n".join([head, "", *(f"  {line}" for line in table(rows)), "", *(f"  {n}" for n in self._notes())])
 
     __repr__ = __str__
 

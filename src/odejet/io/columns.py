@@ -9,13 +9,15 @@ from __future__ import annotations
 import csv
 import io
 import re
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice
 
+from odejet.data import nonmem
+from odejet.data.doses import is_nonmem
 from odejet.data.table import EXPERIMENT, OBSERVABLE, TIME
 from odejet.errors import DataError, clipped
-from odejet.io import nonmem
 from odejet.io.csv import Parser, opened
 
 SHOWN = 6
@@ -48,9 +50,8 @@ def glance(data: bytes, where: str) -> Glance:
     header = found.header()
     if not header:
         raise DataError(f"{where}: the file is empty; expected a column of times and one for each output")
-    for i, name in enumerate(header):
-        if name in header[:i]:
-            raise DataError(f"{where}: two columns are called {clipped(name)}; rename or remove one of them")
+    if twice := next((name for name, count in Counter(header).items() if count > 1), ""):
+        raise DataError(f"{where}: two columns are called {clipped(twice)}; rename or remove one of them")
     kind = _kind(header)
     if kind == "tidy":
         names = tuple(dict.fromkeys(cells[OBSERVABLE] for _, cells in found.cells()))
@@ -66,7 +67,7 @@ def _kind(header: list[str]) -> str:
         return "nonmem"
     if OBSERVABLE in header:
         return "tidy"
-    return "doses" if {"amount", "state"} <= set(header) or "AMT" in header else "wide"
+    return "doses" if {"amount", "state"} <= set(header) or is_nonmem(header) else "wide"
 
 
 def guess(

@@ -21,22 +21,24 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from odejet.attach import attach
-from odejet.data import Data
+from odejet.data import Data, nonmem
 from odejet.data.doses import Dose
 from odejet.data.doses import read as read_rows
 from odejet.data.table import OBSERVABLE, TIME, Labels, Table, check_header, experiments, is_text
 from odejet.errors import DataError, clipped
 from odejet.extras import needed, present
-from odejet.io import files, nonmem
+from odejet.io import files
 from odejet.jets.inputs import Sampled, sampled
 
 if TYPE_CHECKING:
     import pandas
 
 MAX_BYTES = 2_000_000_000
+MAX_COLUMNS = 20_000
 MISSING = frozenset(("", "na", "n/a", "nan", "null"))
 _DATE = re.compile(r"\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}(\D|$)|\d{1,2}:\d{2}")
 _NUMBER = re.compile(r"[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?")
+_QUOTED = re.compile(r'"[^"]*"?')
 _CHUNK = 1 << 15  # rows that are converted at once
 _LARGE = 2_000_000  # characters that are worth the time of importing pandas
 
@@ -53,7 +55,9 @@ def read_data(kind: type[Data], path: str | os.PathLike[str], doses: str | os.Pa
 def data_of(content: bytes, where: str) -> Data:
     """The measurements in the bytes of a file; `where` names it in messages."""
     parser = opened(content, where)
-    return nonmem.data(parser.cells()) if nonmem.is_header(parser.header()) else Data.of(experiments(parser.table()))
+    if nonmem.is_header(parser.header()):
+        return Data.of(nonmem.experiments(parser.cells()))
+    return Data.of(experiments(parser.table()))
 
 
 def read_doses(path: str | os.PathLike[str]) -> dict[str, list[Dose]]:
@@ -70,20 +74,7 @@ def read(path: str | os.PathLike[str]) -> Table:
 
 
 def _read_bytes(path: str | os.PathLike[str]) -> bytes:
-    try:
-        with open(path, "rb") as file:
-            data = file.read(MAX_BYTES + 1)
-    except FileNotFoundError:
-        raise DataError(files.missing(path)) from None
-    except IsADirectoryError:
-        raise DataError(f"{path}: this is a directory; name the data file inside it") from None
-    except OSError as error:
-        raise DataError(f"{path}: the file cannot be read ({(error.strerror or 'unknown reason').lower()})") from None
-    except ValueError:
-        raise DataError(f"{str(path)!r} is not a file name") from None
-    if len(data) > MAX_BYTES:
-        raise DataError(f"{path}: the file is larger than {MAX_BYTES // 1_000_000_000} GB; keep fewer lines")
-    return data
+    return files.read_bytes(path, MAX_BYTES, "data", DataError)
 
 
 def parse(data: bytes, where: str) -> Table:
@@ -108,7 +99,8 @@ class Parser:
         self.text = text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in text else text
         self.where = where
         first = next((line for line in self.lines() if line.strip()), "")
-        self.delimiter = next((mark for mark in "\t;" if mark in first), ",")
+        unquoted = _QUOTED.sub("", first)
+        self.delimiter = next((mark for mark in "\t;" if mark in unquoted), ",")
         self.decimal_comma = self.delimiter == ";"
         self.plain = "_" not in text and text.isascii()
 
@@ -124,18 +116,28 @@ class Parser:
         reader = csv.reader(self.lines(), delimiter=self.delimiter, skipinitialspace=True)
         try:
             for row in reader:
+                if len(row) > MAX_COLUMNS:
+                    cells = f"line {reader.line_num} has {len(row)} cells, and {MAX_COLUMNS} is the limit"
+                    raise DataError(f"{self.where}: {cells}; keep fewer columns")
                 if row and any(row):
                     yield reader.line_num, row
         except csv.Error as error:
             raise DataError(f"{self.where}: line {reader.line_num} is not CSV: {error}") from None
 
     def header(self) -> list[str]:
-        return _header(next(self.rows(), (0, []))[1])
+        return self.titles(next(self.rows(), (0, []))[1])
+
+    def titles(self, cells: list[str]) -> list[str]:
+        """The names of the columns, which end where there is none: every line may end with a delimiter."""
+        names = [cell.strip() for cell in cells]
+        while names and not names[-1]:
+            names.pop()
+        return names
 
     def cells(self) -> Iterator[tuple[str, dict[str, str]]]:
         """Every row with the words that name it in messages: its cells by column, as they stand in the file."""
         rows = self.rows()
-        header = _header(next(rows, (0, []))[1])
+        header = self.titles(next(rows, (0, []))[1])
         for line, row in rows:
             if len(row) < len(header) or any(cell.strip() for cell in row[len(header) :]):
                 cells = f"{len(row)} cell{'s'[: len(row) != 1]}"
@@ -147,11 +149,12 @@ class Parser:
         line, header = next(rows, (0, []))
         if not header:
             raise DataError(f"{self.where}: the file is empty; expected a column 'time' and one for each output")
-        header = _header(header)
+        header = self.titles(header)
         check_header(header, self.where)
         if len(self.text) > _LARGE and present("pandas") and (quick := self.quick(header, line)):
             return quick
-        textual = [is_text(name, OBSERVABLE in header) for name in header]
+        tidy = OBSERVABLE in header
+        textual = [is_text(name, tidy) for name in header]
         columns: list[list[Any]] = [[] for _ in header]
         while chunk := list(islice(rows, _CHUNK)):
             for j, cells in enumerate(self.transposed(chunk, len(header))):
@@ -169,8 +172,11 @@ class Parser:
         for _ in range(line):
             start = self.text.find("\n", start) + 1
         body = self.text[start:] if start else ""
-        textual = [i for i, name in enumerate(header) if is_text(name, OBSERVABLE in header)]
-        if '"' in body or "#" in body or (frame := self.frame(body, len(header), textual)) is None:
+        tidy = OBSERVABLE in header
+        textual = [i for i, name in enumerate(header) if is_text(name, tidy)]
+        # Cells beyond the last column are read one by one, which pandas takes long for.
+        longer = body.count(self.delimiter) > (body.count("\n") + 1) * (len(header) - 1)
+        if '"' in body or "#" in body or longer or (frame := self.frame(body, len(header), textual)) is None:
             return None
         # Short lines would have been filled up.
         if not len(frame) or body.count(self.delimiter) != len(frame) * (len(header) - 1):
@@ -249,13 +255,6 @@ class Parser:
         """The file and line of a row of numbers."""
         line, _ = next(islice(self.rows(), row + 1, None))
         return f"{self.where}: line {line}"
-
-
-def _header(cells: list[str]) -> list[str]:
-    header = [cell.strip() for cell in cells]
-    while header and not header[-1]:  # every line ends with a delimiter
-        header.pop()
-    return header
 
 
 def read_inputs(path: str | os.PathLike[str]) -> dict[str, Sampled]:

@@ -11,6 +11,7 @@ import numpy as np
 
 from odejet.data import Data, Experiment
 from odejet.data.arrays import known
+from odejet.data.covariate import Covariate
 from odejet.data.doses import Dose
 from odejet.io.plain import array, count, real, text
 from odejet.jets.inputs import Sampled, sampled
@@ -36,6 +37,9 @@ def encode(experiment: Experiment, sds: Mapping[str, np.ndarray]) -> dict[str, A
         "events": [_event(event) for event in experiment.events],
         "doses": [_dose(dose) for dose in experiment.doses],
         "start": experiment.start,
+        "covariates": {
+            name: {"times": own.times, "values": own.values.tolist()} for name, own in experiment.covariates.items()
+        },
     }
 
 
@@ -43,7 +47,8 @@ def _event(event: Event) -> dict[str, Any]:
     """The arguments of an event, in text."""
     fields = event.to_dict()
     several = [str(time) for time in event.at]
-    told = {key: value if key == "count" else str(value) for key, value in fields.items() if key not in ("at", "set")}
+    as_is = ("count", "seen")
+    told = {key: value if key in as_is else str(value) for key, value in fields.items() if key not in ("at", "set")}
     told["set"] = {name: str(value) for name, value in event.set.items()}
     return told | ({"at": several} if several else {})
 
@@ -52,7 +57,7 @@ def _dose(dose: Dose) -> dict[str, Any]:
     """The cells of a dose; without an amount the system is emptied."""
     fields = {key: getattr(dose, key) for key in ("time", "amount", "duration", "every")}
     told: dict[str, Any] = {key: None if value is None else _known(value) for key, value in fields.items()}
-    return told | {"state": dose.state, "count": dose.count}
+    return told | {"state": dose.state, "count": dose.count, "steady": dose.steady, "seen": dose.seen}
 
 
 def _known(expression: Expression) -> float | str:
@@ -75,7 +80,17 @@ def decode(told: Mapping[str, Any]) -> Experiment:
     start = real(told["start"]) if "start" in told else None  # older files have none: the first measurement
     stated["events"] = told.get("events", [])
     found = Data(None, outputs, noise, inputs, text(told["name"]), start=start, **stated).experiments[0]
-    return replace(found, doses=tuple(_read_dose(one) for one in told.get("doses", [])))
+    covariates = {text(name): _covariate(own) for name, own in told.get("covariates", {}).items()}
+    return replace(found, doses=tuple(map(_read_dose, told.get("doses", []))), covariates=covariates)
+
+
+def _covariate(told: Mapping[str, Any]) -> Covariate:
+    times, values = array(told["times"], (-1,)), told["values"]
+    if isinstance(values, list) and all(isinstance(value, str) for value in values):
+        if len(values) != len(times):
+            raise ValueError("not of this length")
+        return Covariate(times, np.array(values))
+    return Covariate(times, array(values, (len(times),)))
 
 
 def _read_dose(told: Mapping[str, Any]) -> Dose:
@@ -86,7 +101,10 @@ def _read_dose(told: Mapping[str, Any]) -> Dose:
     repeats = None if told["count"] is None else count(told["count"])
     if time is None or (every is None and repeats is not None):
         raise ValueError("no dose")
-    return Dose(time, text(told["state"]), amount, duration, every, repeats)
+    steady = None if told.get("steady") is None else count(told["steady"])
+    if steady not in (None, 0, 1, 2) or (steady and every is None):
+        raise ValueError("no dose")
+    return Dose(time, text(told["state"]), amount, duration, every, repeats, steady, bool(told.get("seen", False)))
 
 
 def _table(told: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Files: model files read within limits, and all files written whole or not at all.
+"""Files: what is read stays within limits, and all files written whole or not at all.
 
 Everything is first written beside its destination under another name, and moved into place only when all of it is
 there.  A run that fails leaves no file behind and an older one untouched.
@@ -9,7 +9,9 @@ from __future__ import annotations
 import errno
 import os
 import secrets
+import select
 import shutil
+import stat
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -19,6 +21,9 @@ from odejet.errors import ModelError, nearest
 
 MANY_FILES = 1000
 """Files of a folder among whose names one is looked for."""
+
+WAITED = 10
+"""Seconds in which something must come through a pipe that is read in place of a file."""
 
 Writer = Callable[[BinaryIO], object]
 """Writes the content of a file into it."""
@@ -35,22 +40,52 @@ def missing(path: str | os.PathLike[str]) -> str:
     return f"{path}: there is no such file{nearest(wanted.name, names[:MANY_FILES], cutoff=0.75)}"
 
 
-def read_bytes(path: str | os.PathLike[str], limit: int) -> bytes:
-    """What is in a model file, or one sentence on why there is nothing."""
+def read_bytes(
+    path: str | os.PathLike[str], limit: int, what: str = "model", error: type[ValueError] = ModelError
+) -> bytes:
+    """What is in a file, or one sentence on why there is nothing."""
     try:
-        with open(path, "rb") as file:
-            data = file.read(limit + 1)
+        with open(path, "rb", opener=_opener) as file:
+            data = file.read(limit + 1) if _is_regular(file) else _arrived(file, limit)
     except FileNotFoundError:
-        raise ModelError(missing(path)) from None
+        raise error(missing(path)) from None
     except IsADirectoryError:
-        raise ModelError(f"{path}: this is a directory; name the model file inside it") from None
-    except OSError as error:
-        raise ModelError(f"{path}: the file cannot be read ({(error.strerror or 'unknown reason').lower()})") from None
+        raise error(f"{path}: this is a directory; name the {what} file inside it") from None
+    except TimeoutError:
+        raise error(f"{path}: this is no file but a pipe, and nothing came through it in {WAITED} s") from None
+    except OSError as reason:
+        raise error(f"{path}: the file cannot be read ({(reason.strerror or 'unknown reason').lower()})") from None
     except ValueError:
-        raise ModelError(f"{str(path)!r} is not a file name") from None
+        raise error(f"{str(path)!r} is not a file name") from None
     if len(data) > limit:
-        raise ModelError(f"{path}: the file is larger than {limit // 1_000_000} MB, which no model needs")
+        size = f"{limit // 10**9} GB" if limit >= 10**9 else f"{limit // 10**6} MB"
+        raise error(f"{path}: the file is larger than {size}, which no {what} needs")
     return data
+
+
+def _opener(path: str, flags: int) -> int:
+    """Open a file without waiting for somebody to write into it, should it be a pipe."""
+    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
+
+
+def _is_regular(file: BinaryIO) -> bool:
+    return not hasattr(select, "poll") or stat.S_ISREG(os.fstat(file.fileno()).st_mode)
+
+
+def _arrived(file: BinaryIO, limit: int) -> bytes:
+    """What comes through a pipe, as long as something does."""
+    ready = select.poll()
+    ready.register(file, select.POLLIN)
+    parts, length = [], 0
+    while length <= limit:
+        if not ready.poll(1000 * WAITED):
+            raise TimeoutError
+        part = os.read(file.fileno(), 1 << 16)
+        if not part:
+            break
+        parts.append(part)
+        length += len(part)
+    return b"".join(parts)
 
 
 def read_text(path: str | os.PathLike[str], limit: int) -> str:

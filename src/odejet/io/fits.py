@@ -12,7 +12,7 @@ import json
 import math
 import os
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any, NoReturn, TypeVar
 
 import numpy as np
@@ -20,6 +20,9 @@ import numpy as np
 from odejet import __version__
 from odejet.attach import attach
 from odejet.data import Data
+from odejet.decide import Adequacy, Optimality
+from odejet.decide.adequacy import UNTESTED, YES, Shortcoming
+from odejet.decide.optimality import CONFIRMED, OPEN
 from odejet.decide.outliers import Measurement
 from odejet.decide.statistics import OutputCheck
 from odejet.errors import DataError, ModelError, clipped
@@ -65,19 +68,7 @@ def load(kind: type[Fit], path: str | os.PathLike[str]) -> Fit:
 
 def read(path: str | os.PathLike[str]) -> Fit:
     """The fit in a file, or one sentence on why there is none."""
-    try:
-        with open(path, "rb") as file:
-            content = file.read(MAX_BYTES + 1)
-    except FileNotFoundError:
-        raise DataError(files.missing(path)) from None
-    except IsADirectoryError:
-        raise DataError(f"{path}: this is a directory; name the fit file inside it") from None
-    except OSError as error:
-        raise DataError(f"{path}: the file cannot be read ({(error.strerror or 'unknown reason').lower()})") from None
-    except ValueError:
-        raise DataError(f"{str(path)!r} is not a file name") from None
-    if len(content) > MAX_BYTES:
-        raise DataError(f"{path}: the file is larger than {MAX_BYTES // 1_000_000_000} GB, which no fit needs")
+    content = files.read_bytes(path, MAX_BYTES, "fit", DataError)
     try:
         document = json.loads(content.decode("utf-8-sig"), parse_constant=_refuse)
     except json.JSONDecodeError as error:
@@ -119,7 +110,9 @@ def encode(fit: Fit) -> dict[str, Any]:
         "degrees_of_freedom": fit.degrees_of_freedom,
         "aic": fit.aic,
         "bic": fit.bic,
-        "certificate": asdict(fit.certificate),
+        "search": _searched(fit.search),
+        "adequacy": _explained(fit.adequacy),
+        "certificate": {k: v for k, v in asdict(fit.certificate).items() if k not in ("search", "adequacy")},
         "provenance": asdict(fit.provenance),
         "solutions": [asdict(solution) for solution in fit.solutions],
         "rivals": [asdict(rival) for rival in fit.rivals],
@@ -141,6 +134,7 @@ def encode(fit: Fit) -> dict[str, Any]:
         "covariance": fit.covariance.values,
         "directions": fit.uncertainty.directions,
         "noise_freedom": fit.uncertainty.degrees_of_freedom,
+        "reach": {label: list(pair) for label, pair in fit.uncertainty.reach.items()},
         "candidates": None if fit.candidates is None else asdict(fit.candidates),
         "model": {"name": fit.model.name, "toml": fit.model.to_toml()},
         "data": [experiments.encode(experiment, fit.sds[experiment.name]) for experiment in fit.data.experiments],
@@ -155,6 +149,18 @@ def _doubts(fit: Fit) -> Mapping[str, str]:
         return fit.doubts
     except (ModelError, DataError):
         return {}
+
+
+def _searched(search: Optimality) -> dict[str, Any]:
+    return {"answer": str(search)} | {name: getattr(search, name) for name in Optimality.__slots__}
+
+
+def _explained(adequacy: Adequacy) -> dict[str, Any]:
+    return {
+        "answer": str(adequacy),
+        "reasons": [reason._asdict() for reason in adequacy.reasons],
+        "advice": adequacy.advice,
+    }
 
 
 def _plain(value: Any) -> Any:
@@ -190,6 +196,7 @@ def decode(document: Any, where: str) -> Fit:
     entry = _Entries(document, where)
     problem, old = _problem(entry)
     labels, n = problem.unknowns, len(problem.unknowns)
+    granted = entry("certificate", _certificate).granted  # what files without the two answers say of both
     # Labels as this version writes them, whatever the file calls them.
     now = dict(zip(old, labels, strict=True))
 
@@ -205,6 +212,7 @@ def decode(document: Any, where: str) -> Fit:
             Matrix(problem.layout.entries, entry("covariance", lambda told: _covariance(told, n))),
             entry("directions", lambda told: tuple({now[_text(k)]: _real(v) for k, v in one.items()} for one in told)),
             entry("noise_freedom", lambda told: {now[label]: _real(told[label], math.inf) for label in old}),
+            entry("reach", lambda told: {now[_text(k)]: _reaches(v) for k, v in told.items()}, {}),
         ),
         bounds=entry("unknowns", lambda told: dict(zip(labels, (_pair(one["bounds"]) for one in told), strict=True))),
         held=entry("held", lambda told: tuple(now[label] for label in _texts(told))),
@@ -216,7 +224,11 @@ def decode(document: Any, where: str) -> Fit:
         message=entry("message", _text),
         solutions=entry("solutions", lambda told: tuple(_solution(one, problem.layout) for one in told)),
         rivals=entry("rivals", lambda told: tuple(_solution(one, problem.layout) for one in told), ()),
-        certificate=entry("certificate", _certificate),
+        certificate=replace(
+            entry("certificate", _certificate),
+            search=entry("search", _search, {"answer": CONFIRMED if granted else OPEN}),
+            adequacy=entry("adequacy", _adequacy, {"answer": YES if granted else UNTESTED}),
+        ),
         provenance=entry("provenance", _provenance),
         census=entry(
             "census", lambda told: {_text(k): {_text(w): _count(c) for w, c in v.items()} for k, v in told.items()}
@@ -272,6 +284,11 @@ def _reals(table: Mapping[str, Any], nothing: float | None = None) -> dict[str, 
 def _pair(ends: Any) -> tuple[float, float]:
     low, high = ends
     return _real(low, -math.inf), _real(high, math.inf)
+
+
+def _reaches(ends: Any) -> tuple[float, float]:
+    below, above = ends
+    return _real(below, math.inf), _real(above, math.inf)
 
 
 def _covariance(rows: Any, n: int) -> np.ndarray:
@@ -354,6 +371,20 @@ def _certificate(told: Mapping[str, Any]) -> Certificate:
         _reals(told["noise"], math.nan),
         tuple(_measurement(one) for one in told.get("suspicious", ())),
     )
+
+
+def _search(told: Mapping[str, Any]) -> Optimality:
+    counts = {name: _count(told.get(name, 0)) for name in ("starts", "agreeing", "optima")}
+    reasons = _texts(told.get("reasons", ()))
+    return Optimality(_text(told["answer"]), unseen=_real(told.get("unseen", 1.0)), reasons=reasons, **counts)
+
+
+def _adequacy(told: Mapping[str, Any]) -> Adequacy:
+    reasons = [
+        Shortcoming(_text(one["output"]), _texts(one["experiments"]), _text(one["kind"]), _text(one["sentence"]))
+        for one in told.get("reasons", ())
+    ]
+    return Adequacy(_text(told["answer"]), reasons, _texts(told.get("advice", ())))
 
 
 def _measurement(told: Mapping[str, Any]) -> Measurement:

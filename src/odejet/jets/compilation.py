@@ -1,8 +1,7 @@
-"""Compilation: says that kernels are being compiled, keeps a clock that stands still meanwhile, and a place for them.
+"""Compilation: says that kernels are being compiled, stops the clock meanwhile, and keeps a place for them.
 
-Kernels are kept on disk, so this happens once per installation.  Whoever limits time does so by `now`: the first fit on
-a machine is to give the same answer as the second.  They stand beside their sources or, where these cannot be written,
-in the user's own cache; where that cannot be written either, in a temporary folder.
+Kernels are kept on disk, so this happens once per installation.  They stand beside their sources or, where these cannot
+be written, in the user's own cache; where that cannot be written either, in a temporary folder.
 """
 
 from __future__ import annotations
@@ -12,7 +11,6 @@ import os
 import stat
 import sys
 import tempfile
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
@@ -21,35 +19,31 @@ from pathlib import Path
 import numba
 from numba.core import event
 
+from odejet import clock
 from odejet.jets.parts import WholeCompiler
 from odejet.progress import aside
 
 
-class _Clock(event.Listener):
-    """Runs while any kernel of ours is compiled; kernels that are compiled for another count within that one.
+class _Listener(event.Listener):
+    """Stops the clock while any kernel of ours is compiled; those that are compiled for another count within that one.
 
     Meanwhile nothing looks for garbage in cycles: a compiler makes many objects that stay, and looking through them
     again and again would take a tenth of its time.
     """
 
     def __init__(self) -> None:
-        self.collects = False
-        self.told, self.depth, self.count, self.began, self.spent = False, 0, 0, 0.0, 0.0
+        self.collects, self.told, self.count = False, False, 0
 
     def start(self) -> None:
-        if self.depth == 0:
-            self.began = time.perf_counter()
+        if clock.stop():
             self.collects = gc.isenabled()
             gc.disable()
-        self.depth += 1
 
     def stop(self) -> None:
-        self.depth -= 1
-        if self.depth == 0:
+        if clock.go_on():
             aside("")
             if self.collects:
                 gc.enable()
-            self.spent += time.perf_counter() - self.began
 
     def on_start(self, happening: event.Event) -> None:
         if _ours(happening):
@@ -69,28 +63,23 @@ def _ours(happening: event.Event) -> bool:
     return happening.data["dispatcher"].py_func.__module__.startswith("odejet.")
 
 
-_CLOCK = _Clock()
-event.register("numba:compile", _CLOCK)
+_LISTENER = _Listener()
+event.register("numba:compile", _LISTENER)
 
 
 def seconds() -> float:
-    """What compiling has taken in this process so far."""
-    return _CLOCK.spent
-
-
-def now() -> float:
-    """Seconds by a clock that stands still while kernels are compiled."""
-    return (_CLOCK.began if _CLOCK.depth else time.perf_counter()) - _CLOCK.spent
+    """Return what compiling has taken in this process so far."""
+    return clock.stood_still()
 
 
 @contextmanager
 def counted() -> Iterator[None]:
     """Around a compilation of which numba tells nothing."""
-    _CLOCK.start()
+    _LISTENER.start()
     try:
         yield
     finally:
-        _CLOCK.stop()
+        _LISTENER.stop()
 
 
 def _probe() -> None:

@@ -26,10 +26,14 @@ NO_DRIVE = Drive(np.zeros(0), np.zeros((0, 0, 4)), np.zeros((0, 0)))
 @kernel
 def first_piece(knots, t, direction):
     """The piece on which a solution leaves t."""
-    piece = 0
-    while piece + 2 < len(knots) and (knots[piece + 1] < t or (knots[piece + 1] == t and direction > 0)):
-        piece += 1
-    return piece
+    first, last = 0, max(len(knots) - 2, 0)
+    while first < last:
+        middle = (first + last) // 2
+        if knots[middle + 1] < t or (knots[middle + 1] == t and direction > 0):
+            first = middle + 1
+        else:
+            last = middle
+    return first
 
 
 @kernel

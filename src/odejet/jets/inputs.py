@@ -176,8 +176,9 @@ class Pieces:
         if not len(self.coefficients):
             yield None, end
             return
-        low, high = min(start, end), max(start, end)
-        stops = self.knots[1:-1][(self.knots[1:-1] > low) & (self.knots[1:-1] < high)]
+        inner = self.knots[1:-1]
+        first, last = inner.searchsorted(min(start, end), "right"), inner.searchsorted(max(start, end), "left")
+        stops = inner[first : max(first, last)]
         stops = np.r_[stops, end] if end >= start else np.r_[stops[::-1], end]
         for before, stop in zip(np.r_[start, stops[:-1]], stops, strict=True):
             yield int(self.piece(np.array([0.5 * (before + stop)]))[0]), float(stop)

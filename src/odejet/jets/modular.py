@@ -23,6 +23,9 @@ PRIMES = tuple(2**61 - gap for gap in (2373, 3153, 7245, 8133, 8613, 9189))
 """Safe primes p = 2 N + 1 with prime N: in the subgroup of squares, of odd prime order N, every root exists and is a
 power."""
 
+OF_SQUARES = tuple(2**61 - gap for gap in (636873, 2242113))
+"""Safe primes modulo which all primes up to 31 are squares, so that known numbers made of these have roots."""
+
 _ATTEMPTS = 2000
 
 

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from odejet.jets.caps import own_tables
 from odejet.jets.direct import Benches, Direct
 from odejet.jets.drive import Drive
 from odejet.jets.kernel import MAX_ORDER, TABLES, Layout, lay_out
@@ -19,8 +20,7 @@ class Taken(NamedTuple):
     """What steps have come to."""
 
     status: int
-    states: np.ndarray  # at the times reached
-    outputs: np.ndarray
+    done: int  # times that were reached
     time: float
     steps: int
     order: int  # of the last one
@@ -64,16 +64,17 @@ def steps_along(
     start: float,
     times: np.ndarray,
     limits: tuple[float, int, int, int],
+    found: tuple[np.ndarray, np.ndarray],
     passing: tuple[Any, Any, Any] | None,
 ) -> Taken:
-    """`integrate` on a tape; the states are left at the time reached.
+    """`integrate` on a tape; the states are left at the time reached, and rows of states and outputs at all times until
+    then are `found`.
 
     With `free` states no initial state is known.  Models with events are `passing` jumps, switches and a crossing.
     """
     lanes, (tolerance, *counts) = states.shape[1], limits
     plan = _plan(tape, lanes, free)
     parts = plan.benches.cleared(plan.shapes, lambda arrays: tuple(arrays.values()))
-    found = np.empty((len(times), *states.shape)), np.empty((len(times), len(tape.outputs), lanes))
     arrays = Arrays._make((*parts, *found))
     arrays.advances[:] = TABLES[1]
     call = _PLAIN if passing is None else _PASSING
@@ -87,8 +88,8 @@ def steps_along(
         np.ascontiguousarray(times, dtype=float),
         (float(tolerance), *map(int, counts)),
         tape.work,
-        TABLES,
+        own_tables(),
         arrays,
         *(passing or (None, None, None)),
     )
-    return Taken(status, found[0][:done], found[1][:done], time, count, order, step, arrays.scales.copy())
+    return Taken(status, done, time, count, order, step, arrays.scales.copy())

@@ -22,6 +22,7 @@ from odejet.model.expressions import (
 from odejet.model.modes import decided
 
 _ONE = Number(Fraction(1))
+_VANISHING = ("sqrt", "sin", "tan", "sinh", "tanh")  # functions that are zero at zero
 
 
 def folded(expression: Expression) -> Expression:
@@ -36,7 +37,8 @@ def folded(expression: Expression) -> Expression:
             positive = isinstance(exponent, Number) and exponent.value > 0
             return ZERO if positive and base == ZERO else Power(base, exponent)
         case Function(name, argument):
-            return Function(name, folded(argument))
+            argument = folded(argument)
+            return ZERO if name in _VANISHING and argument == ZERO else Function(name, argument)
         case Choice() | Piecewise():
             taken = decided(expression)
             return taken if isinstance(taken, Choice | Piecewise) else folded(taken)

@@ -25,6 +25,7 @@ from odejet.problem.unknowns import Unknowns
 from odejet.simulate.flow import TOLERANCE, Flow, Outcome, Trajectory
 from odejet.simulate.rest import Rest
 from odejet.simulate.steady import RestingFlow
+from odejet.simulate.trajectory import defined_part
 
 _AHEAD = 2
 """Simulations per core that are begun before they are asked for."""
@@ -35,53 +36,32 @@ class Effort:
     """What a simulation may cost."""
 
     tolerance: float
-    max_steps: int
-    stiff_steps: int
+    max_steps: float  # whatever they cost
+    stiff_steps: float
     max_switches: float = math.inf  # that states cause
+    operations: float = 0.0  # of about two nanoseconds, that steps may come to if that is more
+    per_time: int = 0  # steps of either kind that a measured time adds, whether it is looked at or not
 
 
-THOROUGH = Effort(TOLERANCE, 5000, 500)
-"""To rounding; no smooth trajectory of a plausible model needs more steps, and no single one takes seconds."""
+THOROUGH = Effort(TOLERANCE, 5000, 500, operations=2.5e8, per_time=20)
+"""To rounding; what takes a small model longer than half a second, or more steps than data resolve that have several
+times in each turn of a solution, is likely far from the data."""
 
-ROUGH = Effort(1e-8, 3000, 500, 200)
+ROUGH = Effort(1e-8, 3000, 500, 200, 3e7, 20)
 """For a first look; what switches more often is likely far from the data, and a switch takes as long as dozens of
 steps."""
 
-GLANCE = Effort(1e-6, 1000, 25, 60)
+GLANCE = Effort(1e-6, 1000, 25, 60, 3e6, 2)
 """For a first look at hundreds."""
+
+PATIENT = Effort(TOLERANCE, math.inf, math.inf)
+"""For a single look, which only the clock ends."""
 
 FEWEST_FOR_THREADS = 4
 """Experiments that are worth the time of handing them to threads."""
 
 ORDINARY_STEPS, STIFF_WORK = 250, 2
 """Steps beyond which a simulation counts as more than one, and what stiffness adds."""
-
-
-@dataclass(frozen=True, eq=False)
-class Blocks:
-    """A Jacobian that is dense within each experiment and zero elsewhere."""
-
-    shape: tuple[int, int]
-    parts: tuple[tuple[np.ndarray, np.ndarray, np.ndarray], ...]  # rows, columns and values of an experiment
-
-    def dense(self) -> np.ndarray:
-        whole = np.zeros(self.shape)
-        for rows, columns, values in self.parts:
-            whole[np.ix_(rows, columns)] = values
-        return whole
-
-    def eliminated(self, column: int, slopes: np.ndarray) -> Blocks | None:
-        """The derivatives by all others, where one unknown follows them with these slopes; None where that would fill
-        what is zero."""
-        parts, others = [], np.insert(slopes, column, 0.0)
-        for rows, columns, values in self.parts:
-            kept, own = columns != column, values
-            if not kept.all() and others.any():
-                if np.count_nonzero(others[columns]) < np.count_nonzero(others):
-                    return None
-                own = values + values[:, ~kept] * others[columns]
-            parts.append((rows, columns[kept] - (columns[kept] > column), own[:, kept]))
-        return Blocks((self.shape[0], self.shape[1] - 1), tuple(parts))
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,6 +72,7 @@ class Course:
     start: float
     end: float
     times: np.ndarray
+    recorded: int  # times at which the experiment was measured, of which these may be some
     parameters: np.ndarray  # entries of z
     states: np.ndarray  # positions of unknown initial states among all
     entries: np.ndarray  # their entries of z
@@ -107,18 +88,22 @@ class Course:
     def run(self, z: np.ndarray, effort: Effort, sensitivities: bool, deadline: float = math.inf) -> Trajectory:
         states = np.zeros(len(self.flow.model.states))
         states[self.states] = z[self.entries]
-        return self.flow.run(
+        more = effort.per_time * self.recorded
+        found = self.flow.run(
             z[self.parameters],
             states,
             self.times,
             start=self.start,
             sensitivities=sensitivities,
             tolerance=effort.tolerance,
-            max_steps=effort.max_steps,
-            stiff_steps=effort.stiff_steps,
+            max_steps=effort.max_steps + more,
+            stiff_steps=effort.stiff_steps + more,
+            operations=effort.operations,
             max_switches=effort.max_switches,
             deadline=deadline,
         )
+        # Outputs that are not compared may be anything.
+        return defined_part(found, self.times, [output for _, output, _ in self.series] or None)
 
     def reached(self, run: Trajectory) -> float:
         """The fraction of the time span that was simulated."""
@@ -140,8 +125,8 @@ def _together(group: Sequence[Course]) -> Course:
         for course in group
         for rows, output, positions in course.series
     )
-    end = max(course.end for course in group)
-    return replace(group[0], end=end, times=times, series=series)
+    end, recorded = max(course.end for course in group), max(course.recorded for course in group)
+    return replace(group[0], end=end, times=times, recorded=recorded, series=series)
 
 
 def runs(
@@ -224,6 +209,7 @@ def _course(number: int, condition: Condition, flow: Flow, unknowns: Unknowns, m
         start=start,
         end=max(float(times[np.isfinite(times)].max(initial=start)), start),
         times=times,
+        recorded=max((len(one.times) for one in condition.experiment.outputs.values()), default=1),
         parameters=np.array([places[name] for name in own.parameters], dtype=int),
         states=np.array([states.index(name) for name in free], dtype=int),
         entries=np.array([places[name] for name in free], dtype=int),

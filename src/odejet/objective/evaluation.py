@@ -1,8 +1,7 @@
 """Evaluation: what a misfit is at a point, with derivatives.
 
 Residuals are one number per measurement and are kept; their derivatives are that many times as many as there are
-unknowns.  Where that is much, the rows of a Jacobian are reduced as they come to a triangle per group of rows (see
-`reduction`), which is all that a step and an error need to know of them.
+unknowns, and kept in the form that suits the problem (see `jacobian`).
 """
 
 from __future__ import annotations
@@ -11,8 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from odejet.objective.courses import Blocks
-from odejet.objective.reduction import Triangles
+from odejet.objective.jacobian import Jacobian
 from odejet.objective.scoring import Standing
 from odejet.simulate.flow import Outcome
 
@@ -22,13 +20,13 @@ class Evaluation:
     """Residuals in units of their noise's shape and their derivative by z; None where the simulation broke off."""
 
     residuals: np.ndarray | None  # of all measurements, then of scales of the noise and of priors
-    jacobian: np.ndarray | Blocks | Triangles | None
+    jacobian: Jacobian | None
     outcome: Outcome
     message: str
     reached: float  # the fraction of the time span that was simulated, the least of all experiments
     work: int = 1  # in units of an ordinary simulation of all experiments
     standing: Standing | None = None  # of what is no sum of squares
-    predicted: tuple[np.ndarray, np.ndarray | None] | None = None  # outputs and their derivatives, if noise may change
+    predicted: tuple[np.ndarray, Jacobian | None] | None = None  # outputs and their derivatives, if noise may change
     eliminated: Eliminated | None = None  # what is no unknown of a search
 
     @property
@@ -36,12 +34,24 @@ class Evaluation:
         """What the cost has beside squares."""
         return 0.0 if self.standing is None else self.standing.cost + self.standing.prior
 
+    @property
+    def positions(self) -> np.ndarray:
+        """What every row is about, in units of its noise: the residuals, where these are compared as squares."""
+        assert self.residuals is not None
+        return self.residuals if self.standing is None else self.standing.positions * self.standing.roots
+
     def beyond(self, here: Evaluation, predicted: np.ndarray) -> np.ndarray:
-        """What the residuals have changed by since `here` beyond the change that a linear model predicted."""
+        """Return what the residuals have changed by since `here` beyond the change that a linear model predicted."""
         assert self.residuals is not None and here.residuals is not None
         if self.standing is None or here.standing is None:
             return np.asarray(self.residuals - (here.residuals + predicted))
         return (self.standing.positions - here.standing.positions) * here.standing.roots - predicted
+
+    def aim(self, change: np.ndarray) -> Aim:
+        """Return what a step from here is to reach that changes positions by so much."""
+        assert self.residuals is not None
+        roots = np.ones(len(self.residuals)) if self.standing is None else self.standing.roots
+        return Aim(self.residuals, self.positions + change, roots)
 
     @property
     def complete(self) -> bool:
@@ -50,16 +60,24 @@ class Evaluation:
     @property
     def dense(self) -> np.ndarray:
         """The Jacobian as one matrix."""
-        assert self.jacobian is not None and not isinstance(self.jacobian, Triangles)
-        return self.jacobian.dense() if isinstance(self.jacobian, Blocks) else self.jacobian
+        assert self.jacobian is not None
+        return self.jacobian.dense()
 
     @property
-    def expected(self) -> np.ndarray:
-        """The same with weights by the expected information, which is what the data are worth."""
-        if self.standing is None:
-            return self.dense
-        roots = self.standing.roots
-        return self.dense * (self.standing.information_roots / np.where(roots > 0, roots, 1.0))[:, None]
+    def expected(self) -> Jacobian:
+        """The Jacobian with weights by the expected information, which is what the data are worth."""
+        assert self.jacobian is not None
+        return self.jacobian if self.standing is None else self.jacobian.scaled(self.standing.information_ratio)
+
+
+@dataclass(frozen=True, eq=False)
+class Aim:
+    """What a step is to reach, for rows that are not kept: residuals where it began, what positions are to be in units
+    of the noise there, and these units."""
+
+    before: np.ndarray
+    target: np.ndarray
+    roots: np.ndarray
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,7 +85,8 @@ class Eliminated:
     """Unknowns that follow from the others: their best values, and the derivatives of the residuals there by all."""
 
     values: np.ndarray
-    jacobian: np.ndarray
+    jacobian: Jacobian
+    held: bool  # whether a bound holds one of them
 
 
 @dataclass(frozen=True, eq=False)

@@ -22,14 +22,12 @@ from typing import Any
 
 import numpy as np
 
-from odejet.jets.compilation import now
-from odejet.model import Model
+from odejet.clock import now
 from odejet.objective.affine import Affine, affine
 from odejet.objective.courses import (
     GLANCE,
     ROUGH,
     THOROUGH,
-    Blocks,
     Course,
     Effort,
     completed,
@@ -38,39 +36,31 @@ from odejet.objective.courses import (
     together,
     work,
 )
-from odejet.objective.evaluation import Evaluation, NoiseAt
-from odejet.objective.reduction import Aim, Pile, Triangles
+from odejet.objective.evaluation import Aim, Evaluation
+from odejet.objective.jacobian import Block, BlockJacobian, DenseJacobian, Jacobian, RowMap, laid_out
+from odejet.objective.noise_model import NoiseModel, Simulator
 from odejet.objective.scoring import Refusal, Scoring, tuned
-from odejet.problem.conditions import Condition
-from odejet.problem.distributions import Logarithmic, Normal
+from odejet.objective.streaming import Rows, Streaming
 from odejet.problem.measurements import Measurements
 from odejet.problem.priors import Truncated
-from odejet.problem.unknowns import Unknown, Unknowns
-from odejet.simulate.flow import Flow, Outcome, Trajectory
+from odejet.simulate.flow import Outcome, Trajectory
 
 ROUGH_POINTS = 30
 """Measurements per series that are compared at a glance."""
 
-MANY_EXPERIMENTS, MANY_UNKNOWNS = 8, 48
-"""From so many on a Jacobian is kept in blocks: below, one dense matrix is as fast."""
+MANY_EXPERIMENTS, MANY_UNKNOWNS, MOSTLY_LOCAL = 8, 48, 0.5
+"""From so many on, of which this share belongs to single experiments, a Jacobian is kept in blocks: below, one dense
+matrix is as fast."""
+
+WORTH_STREAMING = 1.0
+"""The decrease of the negative log-likelihood by better noise for which all rows are simulated once more."""
 
 LARGE = 1 << 20
 """Numbers of a Jacobian from which on its rows are not kept: below, one matrix is as fast, and some may be kept."""
 
 
 @dataclass(frozen=True, eq=False)
-class Simulator:
-    """What the experiments of a problem need to be simulated, whichever of their measurements are looked at."""
-
-    model: Model
-    conditions: tuple[Condition, ...]
-    flows: tuple[Flow, ...]
-    unknowns: Unknowns
-    feelings: tuple[int, ...]  # how many unknowns each output feels
-
-
-@dataclass(frozen=True, eq=False)
-class Misfit:
+class Misfit(NoiseModel):
     """Residuals, their Jacobian and the likelihood of all experiments as functions of z."""
 
     simulator: Simulator
@@ -80,100 +70,6 @@ class Misfit:
     effort: Effort = THOROUGH
     jobs: int = 1  # cores on which experiments are simulated
     priors: tuple[Truncated, ...] = ()
-
-    # --- what it is a function of ---
-
-    @property
-    def model(self) -> Model:
-        return self.simulator.model
-
-    @property
-    def unknowns(self) -> Sequence[Unknown]:
-        return self.simulator.unknowns
-
-    @property
-    def labels(self) -> tuple[str, ...]:
-        return tuple(unknown.label for unknown in self.unknowns)
-
-    @property
-    def points(self) -> int:
-        return len(self.values)
-
-    # --- what it is compared with ---
-
-    @property
-    def outputs(self) -> tuple[str, ...]:
-        return self.measurements.outputs
-
-    @property
-    def values(self) -> np.ndarray:
-        return self.measurements.values
-
-    @property
-    def times(self) -> np.ndarray:
-        return self.measurements.times
-
-    @property
-    def shapes(self) -> np.ndarray:
-        return self.measurements.shapes
-
-    @property
-    def groups(self) -> tuple[slice, ...]:
-        return self.measurements.groups
-
-    @property
-    def counts(self) -> np.ndarray:
-        return self.measurements.counts
-
-    @property
-    def floors(self) -> np.ndarray:
-        return self.measurements.floors
-
-    @property
-    def scales(self) -> np.ndarray:
-        return self.measurements.scales
-
-    @cached_property
-    def scoring(self) -> Scoring | None:
-        """The rows of what is no level times a shape; None where there is nothing of the kind."""
-        if self.measurements.usual and not self.priors:
-            return None
-        return Scoring(self.measurements, self.priors)
-
-    @property
-    def rows(self) -> int:
-        """How many residuals there are: one per measurement, then those of scales and of priors."""
-        return self.points if self.scoring is None else self.scoring.rows
-
-    @property
-    def row_groups(self) -> tuple[slice, ...]:
-        """Where the residuals of each output stand, and after them all others, if there are any."""
-        return self.groups if self.rows == self.points else (*self.groups, slice(self.points, self.rows))
-
-    @cached_property
-    def estimated(self) -> np.ndarray:
-        """Which outputs have a noise level that is to be estimated."""
-        return np.isnan(self.known)
-
-    @cached_property
-    def free_noise(self) -> np.ndarray:
-        """Which outputs have noise whose size the fit has to find: a level, or a scale that depends on unknowns."""
-        free = {block.output for block in self.measurements.blocks if block.density and block.density.varies}
-        return self.estimated | np.array([name in free for name in self.outputs])
-
-    @cached_property
-    def borrowing(self) -> np.ndarray:
-        """Outputs with no degrees of freedom of their own: no more points than unknowns that could fit them exactly."""
-        return self.estimated & (self.counts <= np.array(self.simulator.feelings))
-
-    @cached_property
-    def pool(self) -> np.ndarray:
-        """Outputs that share a noise level, relative to their spread: those that borrow, and one with most points."""
-        if not self.borrowing.any():
-            return self.borrowing
-        lenders = self.estimated & ~self.borrowing
-        most = np.argmax(np.where(lenders if lenders.any() else self.estimated, self.counts, -1))
-        return self.borrowing | (np.arange(len(self.outputs)) == most)
 
     # --- evaluation ---
 
@@ -190,38 +86,65 @@ class Misfit:
     @cached_property
     def in_blocks(self) -> bool:
         """Whether Jacobians are kept in blocks."""
-        return self.scoring is None and len(self.courses) >= MANY_EXPERIMENTS and len(self.unknowns) >= MANY_UNKNOWNS
+        unknowns = len(self.unknowns)
+        if len(self.courses) < MANY_EXPERIMENTS or unknowns < MANY_UNKNOWNS:
+            return False
+        return unknowns - len(self.shared) >= MOSTLY_LOCAL * unknowns
 
-    def evaluate(self, z: np.ndarray, jacobian: bool = True, deadline: float = math.inf) -> Evaluation:
-        """Residuals at z and, unless it is not wanted, their derivative."""
+    @cached_property
+    def large(self) -> bool:
+        """Whether rows of a Jacobian are reduced as they come, so that no more than one experiment's are there."""
+        return not self.in_blocks and self.points * len(self.unknowns) > LARGE
+
+    def evaluate(
+        self, z: np.ndarray, jacobian: bool = True, deadline: float = math.inf, aim: Aim | None = None
+    ) -> Evaluation:
+        """Return residuals at z and, unless it is not wanted, their derivative, with what an aim asks for."""
+        if jacobian and self.large:
+            return Streaming(self).evaluate(z, deadline, aim)
         return self.compared(z, self.predicted(z, jacobian, deadline))
 
     def predicted(self, z: np.ndarray, jacobian: bool = True, deadline: float = math.inf) -> Evaluation:
-        """What is simulated at the measured times, in place of residuals, and its derivative.
+        """Return what is simulated at the measured times, in place of residuals, and its derivative.
 
         The clock is looked at between experiments: where there are hundreds, one evaluation can take seconds.
         """
-        outputs, parts, total = np.empty(self.rows), [], 1.0
+        outputs, parts, total = np.empty(self.points), list[np.ndarray](), 1.0
         whole = np.zeros((self.rows, len(z))) if jacobian and not self.in_blocks else None
         for course, run in runs(self.measured, z, self.effort, jacobian, self.jobs, deadline):
             total += work(run) / len(self.measured)
-            if (broken := self._broken(course, run, total, deadline)) is not None:
+            if (broken := self.broken(course, run, total, deadline)) is not None:
                 return broken
             for rows, output, positions in course.series:
                 outputs[rows] = run.outputs[positions, output, 0]
                 if whole is not None:
                     whole[rows, course.columns] = run.outputs[positions, output][:, course.lanes]
             if jacobian and whole is None:
-                parts.append(_part(course, run.outputs))
-        derivative = (whole if whole is not None else Blocks((self.points, len(z)), tuple(parts))) if jacobian else None
+                parts.append(self.blocks[len(parts)].filled(_derivatives(course, run.outputs)))
+        derivative: Jacobian | None = None
+        if jacobian:
+            derivative = self._in_blocks(parts) if whole is None else DenseJacobian(whole)
         return Evaluation(outputs, derivative, Outcome.COMPLETED, Outcome.COMPLETED.value, 1.0, int(total))
+
+    @cached_property
+    def blocks(self) -> tuple[Block, ...]:
+        """Where the derivatives of every simulation stand, and last those that belong to none."""
+        simulated = [(_rows(course), course.columns) for course in self.measured]
+        if self.scoring is None:
+            return laid_out(simulated, self.shared)
+        scales = [(a, b, density.entries) for a, b, density, _ in self.scoring.blocks if density.follows_output]
+        return laid_out(simulated, self.shared, scales, *self.scoring.constant_rows)
+
+    def _in_blocks(self, parts: list[np.ndarray]) -> BlockJacobian:
+        parts += [block.filled(np.empty((0, 0))) for block in self.blocks[len(parts) :]]
+        return BlockJacobian((self.rows, len(self.unknowns)), self.blocks, tuple(parts), self.shared)
 
     @cached_property
     def measured(self) -> tuple[Course, ...]:
         """The simulations of the experiments with measurements."""
         return together([course for course in self.courses if course.series])
 
-    def _broken(self, course: Course, run: Trajectory, total: float, deadline: float) -> Evaluation | None:
+    def broken(self, course: Course, run: Trajectory, total: float, deadline: float) -> Evaluation | None:
         """What is left of an evaluation that a simulation, or the clock after it, breaks off."""
         if not completed(run):
             return Evaluation(None, None, run.outcome, run.message, course.reached(run), int(total))
@@ -229,78 +152,47 @@ class Misfit:
             return None
         return Evaluation(None, None, Outcome.OUT_OF_TIME, Outcome.OUT_OF_TIME.value, 0.0, int(total))
 
-    @cached_property
-    def large(self) -> bool:
-        """Whether rows of a Jacobian are reduced as they come, so that no more than one experiment's are there."""
-        return self.scoring is None and not self.in_blocks and self.points * len(self.unknowns) > LARGE
-
-    def reduced(self, z: np.ndarray, deadline: float = math.inf, aim: Aim | None = None) -> Evaluation:
-        """Residuals at z and the triangles of their derivatives, with what an aim asks for."""
-        n, total = len(z), 1.0
-        residuals = np.empty(self.points)
-        piles = tuple(Pile(n + (1 if aim is None else 3)) for _ in self.groups)
-        for course, run in runs(self.measured, z, self.effort, True, self.jobs, deadline):
-            total += work(run) / len(self.measured)
-            if (broken := self._broken(course, run, total, deadline)) is not None:
-                return broken
-            for group, rows, tall in self._rows(course, run, n, piles[0].columns):
-                residuals[rows] = tall[:, n]
-                if aim is not None:
-                    tall[:, n + 1], tall[:, n + 2] = tall[:, n] - aim.target[rows], aim.before[rows]
-                piles[group].add(tall)
-        triangles = Triangles(tuple(pile.triangle for pile in piles), n)
-        return Evaluation(residuals, triangles, Outcome.COMPLETED, Outcome.COMPLETED.value, 1.0, int(total))
-
-    def derivatives(self, z: np.ndarray) -> Iterator[tuple[int, slice, np.ndarray]]:
-        """The Jacobian at a z that can be simulated, series by series: the output's number, rows, and their values."""
-        n = len(z)
-        for course, run in runs(self.measured, z, self.effort, True, self.jobs, math.inf):
-            yield from self._rows(course, run, n, n + 1)
-
-    def _rows(self, course: Course, run: Trajectory, n: int, columns: int) -> Iterator[tuple[int, slice, np.ndarray]]:
-        """Of each series of an experiment the output's number, rows, derivatives, residuals and a place for more."""
-        for rows, output, positions in course.series:
-            tall, values = np.zeros((rows.stop - rows.start, columns)), run.outputs[positions, output]
-            tall[:, course.columns] = values[:, course.lanes]
-            tall[:, n] = values[:, 0] - self.values[rows]
-            if not self.measurements.plain:
-                tall /= self.shapes[rows, None]
-            yield next(i for i, own in enumerate(self.groups) if own.start <= rows.start < own.stop), rows, tall
-
     def compared(self, z: np.ndarray, found: Evaluation) -> Evaluation:
-        """Residuals from predictions at z, which are used up."""
+        """Return residuals from predictions at z, which are used up."""
         if found.residuals is None:
             return found
         if self.scoring is not None:
-            assert not isinstance(found.jacobian, Blocks | Triangles)
             return self._scored(self.scoring, z, found.residuals, found.jacobian, found.work)
         residuals, derivative = found.residuals, found.jacobian
         residuals -= self.values
         if not self.measurements.plain:
             residuals /= self.shapes
-            assert not isinstance(derivative, Triangles)
-            derivative = _divided(derivative, self.shapes)
+            derivative = derivative and derivative.mapped(RowMap(self.points, 1 / self.shapes), keep=False)
         return replace(found, residuals=residuals, jacobian=derivative)
 
     def _scored(
-        self, scoring: Scoring, z: np.ndarray, residuals: np.ndarray, jacobian: np.ndarray | None, work: int
+        self, scoring: Scoring, z: np.ndarray, predicted: np.ndarray, jacobian: Jacobian | None, work: int
     ) -> Evaluation:
         """The evaluation from predictions and their derivatives."""
-        predicted = (residuals, jacobian) if len(self.noise_entries) else None
-        if predicted is not None:
-            residuals, jacobian = residuals.copy(), None if jacobian is None else jacobian.copy()
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-            found = scoring.score(z, residuals, jacobian)
-        if isinstance(found, Refusal):
-            message = f"{found.message}, at t = {self.times[found.row]:.6g}"
-            return Evaluation(None, None, Outcome.SINGULAR, message, self._reached(found.row), work)
-        return Evaluation(residuals, jacobian, Outcome.COMPLETED, Outcome.COMPLETED.value, 1.0, work, found, predicted)
+            found = scoring.score(z, predicted)
+            if isinstance(found, Refusal):
+                return self.refused(found, work)
+            keep = len(self.noise_entries) > 0
+            rows = None if jacobian is None else jacobian.mapped(found.to_rows, keep)
+        done = Outcome.COMPLETED
+        kept = (predicted, jacobian) if keep else None
+        return Evaluation(found.residuals, rows, done, done.value, 1.0, work, found, kept)
+
+    def refused(self, refusal: Refusal, work: int) -> Evaluation:
+        message = f"{refusal.message}, at t = {self.times[refusal.row]:.6g}"
+        return Evaluation(None, None, Outcome.SINGULAR, message, self._reached(refusal.row), work)
 
     def _reached(self, row: int) -> float:
         """How far into its experiment a measurement stands."""
         pairs = zip(self.measurements.rows, self.measurements.blocks, strict=True)
         course = self.courses[next(block.experiment for rows, block in pairs if rows.start <= row < rows.stop)]
         return float((self.times[row] - course.start) / max(course.end - course.start, 1e-300))
+
+    def stream(self, z: np.ndarray, expected: bool = False) -> Iterator[Rows]:
+        """Yield the Jacobian at a z that can be simulated, some rows at a time; with the weights of the expected
+        information, if these are wanted."""
+        return Streaming(self).rows(z, expected)
 
     @cached_property
     def affine(self) -> tuple[Affine, ...]:
@@ -328,82 +220,12 @@ class Misfit:
             return z, found
         z = tuned(z, found.standing.parts, entries, box)
         assert self.scoring is not None
-        return z, self._scored(self.scoring, z, *found.predicted, found.work)
-
-    # --- noise and likelihood ---
-
-    def squares(self, residuals: np.ndarray) -> np.ndarray:
-        """The sum of squares per output, safe against overflow."""
-        with np.errstate(over="ignore"):
-            return np.array([float(residuals[rows] @ residuals[rows]) for rows in self.groups])
-
-    def is_exact(self, found: Evaluation) -> bool:
-        """Whether the residuals of every output are down to rounding."""
-        assert found.residuals is not None
-        rms = np.sqrt(self.squares(found.residuals) / np.maximum(self.counts, 1))
-        own = self.measurements.densities if found.standing is not None else np.zeros(len(rms), dtype=bool)
-        parts = () if found.standing is None else found.standing.parts
-        return bool(np.all((rms <= self.floors) | own)) and all(part.is_exact for part in parts)
-
-    def levels(self, residuals: np.ndarray) -> np.ndarray:
-        """The most likely noise level per output: its rms residual where it is not known, never below rounding.
-
-        A few points can be fitted exactly, which says nothing of their noise: an output without degrees of freedom of
-        its own shares one level, relative to its spread, with the output that has most.
-        """
-        squares = self.squares(residuals)
-        rms = np.sqrt(squares / np.maximum(self.counts, 1))
-        if self.pool.any():
-            spreads, counts = self.scales[self.pool], self.counts[self.pool]
-            rms[self.pool] = spreads * math.sqrt(float((squares[self.pool] / spreads**2).sum()) / counts.sum())
-        return np.where(self.estimated, np.maximum(rms, self.floors), self.known)
-
-    def cost(self, residuals: np.ndarray, levels: np.ndarray | None = None, rest: float = 0.0) -> float:
-        """The negative log-likelihood (half the sum of squares with weights "none"); levels as likely as possible.
-
-        `rest` is what an evaluation has beside squares.
-        """
-        squares = np.where(self.measurements.densities, 0.0, self.squares(residuals))
-        if not self.weighted:
-            return 0.5 * float(squares.sum()) + rest
-        levels = self.levels(residuals) if levels is None else levels
-        # Below rounding all residuals are as good.
-        squares = np.where(self.estimated, np.maximum(squares, self.counts * self.floors**2), squares)
-        with np.errstate(over="ignore"):
-            return float(self.counts @ np.log(levels) + 0.5 * (squares / levels**2).sum()) + self.constant + rest
-
-    @cached_property
-    def constant(self) -> float:
-        """What no value changes of the cost of squares."""
-        points = self.points - int(self.counts[self.measurements.densities].sum())
-        logarithms = sum(
-            float(np.log(block.values * block.logarithm).sum())
-            for block in self.measurements.blocks
-            if block.logarithm and block.density is None
-        )
-        return 0.5 * points * math.log(2 * math.pi) + float(np.log(self.shapes).sum()) + logarithms
-
-    def noise_at(self, found: Evaluation, levels: np.ndarray) -> NoiseAt:
-        """The noise of every measurement, with these levels where it is a level times a shape."""
-        assert found.residuals is not None
-        rows = np.repeat(levels, self.counts)
-        scores, sds = found.residuals[: self.points] / rows, rows * self.shapes
-        scales = sds.copy()
-        for own, block in zip(self.measurements.rows, self.measurements.blocks, strict=True):
-            if block.logarithm and block.density is None:
-                mu = np.exp(block.logarithm * (found.residuals[own] * block.shapes + block.targets))
-                sds[own] = Logarithmic(Normal(), block.logarithm).sd(mu, sds[own])
-        for part in () if found.standing is None else found.standing.parts:
-            law = part.density.law
-            scores[part.rows] = law.scores(part.values, part.mu, part.s)
-            sds[part.rows] = law.sd(part.mu, part.s)
-            scales[part.rows] = sds[part.rows] if law.whole else part.s
-        return NoiseAt(scores, sds, scales)
-
-    def row_levels(self, levels: np.ndarray) -> np.ndarray:
-        """A level per output, repeated for every residual; one for those that belong to no output."""
-        rows = np.repeat(levels, self.counts)
-        return rows if self.rows == self.points else np.concatenate([rows, np.ones(self.rows - self.points)])
+        outputs, derivatives = found.predicted
+        if derivatives is not None or found.jacobian is None:
+            return z, self._scored(self.scoring, z, outputs, derivatives, found.work)
+        better = self._scored(self.scoring, z, outputs, None, found.work)
+        worth = better.complete and found.rest - better.rest > WORTH_STREAMING
+        return (z, self.evaluate(z)) if worth else (z, found)
 
     def score(self, z: np.ndarray, levels: np.ndarray | None = None, deadline: float = math.inf) -> float:
         """The cost of a candidate, without derivatives; infinite where it cannot be simulated in time."""
@@ -469,15 +291,11 @@ class Misfit:
         return None if fine is None else self._with(measurements=fine, known=np.full(len(self.outputs), math.nan))
 
 
-def _part(course: Course, outputs: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Rows, columns and derivatives of one experiment."""
-    rows = np.concatenate([np.arange(own.start, own.stop) for own, _, _ in course.series])
-    values = np.concatenate([outputs[positions, output][:, course.lanes] for _, output, positions in course.series])
-    return rows, course.columns, values
+def _rows(course: Course) -> np.ndarray:
+    """The rows of the measurements of a simulation."""
+    return np.concatenate([np.arange(rows.start, rows.stop) for rows, _, _ in course.series])
 
 
-def _divided(jacobian: np.ndarray | Blocks | None, shapes: np.ndarray) -> np.ndarray | Blocks | None:
-    if isinstance(jacobian, Blocks):
-        parts = tuple((rows, columns, values / shapes[rows, None]) for rows, columns, values in jacobian.parts)
-        return Blocks(jacobian.shape, parts)
-    return None if jacobian is None else jacobian / shapes[:, None]
+def _derivatives(course: Course, outputs: np.ndarray) -> np.ndarray:
+    """Their derivatives, by the unknowns that it depends on."""
+    return np.concatenate([outputs[positions, output][:, course.lanes] for _, output, positions in course.series])

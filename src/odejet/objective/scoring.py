@@ -9,12 +9,13 @@ a step of least squares is one of Fisher's scoring.  A prior is one more row.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
+from odejet.objective.jacobian import RowMap, ScaleRows
 from odejet.problem.measurements import ROUNDING, Measurements
 from odejet.problem.noise import Density
 from odejet.problem.priors import Term, Truncated
@@ -69,6 +70,8 @@ class Scored:
 class Standing:
     """What scoring knows at a point beside residuals and Jacobian."""
 
+    residuals: np.ndarray
+    to_rows: RowMap  # from derivatives of predictions to those of the rows
     cost: float  # the exact negative log-likelihood of all measurements that are no squares
     prior: float  # that of the priors
     positions: np.ndarray  # of what every row is about: J is the derivative of this, times `roots`
@@ -85,10 +88,19 @@ class Standing:
             by_mu, by_s = part.density.law.information(part.mu, part.s)
             slope_mu, slope_s = _slopes(part.density, part.mu, part.s)
             roots[part.rows] = np.sqrt(by_mu) * slope_mu
-            if part.density.varies:
+            if part.density.follows_output:
                 roots[part.further] = np.sqrt(by_s) * slope_s
+            elif part.density.varies:
+                roots[part.further] = np.sqrt(by_s.sum()) * slope_s[:1]
         roots[self.last] = np.sqrt([term.information for term in self.terms])
         return roots
+
+    @property
+    def information_ratio(self) -> np.ndarray:
+        """What makes the derivatives of a step those of the expected information."""
+        with np.errstate(over="ignore", invalid="ignore"):  # weights of a step may be zero or too large for a number
+            ratio = self.information_roots / np.where(self.roots > 0, self.roots, 1.0)
+        return np.where(np.isfinite(ratio), ratio, 0.0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,7 +125,8 @@ class Scoring:
             found.append((rows, block.density))
         end, parts = len(self.measurements.values), []
         for rows, density in found:
-            size = rows.stop - rows.start if density.varies else 0
+            # Where a scale is the same for all, so is its row: one row stands for all of them.
+            size = 0 if not density.varies else rows.stop - rows.start if density.follows_output else 1
             parts.append((rows, slice(end, end + size), density, self.measurements.values[rows]))
             end += size
         return parts
@@ -129,53 +142,87 @@ class Scoring:
         pairs = zip(self.measurements.rows, self.measurements.blocks, strict=True)
         return [(rows, block.logarithm) for rows, block in pairs if block.density is None and block.logarithm]
 
-    def score(self, z: np.ndarray, residuals: np.ndarray, jacobian: np.ndarray | None) -> Standing | Refusal:
-        """Turn predictions, and in `jacobian` their derivatives, into rows, in their place."""
+    def score(self, z: np.ndarray, predicted: np.ndarray) -> Standing | Refusal:
+        """Return the rows that belong to predictions, and how their derivatives follow from those of predictions."""
+        measured = self.measurements
+        points = len(measured.values)
+        residuals, factors = np.empty(self.rows), np.ones(points)
+        residuals[:points] = predicted[:points]
         for rows, logarithm in self.logarithms:
-            mu = residuals[rows].copy()
+            mu = predicted[rows]
             if (bad := ~(mu > 0)).any():
                 return _refusal(rows, bad)
-            residuals[rows] = np.log(mu) / logarithm
-            if jacobian is not None:
-                jacobian[rows] /= (mu * logarithm)[:, None]
-        parts, squares = [], np.ones(len(residuals), dtype=bool)
+            residuals[rows], factors[rows] = np.log(mu) / logarithm, 1 / (mu * logarithm)
+        parts, squares = [], np.ones(points, dtype=bool)
         for rows, further, density, values in self.blocks:
-            found = _scored(rows, further, density, values, residuals[rows], z)
+            found = _scored(rows, further, density, values, predicted[rows], z)
             if isinstance(found, Refusal):
                 return found
             parts.append(found)
-            squares[rows] = squares[further] = False
-        measured = self.measurements
-        points = len(measured.values)
-        squares[points:] = False
-        residuals[squares] = (residuals[:points] - measured.targets)[squares[:points]]
+            squares[rows] = False
+        residuals[:points][squares] -= measured.targets[squares]
         if not measured.plain:
             residuals[:points] /= measured.shapes
-            if jacobian is not None:
-                jacobian[:points] /= measured.shapes[:, None]
+            factors /= measured.shapes
         positions, roots = residuals.copy(), np.ones(len(residuals))
-        cost = sum(_fill(part, residuals, jacobian, positions, roots) for part in parts)
+        filled = [_fill(part, residuals, factors, positions, roots) for part in parts]
+        scales = tuple(scale for _, scale in filled if scale is not None)
         last = slice(self.rows - len(self.priors), self.rows)
-        terms = self._enter(z, last, residuals, jacobian, positions, roots)
-        return Standing(cost, sum(t.cost for t in terms), positions, roots, tuple(parts), terms, last)
+        terms = self._enter(z, last, residuals, positions, roots)
+        to_rows = RowMap(self.rows, factors, scales, *self.constant_rows, self._constants(parts, roots, last))
+        cost, prior = sum(cost for cost, _ in filled), sum(term.cost for term in terms)
+        return Standing(residuals, to_rows, cost, prior, positions, roots, tuple(parts), terms, last)
+
+    @cached_property
+    def constant_rows(self) -> tuple[np.ndarray, np.ndarray]:
+        """The rows that depend on unknowns alone, and these: scales that are the same for all, then priors."""
+        rows, entries = list[int](), list[int]()
+        for _, further, density, _ in self.blocks:
+            if density.varies and not density.follows_output:
+                rows += [further.start] * len(density.entries)
+                entries += density.entries.tolist()
+        rows += range(self.rows - len(self.priors), self.rows)
+        entries += [prior.entry for prior in self.priors]
+        return np.array(rows, dtype=int), np.array(entries, dtype=int)
+
+    def _constants(self, parts: Sequence[Scored], roots: np.ndarray, last: slice) -> np.ndarray:
+        """The derivatives of these rows; the roots of scales are by their logarithms."""
+        chosen = [part for part in parts if part.density.varies and not part.density.follows_output]
+        own = [roots[part.further] / part.s[0] * part.by_entries[:, 0] for part in chosen]
+        return np.concatenate([*own, roots[last]])
 
     def _enter(
-        self,
-        z: np.ndarray,
-        last: slice,
-        residuals: np.ndarray,
-        jacobian: np.ndarray | None,
-        positions: np.ndarray,
-        roots: np.ndarray,
+        self, z: np.ndarray, last: slice, residuals: np.ndarray, positions: np.ndarray, roots: np.ndarray
     ) -> tuple[Term, ...]:
-        """The rows of the priors."""
+        """Enter the rows of the priors."""
         terms = tuple(one.at(float(z[one.entry])) for one in self.priors)
         entries = [one.entry for one in self.priors]
         positions[last], roots[last] = z[entries], np.sqrt([term.weight for term in terms])
         residuals[last] = _over(np.array([term.slope for term in terms]), roots[last])
-        if jacobian is not None:
-            jacobian[np.arange(last.start, last.stop), entries] = roots[last]
         return terms
+
+    def of_block(self, number: int) -> Scoring:
+        """Return the scoring of one block of measurements by itself."""
+        if number not in self._by_block:
+            block = self.measurements.blocks[number]
+            self._by_block[number] = Scoring(replace(self.measurements, blocks=(block,)))
+        return self._by_block[number]
+
+    @cached_property
+    def _by_block(self) -> dict[int, Scoring]:
+        return {}
+
+    @cached_property
+    def scale_rows(self) -> dict[int, int]:
+        """Where the rows of the scales of a block begin, by the first of its measurements."""
+        starts = [rows.start for rows in self.measurements.rows]
+        return {
+            start: further.start + start - rows.start
+            for rows, further, density, _ in self.blocks
+            if density.follows_output
+            for start in starts
+            if rows.start <= start < rows.stop
+        }
 
 
 def tuned(
@@ -196,6 +243,8 @@ def tuned(
         held = ((at <= low) & (gradient > 0)) | ((at >= high) & (gradient < 0))
         slope, matrix = np.where(held, 0.0, gradient), np.where(held[:, None] | held, 0.0, curvature)
         matrix = matrix + np.diag(damping * matrix.diagonal() + 1e-9)
+        if not (np.isfinite(matrix).all() and np.isfinite(slope).all()):  # curvature that is too large for a number
+            break
         step = -np.linalg.lstsq(matrix, slope, rcond=None)[0]
         if not np.all(np.isfinite(step)) or -float(slope @ step) < _GAINED:
             break
@@ -261,29 +310,28 @@ def _refusal(rows: slice, bad: np.ndarray) -> Refusal:
 
 
 def _fill(
-    part: Scored,
-    residuals: np.ndarray,
-    jacobian: np.ndarray | None,
-    positions: np.ndarray,
-    roots: np.ndarray,
-) -> float:
-    """The rows of one law, and its negative log-likelihood."""
+    part: Scored, residuals: np.ndarray, factors: np.ndarray, positions: np.ndarray, roots: np.ndarray
+) -> tuple[float, ScaleRows | None]:
+    """Enter the rows of one law; return its negative log-likelihood, and how the rows of its scales come about."""
     density, rows, further, mu = part.density, part.rows, part.further, part.mu
     terms = density.terms(part.values, mu, part.s)
     root = np.sqrt(terms.weight_mu)
     slope_mu, slope_s = _slopes(density, mu, part.s)
     positions[rows] = np.log(mu) if density.law.logarithm else mu
     residuals[rows], roots[rows] = _over(terms.by_mu, root), root * slope_mu
-    if density.varies:
-        root_s = np.sqrt(terms.weight_s)
-        positions[further], roots[further] = np.log(part.s), root_s * slope_s
-        residuals[further] = _over(terms.by_s, root_s)
-        if jacobian is not None:
-            jacobian[further] = (root_s * part.by_mu)[:, None] * jacobian[rows]
-            jacobian[further.start : further.stop, density.entries] += (root_s * part.by_entries).T
-    if jacobian is not None:
-        jacobian[rows] *= root[:, None]
-    return float(terms.costs.sum())
+    factors[rows] *= root
+    if not density.varies:
+        return float(terms.costs.sum()), None
+    if not density.follows_output:
+        root_s = np.sqrt(terms.weight_s.sum())
+        positions[further], roots[further] = np.log(part.s[:1]), root_s * slope_s[:1]
+        residuals[further] = _over(terms.by_s.sum(), root_s)
+        return float(terms.costs.sum()), None
+    root_s = np.sqrt(terms.weight_s)
+    positions[further], roots[further] = np.log(part.s), root_s * slope_s
+    residuals[further] = _over(terms.by_s, root_s)
+    scale = ScaleRows(rows, further, root_s * part.by_mu, density.entries, root_s * part.by_entries)
+    return float(terms.costs.sum()), scale
 
 
 def _slopes(density: Density, mu: np.ndarray, s: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -11,7 +11,8 @@ Where residuals are large and curved, so that R'R is not their Hessian, `curved`
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Protocol
 
 import numpy as np
 
@@ -44,25 +45,21 @@ class Solver:
     high: np.ndarray
 
     def step(self, radius: float) -> Step:
-        """A move within the radius and the bounds: the best one, or where bounds are met a path that goes down.
+        """Return a move within the radius and the bounds."""
+        return bounded_step(self, radius)
 
-        The path leads towards the best point of the free unknowns; one that meets a bound on the way stays there, and
-        the others go on.  Every part of it decreases the squares.
-        """
-        gradient = self.triangle.T @ self.residual
-        free = ~(((self.low >= 0) & (gradient > 0)) | ((self.high <= 0) & (gradient < 0)))
-        move, damping = np.zeros(len(gradient)), 0.0
-        residual, left = self.residual, radius
-        while free.any() and left > 0:
-            part = np.zeros(len(gradient))
-            part[free], damping = _within(self.triangle[:, free], residual, left)
-            share, met = self.until_bound(move, part)
-            move = np.where(met, np.where(part > 0, self.high, self.low), move + share * part)
-            if not met.any():
-                break
-            residual = self.residual + self.triangle @ move
-            free, left = free & ~met, left - share * float(np.sqrt(part @ part))
-        return Step(move, self.predicted(move), damping, free)
+    def gradient(self) -> np.ndarray:
+        return np.asarray(self.triangle.T @ self.residual)
+
+    def moved(self, move: np.ndarray) -> Solver:
+        """Return the model after a move."""
+        return replace(self, residual=self.residual + self.triangle @ move)
+
+    def within(self, free: np.ndarray, radius: float) -> tuple[np.ndarray, float]:
+        """Return the best move of the free unknowns, damped if it would be longer than the radius, and the damping."""
+        move = np.zeros(len(free))
+        move[free], damping = _within(self.triangle[:, free], self.residual, radius)
+        return move, damping
 
     def predicted(self, move: np.ndarray) -> float:
         """The decrease that the model predicts for any move."""
@@ -84,14 +81,6 @@ class Solver:
         gradient = vectors.T @ (self.triangle.T @ self.residual)
         return Solver(roots[:, None] * vectors.T, gradient / roots, self.low, self.high)
 
-    def until_bound(self, move: np.ndarray, part: np.ndarray) -> tuple[float, np.ndarray]:
-        """The share of a further move that stays within the bounds, and which unknowns meet theirs there."""
-        room = np.where(part > 0, self.high - move, self.low - move)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            shares = np.where(part != 0, np.maximum(room / part, 0.0), np.inf)
-        share = float(shares.min())
-        return (1.0, np.zeros(len(part), dtype=bool)) if share >= 1 else (share, shares <= share)
-
     def correction(self, step: Step, so_far: np.ndarray, there: Solver) -> np.ndarray:
         """A further move that undoes the residual of the linear model at another point, as far as the damping of the
         step allows."""
@@ -101,6 +90,48 @@ class Solver:
             kept = s > _RANK * s[0]
             move[step.free] = (-(excess @ u) * np.where(kept, s, 0.0) / (s * s + step.damping + ~kept)) @ vt
         return np.clip(so_far + move, self.low, self.high) - so_far
+
+
+class Steps(Protocol):
+    """A linear model within bounds of its move, from which steps are taken."""
+
+    @property
+    def low(self) -> np.ndarray: ...
+    @property
+    def high(self) -> np.ndarray: ...
+    def gradient(self) -> np.ndarray: ...
+    def moved(self, move: np.ndarray) -> Steps: ...
+    def within(self, free: np.ndarray, radius: float) -> tuple[np.ndarray, float]: ...
+    def predicted(self, move: np.ndarray) -> float: ...
+
+
+def bounded_step(model: Steps, radius: float) -> Step:
+    """Return a move within the radius and the bounds: the best one, or where bounds are met a path that goes down.
+
+    The path leads towards the best point of the free unknowns; one that meets a bound on the way stays there, and the
+    others go on.  Every part of it decreases the squares.
+    """
+    gradient, low, high = model.gradient(), model.low, model.high
+    free = ~(((low >= 0) & (gradient > 0)) | ((high <= 0) & (gradient < 0)))
+    move, damping, left, here = np.zeros(len(gradient)), 0.0, radius, model
+    while free.any() and left > 0:
+        part, damping = here.within(free, left)
+        share, met = _until_bound(low, high, move, part)
+        move = np.where(met, np.where(part > 0, high, low), move + share * part)
+        if not met.any():
+            break
+        here = model.moved(move)
+        free, left = free & ~met, left - share * float(np.sqrt(part @ part))
+    return Step(move, model.predicted(move), damping, free)
+
+
+def _until_bound(low: np.ndarray, high: np.ndarray, move: np.ndarray, part: np.ndarray) -> tuple[float, np.ndarray]:
+    """Return the share of a further move that stays within the bounds, and which unknowns meet theirs there."""
+    room = np.where(part > 0, high - move, low - move)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        shares = np.where(part != 0, np.maximum(room / part, 0.0), np.inf)
+    share = float(shares.min())
+    return (1.0, np.zeros(len(part), dtype=bool)) if share >= 1 else (share, shares <= share)
 
 
 def _within(matrix: np.ndarray, right: np.ndarray, radius: float) -> tuple[np.ndarray, float]:

@@ -8,22 +8,27 @@ ask again what is known.  Experiments that know the same share one.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from odejet.data import Data, Experiment
+import numpy as np
+
+from odejet.data import Data, Experiment, Series
 from odejet.data.arrays import known as read_known
-from odejet.errors import DataError, ModelError, nearest
+from odejet.data.covariate import Covariate
+from odejet.errors import DataError, ModelError, clipped, nearest
 from odejet.jets.inputs import Sampled, sampled
 from odejet.model import Model, entries
-from odejet.model.expressions import TIME, Expression, constant, names, number, substituted
+from odejet.model.expressions import Expression, constant, names, number, substituted
+from odejet.model.transform import rewritten
 from odejet.problem.given import check_given, given_in, names_given
 
 Known = Mapping[str, Expression]
 
-NONMEM = "DV"
-"""What files of NONMEM call whatever was measured."""
+_NUMBERED = re.compile(r"DV([0-9]*)")
+"""What tables of NONMEM call whatever was measured, with the number of the output where that is told."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,10 +45,28 @@ class Condition:
 
 
 def in_words_of(model: Model, data: Data) -> Data:
-    """Data in which whatever a file of NONMEM has measured is the only output of the model."""
-    if len(model.outputs) != 1 or NONMEM in (*model.outputs, *model.inputs, *model.parameters, *model.fixed):
+    """Data in which whatever a table of NONMEM has measured are outputs of the model: the only one, or by number."""
+    known = {*model.outputs, *model.inputs, *model.parameters, *model.fixed}
+    measured = dict.fromkeys(name for one in data.experiments for name in one.outputs)
+    new: dict[str, str] = {}
+    for name in measured:
+        told = _NUMBERED.fullmatch(name)
+        if told is None or name in known:
+            continue
+        outputs, which = list(model.outputs), int(told[1] or 0)
+        alone = len(outputs) == 1 and sum(map(bool, map(_NUMBERED.fullmatch, measured))) == 1
+        if alone or (which == 1 and len(outputs) == 1):
+            new[name] = outputs[0]
+        elif 1 <= which <= len(outputs):
+            new[name] = outputs[which - 1]
+        elif which:
+            count = f"{len(outputs)} output{'s'[: len(outputs) != 1]}"
+            raise DataError(f"the table has measurements with DVID {which}, but the model has {count}; leave them out")
+        elif len(outputs) > 1:
+            shown = ", ".join(outputs[:20])
+            raise DataError(f"the model has the outputs {shown}; add a column DVID that tells which of them DV is")
+    if not new:
         return data
-    new = {NONMEM: next(iter(model.outputs))}
     return Data.of(
         replace(one, outputs={new.get(name, name): series for name, series in one.outputs.items()})
         for one in data.experiments
@@ -122,6 +145,9 @@ def _bound(experiment: Experiment, model: Model, fixed: Known, noise: Sequence[s
     for name in experiment.outputs:
         if name not in (*model.outputs, *model.inputs, *parameters):
             raise DataError(f"{where}{_stranger(name, model)}")
+    if model.start is not None and not experiment.started:
+        experiment = replace(experiment, start=min(experiment.start, model.start))
+    experiment = replace(experiment, started=True)
     told, steady, before = _start(experiment, model)
     values = {
         **{name: value for name, value in fixed.items() if name not in model.states},
@@ -151,8 +177,16 @@ def _bound(experiment: Experiment, model: Model, fixed: Known, noise: Sequence[s
         raise DataError(f"{where}none of the outputs {', '.join(list(model.outputs)[:20])} was measured")
     given_inputs = {**_samples(experiment, model), **experiment.inputs}
     inputs = {name: _joined(given_inputs[name], model, name) for name in model.inputs if name in given_inputs}
+    columns = {name: experiment.outputs[name] for name in parameters if name in experiment.outputs}
     bound = replace(
-        experiment, outputs=outputs, inputs=inputs, initial=initial, values=values, steady=steady, before=before
+        experiment,
+        outputs=outputs,
+        inputs=inputs,
+        initial=initial,
+        values=values,
+        steady=steady,
+        before=before,
+        covariates={**experiment.covariates, **{name: Covariate(s.times, s.values) for name, s in columns.items()}},
     )
     _check_inputs(bound, model)
     _check_bounds(bound, model)
@@ -177,12 +211,18 @@ def _start(experiment: Experiment, model: Model) -> tuple[dict[str, Any], bool, 
 def _constants(experiment: Experiment, parameters: Iterable[str]) -> dict[str, Expression]:
     """Columns that are named like parameters: what these are in the experiment, in every row."""
     found: dict[str, Expression] = {}
+    given: dict[str, Series | Covariate] = {**experiment.covariates, **experiment.outputs}
     for name in parameters:
-        if name not in experiment.outputs:
+        if name not in given:
             continue
-        values = experiment.outputs[name].values
+        values = given[name].values
         if name in experiment.values:
             raise DataError(f"{experiment.name}: the parameter '{name}' is given twice, in a column and as a value")
+        if values.dtype.kind != "f":
+            raise DataError(
+                f"{experiment.name}: the column '{name}' is named like a parameter but holds words such as "
+                f"{clipped(str(values[0]))}; give numbers, or rename the column"
+            )
         if (values != values[0]).any():
             raise DataError(
                 f"{experiment.name}: the column '{name}' is named like a parameter but varies from {values.min():g} to "
@@ -195,10 +235,26 @@ def _constants(experiment: Experiment, parameters: Iterable[str]) -> dict[str, E
 def _samples(experiment: Experiment, model: Model) -> dict[str, Sampled]:
     """Columns that are named like inputs."""
     found = {name: series for name, series in experiment.outputs.items() if name in model.inputs}
-    for name in found:
+    changing = {name: series for name, series in experiment.covariates.items() if name in model.inputs}
+    for name in (*found, *changing):
         if name in experiment.inputs:
             raise DataError(f"{experiment.name}: the input '{name}' is given twice, in a column and as an input")
-    return {name: sampled(series.times, series.values, f"input '{name}'") for name, series in found.items()}
+    samples = {name: sampled(series.times, series.values, f"input '{name}'") for name, series in found.items()}
+    return samples | {name: _carried(name, own, experiment) for name, own in changing.items()}
+
+
+def _carried(name: str, covariate: Covariate, experiment: Experiment) -> Sampled:
+    """A covariate as an input: every value holds until the next one, the first from the start."""
+    if not covariate.is_number:
+        word = clipped(str(covariate.values[0]))
+        raise DataError(f"{experiment.name}: the column '{name}' is an input but holds words such as {word}")
+    last = np.flatnonzero(np.r_[covariate.times[1:] > covariate.times[:-1], True])  # of several rows at one time
+    times, values = covariate.times[last], covariate.values[last]
+    begin, end = min(experiment.start, times[0]), max(experiment.end, times[-1])
+    times, values = np.r_[begin, times[1:], end], np.r_[values, values[-1]]
+    distinct = np.r_[True, times[1:] > times[:-1]]
+    held = sampled(times[distinct], values[distinct], f"input '{name}'")
+    return replace(held, joined="hold")
 
 
 def _joined(given: Sampled | str, model: Model, name: str) -> Sampled | str:
@@ -249,7 +305,10 @@ def _stranger(name: str, model: Model) -> str:
 def _own(model: Model, experiment: Experiment) -> Model:
     """The model with the values, the initial states and the inputs of an experiment."""
     own = given_in(model, experiment)
-    known_here = (experiment.inputs, experiment.initial, experiment.values, experiment.steady, model.steady, own.rates)
+    # At steady state from the start, nothing is asked of what was before.
+    begun = any(one.time == experiment.start and not one.added for one in own.regimens)
+    steady = experiment.steady or begun
+    known_here = (experiment.inputs, experiment.initial, experiment.values, steady, model.steady, own.rates)
     if not any(known_here) and own.events == model.events:
         return model
     numbers = {name: value for name in experiment.values if (value := constant(experiment.values[name])) is not None}
@@ -257,34 +316,24 @@ def _own(model: Model, experiment: Experiment) -> Model:
     for event in own.events:
         if tied := [name for name in event.set if name in others]:
             raise ModelError(f"an event sets '{tied[0]}', which is {others[tied[0]]} here; keep one of them")
-    equations = {
+    start = {} if steady else {**model.initial, **experiment.initial}
+    before = {} if begun else experiment.before
+    tables = {"states": own.states, "outputs": model.outputs, "initial": start, "before": before}
+    equations: dict[str, Any] = {
         table: {name: substituted(value, others) for name, value in entries.items()}
-        for table, entries in (
-            ("states", own.states),
-            ("outputs", model.outputs),
-            ("initial", {} if experiment.steady else {**model.initial, **experiment.initial}),
-            ("before", experiment.before),
-        )
+        for table, entries in tables.items()
     }
+    if steady:
+        equations["initial"] = entries.STEADY
     inputs = {name: None if isinstance(value, Sampled) else value for name, value in experiment.inputs.items()}
-    events = [event.substituted(others) for event in own.events]
-    used = dict.fromkeys(name for table in equations.values() for value in table.values() for name in names(value))
-    used |= dict.fromkeys(name for event in events for part in event.expressions() for name in names(part))
-    for name in (TIME, *model.states, *model.inputs):
-        used.pop(name, None)
-    fixed = {name: value for name, value in {**model.fixed, **numbers, **own.rates}.items() if name in used}
-    order = [name for name in (*model.parameters, *model.fixed) if name in used]
-    start: dict[str, Any] = {"initial": entries.STEADY} if experiment.steady else {}
-    return Model(
-        **{**equations, **start},
+    return rewritten(
+        model,
+        **equations,
         inputs={**model.inputs, **inputs},
-        parameters=list(dict.fromkeys([*order, *used])),
-        bounds={
-            name: pair for name, pair in model.bounds.items() if name in model.states or name in used - fixed.keys()
-        },
-        fixed=fixed,
-        events=events,
-        name=model.name,
+        events=[event.substituted(others) for event in own.events],
+        fixed={**model.fixed, **numbers, **own.rates},
+        bounds=model.bounds,
+        regimens=[one.substituted(others) for one in own.regimens],
     )
 
 

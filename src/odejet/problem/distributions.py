@@ -18,11 +18,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
 Array = np.ndarray
+Method = TypeVar("Method", bound=Callable[..., Any])
 
 _KINK = 1e-6
 """Of the scale: how near to its prediction a measurement of Laplace noise is taken as met.  There the modulus, whose
@@ -31,8 +32,15 @@ slope jumps, is a parabola."""
 _EMPTY = 1e-12
 """A mean of counts below this is none."""
 
+_STEEPEST = 1e150
+"""Of a logarithm in units of its noise: the largest slope whose square is a number.  A prediction where it is steeper
+is nothing beside any measurement."""
+
 _SMALLEST_TAIL = 1e-300
 """The least probability that has a normal score, of 37 sds."""
+
+_LARGEST = 1e300
+"""A count beyond which none is looked for."""
 
 _HALF_LOG_2PI = 0.5 * math.log(2 * math.pi)
 
@@ -87,6 +95,11 @@ class Distribution(Protocol):
     def quantile(self, p: float, mu: Array, s: Array) -> Array: ...
 
 
+def _silent(method: Method) -> Method:
+    """Let what is too large for a number be infinite, without a warning: whoever asked refuses it."""
+    return np.errstate(all="ignore")(method)
+
+
 class _Everywhere:
     """What laws on all numbers have in common."""
 
@@ -102,20 +115,25 @@ class _Everywhere:
 
 @dataclass(frozen=True)
 class Normal(_Everywhere):
+    @_silent
     def terms(self, y: Array, mu: Array, s: Array) -> Terms:
         r = (mu - y) / s
         costs = np.log(s) + 0.5 * r * r + _HALF_LOG_2PI
         return Terms(costs, r / s, (1 - r * r) / s, *self.information(mu, s))
 
+    @_silent
     def information(self, mu: Array, s: Array) -> tuple[Array, Array]:
         return 1 / s**2, 2 / s**2
 
+    @_silent
     def scores(self, y: Array, mu: Array, s: Array) -> Array:
         return (mu - y) / s
 
+    @_silent
     def sd(self, mu: Array, s: Array) -> Array:
         return s
 
+    @_silent
     def quantile(self, p: float, mu: Array, s: Array) -> Array:
         from scipy.special import ndtri
 
@@ -126,6 +144,7 @@ class Normal(_Everywhere):
 class Laplace(_Everywhere):
     kink: float = _KINK
 
+    @_silent
     def terms(self, y: Array, mu: Array, s: Array) -> Terms:
         r = (mu - y) / s
         size = np.abs(r)
@@ -134,16 +153,20 @@ class Laplace(_Everywhere):
         rounded = np.where(size < self.kink, 0.5 * (r * r / self.kink + self.kink), size)
         return Terms(np.log(2 * s) + rounded, r * weight * s, (1 - size) / s, weight, 1 / s**2)
 
+    @_silent
     def information(self, mu: Array, s: Array) -> tuple[Array, Array]:
         return 1 / s**2, 1 / s**2
 
+    @_silent
     def scores(self, y: Array, mu: Array, s: Array) -> Array:
         r = (mu - y) / s
         return _score(r, 0.5 * np.exp(-np.abs(r)))
 
+    @_silent
     def sd(self, mu: Array, s: Array) -> Array:
         return np.asarray(math.sqrt(2) * s)
 
+    @_silent
     def quantile(self, p: float, mu: Array, s: Array) -> Array:
         return np.asarray(mu - math.copysign(1.0, p - 0.5) * math.log(2 * min(p, 1 - p)) * s)
 
@@ -152,6 +175,7 @@ class Laplace(_Everywhere):
 class Student(_Everywhere):
     dof: float
 
+    @_silent
     def terms(self, y: Array, mu: Array, s: Array) -> Terms:
         nu, r = self.dof, (mu - y) / s
         constant = math.lgamma(nu / 2) - math.lgamma((nu + 1) / 2) + 0.5 * math.log(nu * math.pi)
@@ -159,20 +183,24 @@ class Student(_Everywhere):
         costs = np.log(s) + 0.5 * (nu + 1) * np.log1p(r * r / nu) + constant
         return Terms(costs, pull / s, (1 - r * pull) / s, *self.information(mu, s))
 
+    @_silent
     def information(self, mu: Array, s: Array) -> tuple[Array, Array]:
         nu = self.dof
         return (nu + 1) / ((nu + 3) * s**2), 2 * nu / ((nu + 3) * s**2)
 
+    @_silent
     def scores(self, y: Array, mu: Array, s: Array) -> Array:
         from scipy.special import stdtr
 
         r = (mu - y) / s
         return _score(r, stdtr(self.dof, -np.abs(r)))
 
+    @_silent
     def sd(self, mu: Array, s: Array) -> Array:
         """Infinite for two degrees of freedom and fewer."""
         return np.asarray(s * (math.sqrt(self.dof / (self.dof - 2)) if self.dof > 2 else math.inf))
 
+    @_silent
     def quantile(self, p: float, mu: Array, s: Array) -> Array:
         from scipy.special import stdtrit
 
@@ -194,9 +222,9 @@ class Logarithmic:
     def refusal(self, y: Array) -> str:
         return "" if np.all(y > 0) else f"must be positive, and one is {y[y <= 0][0]:g}"
 
+    @_silent
     def terms(self, y: Array, mu: Array, s: Array) -> Terms:
-        found = self.of.terms(self._log(y), self._log(mu), s)
-        slope = 1 / (mu * self.logarithm)
+        found, slope = self.of.terms(self._log(y), self._log(mu), s), self._slope(mu, s)
         return Terms(
             found.costs + np.log(y * self.logarithm),
             found.by_mu * slope,
@@ -205,25 +233,31 @@ class Logarithmic:
             found.weight_s,
         )
 
+    @_silent
     def information(self, mu: Array, s: Array) -> tuple[Array, Array]:
         by_mu, by_s = self.of.information(mu, s)
-        return by_mu / (mu * self.logarithm) ** 2, by_s
+        return by_mu * self._slope(mu, s) ** 2, by_s
 
+    @_silent
     def scores(self, y: Array, mu: Array, s: Array) -> Array:
         return self.of.scores(self._log(y), self._log(mu), s)
 
+    @_silent
     def sd(self, mu: Array, s: Array) -> Array:
         """Infinite where the tails are too heavy to have one."""
         s = s * self.logarithm
-        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            if isinstance(self.of, Normal):
-                return np.asarray(mu * np.exp(0.5 * s * s) * np.sqrt(np.expm1(s * s)))
-            variance = 1 / (1 - 4 * s * s) - 1 / (1 - s * s) ** 2
+        if isinstance(self.of, Normal):
+            return np.asarray(mu * np.exp(0.5 * s * s) * np.sqrt(np.expm1(s * s)))
+        variance = s * s * (2 + s * s) / ((1 - 4 * s * s) * (1 - s * s) ** 2)
         return np.asarray(mu * np.where(s < 0.5, np.sqrt(np.where(s < 0.5, variance, 0.0)), np.inf))
 
+    @_silent
     def quantile(self, p: float, mu: Array, s: Array) -> Array:
-        with np.errstate(divide="ignore"):  # what is expected to be zero is zero
-            return np.asarray(np.exp(self.logarithm * self.of.quantile(p, self._log(mu), s)))
+        return np.asarray(np.exp(self.logarithm * self.of.quantile(p, self._log(mu), s)))
+
+    def _slope(self, mu: Array, s: Array) -> Array:
+        """The derivative of the logarithm of mu."""
+        return np.asarray(1 / np.maximum(mu * self.logarithm, 1 / (_STEEPEST * np.minimum(s, 1.0))))
 
     def _log(self, values: Array) -> Array:
         return np.asarray(np.log(values) / self.logarithm)
@@ -243,6 +277,7 @@ class _Counts:
 class Poisson(_Counts):
     has_scale = False
 
+    @_silent
     def terms(self, y: Array, mu: Array, s: Array) -> Terms:
         from scipy.special import gammaln, xlogy
 
@@ -250,18 +285,22 @@ class Poisson(_Counts):
         weight = self.information(mu, s)[0]
         return Terms(mu - xlogy(y, mu) + gammaln(y + 1), (mu - y) * weight, nothing, weight, nothing)
 
+    @_silent
     def information(self, mu: Array, s: Array) -> tuple[Array, Array]:
         return 1 / np.maximum(mu, _EMPTY), np.zeros_like(mu)
 
+    @_silent
     def scores(self, y: Array, mu: Array, s: Array) -> Array:
         from scipy.special import pdtr, pdtrc
 
         below, above = np.where(y > 0, pdtr(np.maximum(y - 1, 0), mu), 0.0), pdtrc(y, mu)
         return _mid_scores(below, above)
 
+    @_silent
     def sd(self, mu: Array, s: Array) -> Array:
         return np.sqrt(mu)
 
+    @_silent
     def quantile(self, p: float, mu: Array, s: Array) -> Array:
         from scipy.special import pdtr
 
@@ -274,27 +313,34 @@ class NegativeBinomial(_Counts):
 
     has_scale = True
 
+    @_silent
     def terms(self, y: Array, mu: Array, s: Array) -> Terms:
         from scipy.special import gammaln, xlogy
 
-        wide = 1 + s * mu
+        x, wide = s * mu, 1 + s * mu
         rising, rising_slope = _rising(y, s)
         # log(1 + a mu) / a and its derivative by a, which both have a limit as a vanishes.
-        lost, lost_slope = np.log1p(s * mu) / s, (_excess(s * mu) - (s * mu) ** 2 / wide) / s**2
+        small = np.minimum(x, 1.0)
+        near, far = _excess(small) - small**2 / (1 + small), mu / (1 / s + mu) - np.log1p(x)
+        lost, lost_slope = np.log1p(x) / s, np.where(x < 1, near, far) / s / s
         costs = gammaln(y + 1) - rising - xlogy(y, mu) + y * np.log(wide) + lost
         by_s = -rising_slope + y * mu / wide + lost_slope
         by_mu, weight_s = (mu - y) / (np.maximum(mu, _EMPTY) * wide), 0.5 * (mu / wide) ** 2
         return Terms(costs, by_mu, by_s, 1 / (np.maximum(mu, _EMPTY) * wide), weight_s)
 
+    @_silent
     def information(self, mu: Array, s: Array) -> tuple[Array, Array]:
         return 1 / (np.maximum(mu, _EMPTY) * (1 + s * mu)), _dispersion_information(mu, s)
 
+    @_silent
     def scores(self, y: Array, mu: Array, s: Array) -> Array:
         return _mid_scores(np.where(y > 0, self._cdf(y - 1, mu, s), 0.0), self._tail(y, mu, s))
 
+    @_silent
     def sd(self, mu: Array, s: Array) -> Array:
-        return np.sqrt(mu * (1 + s * mu))
+        return np.sqrt(mu) * np.sqrt(1 + s * mu)
 
+    @_silent
     def quantile(self, p: float, mu: Array, s: Array) -> Array:
         return _least_count(p, lambda y: self._cdf(y, mu, s), mu, self.sd(mu, s))
 
@@ -315,8 +361,14 @@ class NegativeBinomial(_Counts):
 _LARGE_SIZE = 1e4
 """Of a negative binomial law: from here on Stirling's series is exact to rounding, and the law nearly Poisson's."""
 
-_EXACT_TERMS, _NODES = 96, 48
-"""Of the sum that is the information on a dispersion: counts that are added up, and nodes for the rest of them."""
+_EXACT_TERMS, _NODES, _FAR_NODES = 96, 48, 160
+"""Of the sums that are the information on a dispersion: counts that are added up, and nodes for the rest of them."""
+
+_DISPERSED = 0.01
+"""A dispersion from which on the information is a sum of tails: below, these cancel."""
+
+_MANY = 1e6
+"""A mean of counts from which on those of a smaller dispersion are normal, to a part in three hundred."""
 
 
 def _excess(x: Array) -> Array:
@@ -341,13 +393,24 @@ def _rising(y: Array, a: Array) -> tuple[Array, Array]:
 
 
 def _dispersion_information(mu: Array, a: Array) -> Array:
-    """The expected information on a dispersion: the mean square of the derivative of the log-likelihood.
+    """The expected information on a dispersion: the mean square of the derivative of the log-likelihood."""
+    mu, a = (np.array(one, dtype=float) for one in np.broadcast_arrays(mu, a))
+    information = np.asarray(0.5 * (mu / (1 + a * mu)) ** 2)
+    dispersed = (a > _DISPERSED) & (a * mu > 1e-3)
+    counted = ~dispersed & (mu < _MANY)
+    information[dispersed] = _by_tails(mu[dispersed], a[dispersed])
+    information[counted] = _by_counts(mu[counted], a[counted])
+    return information
+
+
+def _by_counts(mu: Array, a: Array) -> Array:
+    """The information on a dispersion as a sum over counts.
 
     From eight sds below the mean on, counts are added up one by one; where these are many, the law is smooth beyond the
     first of them, and the rest is integrated.
     """
-    mu, a = (np.array(one, dtype=float)[..., None] for one in np.broadcast_arrays(mu, a))
-    sd = np.sqrt(mu * (1 + a * mu))
+    mu, a = mu[..., None], a[..., None]
+    sd = NegativeBinomial().sd(mu, a)
     first = np.floor(np.maximum(mu - 8 * sd, 0.0))
 
     def squares(y: Array) -> Array:
@@ -355,11 +418,38 @@ def _dispersion_information(mu: Array, a: Array) -> Array:
         return np.asarray(np.exp(-found.costs) * found.by_s**2)
 
     added = squares(first + np.arange(_EXACT_TERMS)).sum(axis=-1)
-    nodes, weights = np.polynomial.legendre.leggauss(_NODES)
-    low = first + _EXACT_TERMS - 0.5
-    span = np.log(np.maximum(mu + 12 * sd + 40 * (1 + a * mu), low + 1) / low)
+    end = mu + 12 * sd + 40 * (1 + a * mu)
+    return np.asarray(added + _integrated(squares, first + _EXACT_TERMS - 0.5, end, _NODES))
+
+
+def _by_tails(mu: Array, a: Array) -> Array:
+    """The information on a dispersion as a sum over the probabilities of more than so many counts (Fisher 1941):
+
+        r^4 (sum_j P(Y > j) / (r + j)^2 - mu / (r (r + mu)))        with r = 1/a
+
+    It has no terms that are too large for a number, however wide the law is.
+    """
+    mu, a = mu[..., None], a[..., None]
+    r, law = 1 / a, NegativeBinomial()
+
+    def tails(j: Array) -> Array:
+        return np.asarray(law._tail(j, mu, a) * (r / (r + j)) ** 2)
+
+    # No counts, by far the most likely ones of a wide law, would cancel with what is taken away.
+    none = -np.expm1(-r * np.log1p(a * mu)) - r * (mu / (r + mu))
+    added = none[..., 0] + tails(np.arange(1.0, _EXACT_TERMS)).sum(axis=-1)
+    low = np.full(mu.shape, _EXACT_TERMS - 0.5)
+    end = np.minimum(mu + 12 * law.sd(mu, a) + 40 * (1 + a * mu), 1e8 * (1 + r))
+    total = added + _integrated(tails, low, end, _FAR_NODES)
+    return np.asarray(np.maximum(total, 0.0) * r[..., 0] ** 2)
+
+
+def _integrated(function: Callable[[Array], Array], low: Array, high: Array, count: int) -> Array:
+    """The integral of a function that is smooth in the logarithm of its argument."""
+    nodes, weights = np.polynomial.legendre.leggauss(count)
+    span = np.log(np.maximum(high, low + 1) / low)
     places = low * np.exp(0.5 * span * (1 + nodes))
-    return np.asarray(added + (squares(places) * places * 0.5 * span) @ weights)
+    return np.asarray((function(places) * places * 0.5 * span) @ weights)
 
 
 # --- scores and quantiles ---
@@ -380,11 +470,11 @@ def _mid_scores(below: Array, above: Array) -> Array:
 
 
 def _least_count(p: float, cdf: Callable[[Array], Array], mu: Array, sd: Array) -> Array:
-    """The least count whose distribution function reaches p, by bisection."""
+    """The least count whose distribution function reaches p, by bisection; to rounding, where counts are that many."""
     low, high = np.full(np.shape(mu), -1.0), np.ceil(mu + 10 * sd + 10)
-    while np.any(short := cdf(high) < p):
+    while np.any(short := (cdf(high) < p) & (high < _LARGEST)):
         high = np.where(short, 2 * high, high)
-    while np.any(high - low > 1):
+    while np.any(high - low > np.maximum(1.0, 4 * np.finfo(float).eps * high)):
         middle = np.maximum(np.floor(0.5 * (low + high)), 0.0)
         enough = cdf(middle) >= p
         low, high = np.where(enough, low, middle), np.where(enough, middle, high)

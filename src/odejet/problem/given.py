@@ -8,14 +8,15 @@ infusion lasts.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from odejet.data import Experiment
-from odejet.data.doses import Dose
-from odejet.errors import DataError, nearest
+from odejet.data.doses import Dose, without_forgotten
+from odejet.errors import DataError, ModelError, nearest
 from odejet.model import Event, Model, entries
-from odejet.model.expressions import Expression, Sum, Symbol, constant, fresh, names
+from odejet.model.expressions import ZERO, Expression, Sum, Symbol, constant, fresh, names
+from odejet.model.regimen import Regimen
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,6 +26,7 @@ class Given:
     events: tuple[Event, ...]
     states: Mapping[str, Expression]
     rates: Mapping[str, Fraction]
+    regimens: tuple[Regimen, ...] = ()
 
 
 def given_in(model: Model, experiment: Experiment) -> Given:
@@ -32,15 +34,36 @@ def given_in(model: Model, experiment: Experiment) -> Given:
     told = model.experiments.get(experiment.name, {}).get(entries.EVENTS_KEY, ())
     events: list[Event] = [*(told if isinstance(told, tuple) else ()), *experiment.events, *model.events]
     states, rates, order = dict(model.states), dict[str, Fraction](), list(model.states)
-    for dose in experiment.doses:
+    regimens: dict[tuple[float, float, bool], tuple[Event, ...]] = {}
+    for dose in without_forgotten(experiment.doses):
         state = _state(dose, order)
         target = state if dose.duration is None else _rate(state, model)
         if target != state and target not in rates:
             states[state], rates[target] = Sum(((1, states[state]), (1, Symbol(target)))), Fraction(0)
-        events.append(dose.event(order, target))
-        if (end := dose.ending(target)) is not None:
-            events.append(end)
-    return Given(tuple(events), states, rates)
+        own = [event for event in (dose.event(order, target), dose.ending(target)) if event is not None]
+        events += own
+        if dose.steady:
+            key = dose.first, _period(dose), dose.steady == 2
+            once = replace(dose, time=ZERO, every=None, count=None)
+            told = [event for event in (once.event(order, target), once.ending(target)) if event is not None]
+            regimens[key] = (*regimens.get(key, ()), *told)
+    if regimens:
+        _check_held([*experiment.events, *model.events], states)
+    return Given(tuple(events), states, rates, tuple(Regimen(*key[:2], own, key[2]) for key, own in regimens.items()))
+
+
+def _check_held(events: list[Event], states: Collection[str]) -> None:
+    """Refuse parameters that change where doses have always been the same."""
+    held = [name for event in events for name in event.set if name not in states]
+    if held:
+        raise ModelError(f"an event sets '{held[0]}', so that no steady state of doses is known; write the doses out")
+
+
+def _period(dose: Dose) -> float:
+    """The time between the doses of a regimen, which is a number."""
+    exact = None if dose.every is None else constant(dose.every)
+    assert exact is not None
+    return float(exact)
 
 
 def _state(dose: Dose, states: list[str]) -> str:
@@ -67,6 +90,10 @@ def check_given(experiment: Experiment, states: Collection[str]) -> None:
     where, start = experiment.name, experiment.start
     for dose in experiment.doses:
         row = dose.where or where
+        if experiment.steady and dose.every is not None and dose.steady is None and not experiment.before:
+            reason = f'initial="steady" is rest without doses, but one is repeated every {dose.every}'
+            remedy = "give the doses a column steady: 1 for the steady state that they lead to, 0 for rest before them"
+            raise DataError(f"{reason}; {remedy}", row)
         if dose.state.isdecimal() and not 1 <= int(dose.state) <= len(states):
             raise DataError(f"a dose goes to state number {dose.state}, but there are {len(states)}", row)
         if not dose.state.isdecimal() and dose.state not in states:

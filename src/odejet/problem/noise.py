@@ -117,6 +117,11 @@ class Density:
         return found[0], found[1], found[2:]
 
     @cached_property
+    def follows_output(self) -> bool:
+        """Whether the scale depends on the prediction, so that every measurement has its own."""
+        return self.varies and self.output in names(self.scale)
+
+    @cached_property
     def formula(self) -> Formula:
         """The scale as a function of the output and the entries of z."""
         symbols = {self.output: 0, **{name: 1 + i for i, name in enumerate(self.places)}}

@@ -18,11 +18,12 @@ from typing import Any
 import numpy as np
 
 from odejet.attach import attached
+from odejet.clock import now
 from odejet.data import Data, Experiment, Series
 from odejet.errors import DataError, ModelError, nearest
 from odejet.model import Model
 from odejet.model.expressions import names, substituted
-from odejet.objective.courses import flows
+from odejet.objective.courses import PATIENT, flows
 from odejet.objective.misfit import Misfit, Simulator
 from odejet.objective.objective import Objective
 from odejet.problem import coordinates
@@ -35,6 +36,7 @@ from odejet.problem.scales import scales
 from odejet.problem.unknowns import Unknowns, lay_out
 from odejet.simulate import Simulation, simulate
 from odejet.simulate.flow import Flow
+from odejet.simulate.simulation import TIME_LIMIT
 
 WEIGHTS = ("likelihood", "none")
 
@@ -148,6 +150,12 @@ class Problem:
         """The labels of everything that is to be found, in the order of z."""
         return self.layout.labels
 
+    @property
+    def by_columns(self) -> tuple[str, ...]:
+        """Parameters that nobody looks for, since columns of the data tell what they are."""
+        told = {name for one in self.experiments for name in one.covariates}
+        return tuple(name for name in self.model.parameters if name in told)
+
     @cached_property
     def bounds(self) -> dict[str, tuple[float, float]]:
         """The bounds of each unknown by label; infinite where there are none."""
@@ -206,7 +214,7 @@ class Problem:
     def objective(self) -> Objective:
         """The negative log-posterior as a function of the unknowns, with exact derivatives."""
         ends = np.array(list(self.bounds.values())).reshape(-1, 2)
-        return Objective(self.misfit, self.frame(), (ends[:, 0], ends[:, 1]))
+        return Objective(replace(self.misfit, effort=PATIENT), self.frame(), (ends[:, 0], ends[:, 1]))
 
     def _feelings(self, output: str) -> int:
         """How many unknowns an output feels, all experiments together."""
@@ -216,12 +224,26 @@ class Problem:
                 entries |= {places[name] for name in felt(condition.model, output)}
         return len(entries)
 
-    def log_likelihood(self, values: Mapping[str, float]) -> float:
+    def log_likelihood(self, values: Mapping[str, float], time_limit: float = TIME_LIMIT) -> float:
         """The log-likelihood of values by label, with noise that is not known at its most likely level.
 
-        Minus infinity where the model cannot be simulated to the last measurement.
+        Minus infinity where the model cannot be simulated to the last measurement; `why` tells the reason.
         """
-        return -replace(self.misfit, priors=()).score(self.layout.vector(values))
+        patient = replace(self.misfit, priors=(), effort=PATIENT)
+        return -patient.score(self.layout.vector(values), deadline=now() + time_limit)
+
+    def why(self, values: Mapping[str, float], time_limit: float = TIME_LIMIT) -> str | None:
+        """Why values by label have a likelihood of zero, in a sentence; None if they have not."""
+        z = self.layout.vector(values)
+        patient, deadline = replace(self.misfit, priors=(), effort=PATIENT), now() + time_limit
+        for number, experiment in enumerate(self.experiments):
+            found = patient.only(number).evaluate(z, jacobian=False, deadline=deadline)
+            if found.residuals is None:
+                where = f"{experiment.name}: " if len(self.experiments) > 1 else ""
+                return f"{where}{found.message}"
+            if not np.all(np.isfinite(found.residuals)):
+                return f"a prediction in {experiment.name} is too far from its measurement for numbers to tell"
+        return None
 
     def log_prior(self, values: Mapping[str, float]) -> float:
         """The logarithm of the priors at values by label; zero where there are none."""
@@ -309,4 +331,6 @@ def _local(local: Sequence[str], model: Model, found: Sequence[Condition], noise
     for name in chosen:
         if name not in known and name not in model.parameters:
             raise ModelError(f"local: the model has no parameter '{name}'{nearest(str(name), known)}")
+        if name not in known and any(name in one.experiment.covariates for one in found):
+            raise ModelError(f"local: a column of the data tells '{name}'; leave it out with data.without({name!r})")
     return chosen

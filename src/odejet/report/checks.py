@@ -47,7 +47,8 @@ def certificate(fit: Fit) -> str:
 
 def reasons(fit: Fit) -> str:
     """Why a fit is certified, or why not."""
-    told = "".join(f"<li>{html.escape(sentence(reason))}</li>" for reason in fit.certificate.reasons)
+    every = [*fit.certificate.reasons, *fit.adequacy.advice]
+    told = "".join(f"<li>{html.escape(sentence(reason))}</li>" for reason in every)
     return f'<ul class="reasons">{told}</ul>' if told else ""
 
 

@@ -10,10 +10,12 @@ from odejet.attach import attach
 from odejet.decide.answer import NO_SEARCH
 from odejet.decide.statistics import TOLD, OutputCheck
 from odejet.errors import DataError, ModelError
-from odejet.numerals import between, duration, measured, short, significant, whole
+from odejet.numerals import between, duration, measured, short, significant, spread, whole
+from odejet.report.combinations import readable
 from odejet.result import Estimate, Fit
+from odejet.tables import table
+from odejet.uncertainty.doubts import Doubt
 from odejet.uncertainty.practical import DETERMINED, UNDETERMINED, Practical, kind
-from odejet.uncertainty.tables import table
 
 MAX_ROWS = 200
 """Unknowns that a table shows."""
@@ -28,7 +30,7 @@ HEAD = ("quantity", "value", "± stderr", "95 % interval", "verdict")
 def summary(fit: Fit, verbose: bool = False) -> str:
     """The table of estimates, then the certificate and how the fit came about."""
     with suppress(ModelError, DataError):  # there may be no fit, or one that cannot be simulated
-        fit.glance, fit.doubts  # noqa: B018 - what they find is known from now on
+        fit.glance, fit._doubted  # noqa: B018 - what they find is known from now on
     return _text(fit, verbose)
 
 
@@ -42,11 +44,29 @@ def _text(fit: Fit, verbose: bool) -> str:
     rows = [HEAD, *(row(fit, label) for label in ordered(fit)[:MAX_ROWS])]
     more = [f"... and {len(fit.labels) - MAX_ROWS} more"] if len(fit.labels) > MAX_ROWS else []
     told = [f"{subject}: {words}" for subject, words in notes(fit, verbose).items()]
-    if len(reasons := fit.certificate.reasons) > 1:  # a line for each
-        told[0:1] = ["certificate: not granted, since", *(f"- {reason}" for reason in reasons)]
+    told[0:1] = verdicts(fit)
     several = [*side_by_side(fit, "solution", fit.solutions), *side_by_side(fit, "rival", fit.rivals, answer=True)]
     lines = [headline(fit), "", *table(rows, right=(1, 2)), *more, "", *told, *several]
     return "\n".join(f"  {line}".rstrip() if i else line for i, line in enumerate(lines))
+
+
+def verdicts(fit: Fit) -> list[str]:
+    """The certificate; where there is none, the two answers that it would take, with their reasons, and advice."""
+    if fit.certified or not (fit.search.reasons or fit.adequacy.reasons):
+        return [f"certificate: {fit.certificate.sentence}"]
+    against = [*fit.search.reasons, *(reason.sentence for reason in fit.adequacy.reasons)]
+    others = [reason for reason in fit.certificate.reasons if reason not in against]
+    lines = [f"certificate: not granted{': ' * bool(others)}{'; '.join(others)}"]
+    for subject, answer, reasons in (
+        ("is it the best fit?", fit.search, fit.search.reasons),
+        ("does the model explain the data?", fit.adequacy, [one.sentence for one in fit.adequacy.reasons]),
+    ):
+        lines.append(f"{subject} {answer}{', since' * (len(reasons) > 1)}{': ' * (len(reasons) == 1)}")
+        if len(reasons) == 1:
+            lines[-1] += reasons[0]
+        else:
+            lines += [f"- {reason}" for reason in reasons]
+    return lines + [f"what to do: {words}" for words in fit.adequacy.advice]
 
 
 def headline(fit: Fit) -> str:
@@ -80,9 +100,23 @@ def row(fit: Fit, label: str) -> tuple[str, str, str, str, str]:
         ends = fit.interval(label)
         bounded = between(*ends, math.inf) if any(map(math.isfinite, ends)) else "any value"
         return label, short(value, 3), "unknown", bounded, remark(fit, label)
+    ends, known = interval(fit, label), error
+    if label in doubted(fit):
+        known = spread(*ends) or error
     # Digits of what is not determined would say what nobody knows.
-    shown = roughly(value) if grade(fit, label) == UNDETERMINED else measured(value, error)
-    return label, shown, significant(error, 2), between(*fit.interval(label), error, value), remark(fit, label)
+    shown = roughly(value) if grade(fit, label) == UNDETERMINED else measured(value, known)
+    return label, shown, significant(error, 2), between(*ends, known, value), remark(fit, label)
+
+
+def doubted(fit: Fit) -> Mapping[str, Doubt]:
+    """Intervals by curvature that are not to be trusted, if they have been looked at."""
+    return vars(fit).get("_doubted") or {}
+
+
+def interval(fit: Fit, label: str) -> tuple[float, float]:
+    """The interval that a table shows: by curvature, or where that is wrong about the one that the likelihood has."""
+    own = doubted(fit).get(label)
+    return fit.interval(label) if own is None else own.interval
 
 
 def roughly(value: float) -> str:
@@ -108,7 +142,7 @@ def grade(fit: Fit, label: str) -> str:
     """How well the data determine an unknown, by its interval; empty without a fit."""
     if not fit.found:
         return ""
-    return kind(fit.values[label], fit.interval(label))
+    return kind(fit.values[label], interval(fit, label))
 
 
 def facts(fit: Fit) -> dict[str, str]:
@@ -121,6 +155,8 @@ def facts(fit: Fit) -> dict[str, str]:
         "χ² / d.o.f.": f"{whole(fit.chi_square)} / {whole(fit.degrees_of_freedom)}",
         "AIC": f"{fit.aic:.2f}",
         "BIC": f"{fit.bic:.2f}",
+        "best fit": str(fit.search),
+        "explains the data": str(fit.adequacy),
         "agreeing starts": str(fit.certificate.agreeing or ""),
         "time": duration(fit.seconds),
         "of which compiling": duration(spent) if spent else "",
@@ -135,19 +171,21 @@ def compounds(fit: Fit) -> str:
 
 
 def doubts(fit: Fit, most: int = 8) -> str:
-    """Which intervals in the table are not to be trusted, if they have been looked at."""
-    known: Mapping[str, str] = vars(fit).get("doubts") or {}
-    if not known:
+    """Which intervals by curvature are not to be trusted, if they have been looked at."""
+    named = [f"{label} ({one.words})" for label, one in doubted(fit).items()]
+    if not named:
         return ""
-    named = [f"{label} ({words})" for label, words in known.items()]
     more = [f"{len(named) - most} more"] if len(named) > most else []
-    return f"the intervals of {', '.join(named[:most] + more)}; fit.profile has better ones"
+    return (
+        f"the intervals by curvature of {', '.join(named[:most] + more)}; the table has about those of the "
+        "likelihood, and fit.profile exact ones"
+    )
 
 
 def anywhere(fit: Fit, label: str) -> bool:
     """Whether the data say no more of an unknown than its bounds do."""
     bounds = fit.bounds.get(label, (-math.inf, math.inf))
-    return fit.found and math.isfinite(sum(map(abs, bounds))) and fit.interval(label) == bounds
+    return fit.found and math.isfinite(sum(map(abs, bounds))) and interval(fit, label) == bounds
 
 
 def notes(fit: Fit, verbose: bool = False) -> dict[str, str]:
@@ -157,6 +195,10 @@ def notes(fit: Fit, verbose: bool = False) -> dict[str, str]:
         told["ending"] = fit.message
     if verbose:
         told["answered by"] = fit.provenance.sentence
+    if columns := fit.problem.by_columns:
+        without = ", ".join(f"{name!r}" for name in columns)
+        it = "it" if len(columns) == 1 else "them"
+        told["known"] = f"{', '.join(columns)} from columns of the data; data.without({without}) has {it} estimated"
     if fit.problem.priors:
         told["priors"] = f"on {', '.join(fit.problem.priors)}: the estimate is the maximum a posteriori"
     if len(fit.solutions) > 1:
@@ -167,7 +209,7 @@ def notes(fit: Fit, verbose: bool = False) -> dict[str, str]:
     if fit.found and fit.undetermined:
         told["not determined"] = f"{', '.join(fit.undetermined)}; other values of them give the same outputs"
     if fit.verdict is not None and fit.verdict.combinations:
-        told["known in combination"] = ", ".join(fit.verdict.combinations)
+        told["known in combination"] = ", ".join(map(readable, fit.verdict.combinations))
     if doubted := doubts(fit):
         told["not to be trusted"] = doubted
     if known := compounds(fit):
@@ -178,7 +220,7 @@ def notes(fit: Fit, verbose: bool = False) -> dict[str, str]:
         told["chi-square"] = (
             f"{whole(fit.chi_square)} for {whole(fit.degrees_of_freedom)} degrees of freedom"
             f"{' (noise taken from the residuals)' if all(map(from_residuals, fit.certificate.outputs)) else ''}, "
-            f"AIC {fit.aic:.2f}, BIC {fit.bic:.2f}"
+            f"{f'AIC {fit.aic:.2f}, BIC {fit.bic:.2f}' if math.isfinite(fit.aic) else 'no AIC and no BIC'}"
         )
     if fit.census and verbose:
         told |= {f"census of {stage}": counts(outcomes) for stage, outcomes in fit.census.items()}
@@ -226,12 +268,18 @@ def noise(fit: Fit, most: int = 8) -> str:
     """The sds that were found, by output."""
     if len(fit.without_error) == len(fit.labels):
         return "unknown: as many unknowns as measurements leave no residuals to show it; more measurements would"
-    parts = []
+    sizes: dict[str, dict[str, str]] = {}
     for experiment, own in fit.sds.items():
-        where = f" in {experiment}" if len(fit.sds) > 1 else ""
         for output, sds in own.items():
             typical = sorted(sds.tolist())[len(sds) // 2] if sds.ndim else float(sds)
-            parts.append(f"{output}{where} {significant(typical, 2)}{' (median)' if sds.ndim else ''}")
+            shown = f"{significant(typical, 2)}{' (median)' if sds.ndim else ''}"
+            sizes.setdefault(output, {})[experiment] = shown
+    parts = []
+    for output, found in sizes.items():
+        if len(set(found.values())) == 1:  # the same wherever it was measured
+            parts.append(f"{output} {next(iter(found.values()))}")
+        else:
+            parts += [f"{output} in {experiment} {shown}" for experiment, shown in found.items()]
     more = [f"and {len(parts) - most} more"] if len(parts) > most else []
     return "sd of " + ", ".join(parts[:most] + more)
 

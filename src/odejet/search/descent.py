@@ -7,13 +7,12 @@ from collections import deque
 
 import numpy as np
 
-from odejet.jets.compilation import now
-from odejet.objective.courses import Blocks
-from odejet.objective.evaluation import Evaluation
-from odejet.objective.linear import Arrow, ArrowSolver, Dense, Linear, Triangular
-from odejet.objective.misfit import Misfit
-from odejet.objective.projection import Projected
-from odejet.objective.reduction import Aim, Triangles
+from odejet.clock import now
+from odejet.objective.arrow import ArrowSolver
+from odejet.objective.evaluation import Aim, Evaluation
+from odejet.objective.linear_model import LinearModel
+from odejet.objective.projection import Elimination
+from odejet.objective.reduced import AnyMisfit, Reduced
 from odejet.objective.trust import Solver, Step, secant
 from odejet.problem.coordinates import Coordinates
 from odejet.search.ending import Ending
@@ -45,7 +44,7 @@ class Descent:
 
     def __init__(
         self,
-        misfit: Misfit,
+        misfit: AnyMisfit,
         frame: Coordinates,
         levels: np.ndarray,
         deadline: float,
@@ -72,8 +71,8 @@ class Descent:
         self.theta = np.empty(0)
         self.here: Evaluation | None = None
         self.failure: Evaluation | None = None
-        self.linear: Linear | None = None  # the residuals here, and their derivatives by theta
-        self.made: tuple[Linear, np.ndarray, Solver | ArrowSolver] | None = None  # steps, and of what they are
+        self.linear: LinearModel | None = None  # the residuals here, and their derivatives by theta
+        self.made: tuple[LinearModel, np.ndarray, Solver | ArrowSolver] | None = None  # steps, and of what they are
 
     @property
     def used(self) -> int:
@@ -108,11 +107,9 @@ class Descent:
         Beyond such a bound the misfit without them bends at once, and a descent may go back and forth along the kink;
         with all unknowns it is a bound like any other.
         """
-        if self.good or not self.adaptive or not isinstance(part := self.misfit, Projected):
-            return False
-        assert self.here is not None and self.here.eliminated is not None
-        low, high, values = part.frame.low[part.gone], part.frame.high[part.gone], self.here.eliminated.values
-        return bool(np.any((values <= low) | (values >= high)))
+        assert self.here is not None
+        eliminated = self.here.eliminated
+        return not self.good and self.adaptive and eliminated is not None and eliminated.held
 
     def tune(self) -> None:
         """Noise of the size that the residuals have."""
@@ -124,20 +121,20 @@ class Descent:
         if self.decrease(found) > 0:
             self.stand(np.clip(self.frame.to(z), self.low, self.high), found)
 
-    def follow(self, part: Projected, start: np.ndarray) -> Ending:
+    def follow(self, part: Reduced[Elimination], start: np.ndarray) -> Ending:
         """The way without scales and offsets, and these at its end."""
-        within = Descent(part, part.rest, self.levels, self.deadline, self.limit, self.precision)
+        within = Descent(part, part.frame, self.levels, self.deadline, self.limit, self.precision)
         ending = within.run(start[part.kept])
         self.evaluations, self.work = within.evaluations, within.work
         z = within.frame.back(within.theta)
         if within.here is None:
-            self.theta, self.failure = self.frame.to(self.frame.inside(part.filled(z))), within.failure
+            self.theta, self.failure = self.frame.to(self.frame.inside(part.embedding.filled(z))), within.failure
             return ending
         assert within.here.eliminated is not None
-        z = part.filled(z, within.here.eliminated.values)
+        z = part.embedding.filled(z, within.here.eliminated.values)
         self.theta, self.here = (
             np.clip(self.frame.to(self.frame.inside(z)), self.low, self.high),
-            part.complete(within.here),
+            part.embedding.complete(within.here),
         )
         if within.hindered == _HINDERED:
             self.adaptive, self.levels, self.radius = True, within.levels, within.radius
@@ -273,13 +270,15 @@ class Descent:
         """
         assert self.here is not None and self.linear is not None
         nothing, ends = np.zeros(len(step.move)), []
+        if not self.linear.jacobian.keeps_rows:
+            return nothing
         for share in (_NEAR, 2 * _NEAR):
             found = self.misfit.evaluate(self.frame.back(self.theta + share * step.move), False, self.deadline)
             if found.residuals is None or not np.isfinite(found.residuals).all():
                 return nothing
             ends.append(found.beyond(self.here, nothing[:1]))
         second = (ends[1] - 2 * ends[0]) / (2 * _NEAR**2)
-        own = self.linearised(self.theta, self.here, second).solver(self.all_levels(), self.low, self.high)
+        own = self.linear.missing(second, self.all_levels(), self.low, self.high)
         move = solver.correction(step, step.move, own)  # type: ignore[arg-type]
         return move if float(np.sqrt(move @ move)) <= _BEND * step.length else nothing
 
@@ -296,23 +295,10 @@ class Descent:
         """What a step tells of the residuals' curvature."""
         if not self.curvature.size:
             return
-        assert found.residuals is not None and self.linear is not None
-        assert self.here is not None and self.here.residuals is not None
-        move, slopes = theta - self.theta, self.frame.slopes(self.frame.back(theta))
-        if isinstance(self.linear, Triangular):
-            assert isinstance(found.jacobian, Triangles)
-            levels = self.all_levels()
-            there, gradient = Triangular.of(found.jacobian, slopes), self.linear.gradient(levels)
-            change, structured = there.gradient(levels) - gradient, there.gradient_before(levels) - gradient
-        else:
-            weights = self.misfit.row_levels(self.levels) ** -2
-            after, before = found.residuals * weights, self.here.residuals * weights
-            gradient = (after @ found.dense) * slopes
-            change = gradient - self.linear.transposed(before)
-            if self.misfit.scoring is None:
-                structured = gradient - self.linear.transposed(after)
-            else:  # all that the curvature of the linear model does not tell
-                structured = change - self.linear.transposed(self.linear.times(move) * weights)
+        assert self.linear is not None
+        move, there = theta - self.theta, self.linearised(theta, found)
+        squares = self.misfit.scoring is None
+        change, structured = there.secant_terms(self.linear, move, self.all_levels(), squares)
         self.curvature = secant(self.curvature, move, change, structured)
 
     def corrected(
@@ -333,10 +319,9 @@ class Descent:
         comes down to the valley's floor as long as every correction brings it much closer to what was predicted.
         """
         assert found.residuals is not None and self.here is not None and self.here.residuals is not None
-        best, predicted = (theta, found, ratio), np.empty(0)
-        if not isinstance(self.linear, Triangular):
-            assert self.linear is not None
-            predicted = self.linear.times(step.move)
+        assert self.linear is not None
+        best = theta, found, ratio
+        predicted = self.linear.matvec(step.move) if aim is None else np.empty(0)
         before = math.inf
         for _ in range(_CORRECTIONS):
             there = self.missing(theta, found, predicted)
@@ -381,8 +366,7 @@ class Descent:
     # --- the point ---
 
     def evaluate(self, theta: np.ndarray, aim: Aim | None = None) -> Evaluation:
-        z, large = self.frame.back(theta), self.misfit.large
-        found = self.misfit.reduced(z, self.deadline, aim) if large else self.misfit.evaluate(z, deadline=self.deadline)
+        found = self.misfit.evaluate(self.frame.back(theta), deadline=self.deadline, aim=aim)
         self.evaluations, self.work = self.evaluations + 1, self.work + found.work
         if found.residuals is not None and not _usable(found):
             return Evaluation(None, None, found.outcome, "a residual is too large for a number", 0.0)
@@ -395,39 +379,35 @@ class Descent:
         """
         if not self.misfit.large:
             return None
-        assert self.here is not None and self.here.residuals is not None
-        before = target = self.here.residuals
+        assert self.here is not None
         first, second = (
-            self.misfit.evaluate(self.frame.back(self.theta + share * step.move), False, self.deadline).residuals
+            self.misfit.evaluate(self.frame.back(self.theta + share * step.move), False, self.deadline)
             for share in (_SHARE, 2 * _SHARE)
         )
-        if first is not None and second is not None and np.isfinite(first @ first + second @ second):
-            target = before + (4 * first - second - 3 * before) / (2 * _SHARE)
-        return Aim(before, target)
+        nothing = np.zeros(self.misfit.rows)
+        if not (first.complete and second.complete):
+            return self.here.aim(nothing)
+        near, far = first.beyond(self.here, nothing), second.beyond(self.here, nothing)
+        known = np.isfinite(near @ near + far @ far)
+        return self.here.aim((4 * near - far) / (2 * _SHARE) if known else nothing)
 
     def missing(self, theta: np.ndarray, found: Evaluation, predicted: np.ndarray) -> Solver | ArrowSolver:
         """The linear model there of what the residuals have beyond a prediction."""
         assert self.here is not None
-        if isinstance(found.jacobian, Triangles):
-            own = Triangular.of(found.jacobian, self.frame.slopes(self.frame.back(theta)))
-            return own.missing(self.all_levels(), self.low, self.high)
-        excess = found.beyond(self.here, predicted)
-        return self.linearised(theta, found, excess).solver(self.all_levels(), self.low, self.high)
+        excess = found.beyond(self.here, predicted) if len(predicted) else predicted
+        return self.linearised(theta, found).missing(excess, self.all_levels(), self.low, self.high)
 
     def stand(self, theta: np.ndarray, found: Evaluation) -> None:
         """Move to a point."""
         assert found.residuals is not None
         self.theta, self.here, self.made = theta, found, None
-        self.linear = self.linearised(theta, found, found.residuals)
+        self.linear = self.linearised(theta, found)
 
-    def linearised(self, theta: np.ndarray, found: Evaluation, residuals: np.ndarray) -> Linear:
+    def linearised(self, theta: np.ndarray, found: Evaluation) -> LinearModel:
         """Residuals as a linear function of a move of theta."""
-        slopes, groups = self.frame.slopes(self.frame.back(theta)), self.misfit.row_groups
-        if isinstance(found.jacobian, Triangles):
-            return Triangular.of(found.jacobian, slopes)
-        if isinstance(found.jacobian, Blocks):
-            return Arrow(found.jacobian, slopes, residuals, groups, self.misfit.shared)
-        return Dense.of(found.dense, slopes, residuals, groups)
+        assert found.jacobian is not None and found.residuals is not None
+        slopes = self.frame.slopes(self.frame.back(theta))
+        return LinearModel(found.jacobian, found.residuals, self.misfit.row_groups, slopes)
 
     def reweigh(self) -> None:
         assert self.here is not None and self.here.residuals is not None
@@ -435,7 +415,7 @@ class Descent:
 
     def all_levels(self) -> np.ndarray:
         """The levels of all groups of rows."""
-        return self.levels if self.misfit.rows == self.misfit.points else np.append(self.levels, 1.0)
+        return self.misfit.group_levels(self.levels)
 
     def solver(self) -> Solver | ArrowSolver:
         """Steps from here; a refused one leaves them as they are."""
@@ -491,10 +471,5 @@ class Descent:
 def _usable(found: Evaluation) -> bool:
     """Whether squares of all numbers are finite."""
     assert found.residuals is not None and found.jacobian is not None
-    whole = found.jacobian
-    if isinstance(whole, Blocks):
-        parts = [part[2] for part in whole.parts]
-    else:
-        parts = list(whole.parts) if isinstance(whole, Triangles) else [whole]
-    largest = max(float(max(part.max(initial=0), -part.min(initial=0))) for part in parts)
+    largest = found.jacobian.largest
     return bool(np.isfinite(found.residuals @ found.residuals) and np.isfinite(largest))

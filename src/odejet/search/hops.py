@@ -22,7 +22,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from odejet.jets.compilation import now
+from odejet.clock import now
 from odejet.search.refine import Ending, Refined, refine
 from odejet.search.screen import Screen
 from odejet.search.waking import woken

@@ -17,9 +17,10 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from odejet.jets.compilation import now
+from odejet.clock import now
 from odejet.objective.misfit import ROUGH, Misfit
-from odejet.objective.projection import Projected, projected
+from odejet.objective.projection import projected
+from odejet.objective.reduced import AnyMisfit, Reduced
 from odejet.problem import coordinates
 from odejet.problem.coordinates import Bounds, Coordinates
 from odejet.search.hops import Hops
@@ -96,14 +97,16 @@ def multistart(
     candidates: Sequence[np.ndarray] = (),
     before: Sequence[Refined] = (),
     plausible: Callable[[Refined], bool] = lambda _: True,
+    answered: Callable[[Sequence[Refined], int], bool] = lambda *_: False,
 ) -> list[Refined]:
     """The optima that were found, best first; the same for the same seed, as far as time allows.
 
     The search ends when an optimum's cost is at most `goal` or its residuals are down to rounding, when the best one
-    was reached from `agree` starts and is `plausible`, when `starts` or `evaluations` are used up or when the time is
-    over.  `scale` is the size of each unknown, known or guessed: where there are no bounds starts lie around it.
-    `levels` are noise levels to begin the refinements with; `candidates` are starts that go before those drawn;
-    `before` are optima of other searches, which count towards `agree` once two starts of this one lead there too.
+    was reached from `agree` starts and is `plausible`, when the ends of starts and the evaluations that they took are
+    `answered` to be enough, when `starts` or `evaluations` are used up or when the time is over.  `scale` is the size
+    of each unknown, known or guessed: where there are no bounds starts lie around it.  `levels` are noise levels to
+    begin the refinements with; `candidates` are starts that go before those drawn; `before` are optima of other
+    searches, which count towards `agree` once two starts of this one lead there too.
     """
     deadline = now() + time_limit
     sizes = np.ones(len(misfit.unknowns)) if scale is None else np.asarray(scale, dtype=float)
@@ -115,10 +118,10 @@ def multistart(
         levels,
         deadline,
         np.random.default_rng([*np.atleast_1d(seed).tolist(), len(sizes)]),
-        _sampled_box(frame, sizes, DECADES, whole=True),
+        sampled_box(frame, sizes),
     )
     with Workers(guide, misfit.jobs - 1) as workers:
-        search = _Search(guide, workers, hops, before, plausible, brief=math.isfinite(evaluations))
+        search = _Search(guide, workers, hops, before, plausible, answered, brief=math.isfinite(evaluations))
         steps = search.steps(drawn)
         if len(candidates):
             steps = itertools.chain(search.by_parts(frame.inside(np.array(candidates, dtype=float))), steps)
@@ -141,11 +144,11 @@ class _Guide:
     def scores(self, starts: np.ndarray) -> list[float]:
         return [self.score(z, self.early) for z in starts]
 
-    def score(self, z: np.ndarray, part: Misfit) -> float:
+    def score(self, z: np.ndarray, part: AnyMisfit) -> float:
         """How far a part of the data is from a start; one bad point of a good start counts little."""
         if now() > self.deadline:
             return math.inf
-        own = z[part.kept] if isinstance(part, Projected) else z
+        own = z[part.kept] if isinstance(part, Reduced) else z
         found = part.evaluate(own, jacobian=False, deadline=self.deadline)
         if found.residuals is None:
             return math.inf
@@ -162,7 +165,7 @@ class _Guide:
 
         A scale that is free fits a short piece of nearly anything, so that there is less to learn from parts.
         """
-        if isinstance(self.early, Projected):
+        if isinstance(self.early, Reduced):
             end = self.led(z, [(self.parts[-1], AT_ONCE)])
             if end is not None and end.rms <= CLOSE:
                 return end
@@ -222,10 +225,11 @@ class _Search:
         hops: Hops,
         before: Sequence[Refined],
         plausible: Callable[[Refined], bool],
+        answered: Callable[[Sequence[Refined], int], bool],
         brief: bool = False,
     ) -> None:
         self.guide, self.workers, self.hops = guide, workers, hops
-        self.before, self.plausible, self.brief = before, plausible, brief
+        self.before, self.plausible, self.answered, self.brief = before, plausible, answered, brief
         self.runners = Race.on(guide.misfit, guide.frame, guide.levels, guide.deadline)
         self.ends: list[Refined] = []  # as they were found
         self.found: list[Refined] = []  # the best first
@@ -349,6 +353,7 @@ class _Search:
         return self.guide.parts[0].points >= SEEN * max(len(self.guide.misfit.measurements.blocks), 1)
 
     def over(self, goal: float, agree: int) -> bool:
+        answered = self.answered(self.found, self.spent)
         if now() > self.guide.deadline:
             return True
         if not self.found:
@@ -358,7 +363,9 @@ class _Search:
             return True
         own, others = (_agreeing(optima, best.cost) for optima in (self.found, self.before))
         better = any(other.cost < best.cost - SAME for other in self.before)
-        return own >= min(CONFIRMING, agree) and own + others >= agree and not better and self.plausible(best)
+        if better or own < min(CONFIRMING, agree):
+            return False
+        return (own + others >= agree and self.plausible(best)) or answered
 
     @property
     def is_explained(self) -> bool:
@@ -421,10 +428,11 @@ def batches(
 ) -> Iterator[np.ndarray]:
     """Latin hypercubes, in turn near the given sizes, on the scale of the coordinates, and even in the values.
 
-    Evenly drawn values of a quantity that spans many decades are all of its largest size, so it keeps its scale.
+    Evenly drawn values of a quantity that spans many decades are all of its largest size, so it keeps its scale; bounds
+    that begin at zero say that its largest size is meant.
     """
-    low, high = _sampled_box(frame, sizes, DECADES, whole=True)
-    near_low, near_high = _sampled_box(frame, sizes, NEAR_DECADES, whole=False)
+    low, high = sampled_box(frame, sizes)
+    near_low, near_high = sampled_box(frame, sizes, NEAR_DECADES, whole=False)
     drawn, kind = 0, 0
     while drawn < starts:
         size = min(ROUND, starts - drawn)
@@ -437,13 +445,21 @@ def batches(
         else:
             ends = frame.back(low), frame.back(high)
             even = ends[0] + cube * (ends[1] - ends[0])
-            narrow = (frame.signs == 0) | (np.abs(high - low) <= 2 * DECADES * math.log(10) + 1e-9)
+            narrow = (frame.signs == 0) | (np.abs(high - low) <= 2 * DECADES * math.log(10) + 1e-9) | from_zero(frame)
             batch = np.where(narrow, even, frame.back(low + cube * (high - low)))
         yield batch
         drawn, kind = drawn + size, (kind + 1) % 3
 
 
-def _sampled_box(frame: Coordinates, sizes: np.ndarray, decades: float, whole: bool) -> tuple[np.ndarray, np.ndarray]:
+def from_zero(frame: Coordinates) -> np.ndarray:
+    """Of which unknowns the bounds begin, or end, at zero."""
+    low, high = frame.given
+    return ((low == 0) & np.isfinite(high)) | ((high == 0) & np.isfinite(low))
+
+
+def sampled_box(
+    frame: Coordinates, sizes: np.ndarray, decades: float = DECADES, whole: bool = True
+) -> tuple[np.ndarray, np.ndarray]:
     """Where to draw: around the sizes and within the bounds.
 
     The whole means the bounds themselves where both are given, and either sign where it is not known; otherwise an

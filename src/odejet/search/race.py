@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from odejet.jets.compilation import now
+from odejet.clock import now
 from odejet.objective.misfit import ROUGH, Misfit
 from odejet.problem.coordinates import Coordinates
 from odejet.search.refine import Ending, Refined, refine

@@ -26,9 +26,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from odejet.jets.compilation import now
+from odejet.clock import now
 from odejet.objective.misfit import Misfit
 from odejet.objective.projection import projected
+from odejet.objective.reduced import AnyMisfit
 from odejet.problem import coordinates
 from odejet.problem.coordinates import Bounds, Coordinates
 from odejet.search.descent import Descent
@@ -44,7 +45,7 @@ MAX_EVALUATIONS = 500
 
 
 def refine(
-    misfit: Misfit,
+    misfit: AnyMisfit,
     start: np.ndarray,
     bounds: Bounds = None,
     positive: bool | Collection[str] = False,
@@ -66,15 +67,16 @@ def refine(
     first = misfit.scales if levels is None else np.maximum(levels, misfit.floors)
     descent = Descent(misfit, frame, first, begin + time_limit, max_evaluations, precision)
     part = projected(misfit, frame)
-    with np.errstate(over="ignore", invalid="ignore"):  # far from an optimum numbers may be too large, and are refused
+    # Far from an optimum numbers may be too large, and are refused.
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         ending = descent.run(start) if part is None else descent.follow(part, start)
-    return replace(descent.result(ending, now() - begin), start=frame.inside(start))
+        return replace(descent.result(ending, now() - begin), start=frame.inside(start))
 
 
 def evaluated(misfit: Misfit, z: np.ndarray, frame: Coordinates) -> Refined:
     """The misfit at z itself, moved into the box: no optimum, unless its residuals are down to rounding."""
     begin = now()
     descent = Descent(misfit, frame, misfit.scales, math.inf, 1, PRECISION)
-    with np.errstate(over="ignore", invalid="ignore"):
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         ending = descent.look(np.asarray(z, dtype=float))
-    return descent.result(ending, now() - begin)
+        return descent.result(ending, now() - begin)

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from odejet.objective.evaluation import Evaluation, NoiseAt
-from odejet.objective.misfit import Misfit
-from odejet.objective.reduction import Triangles
+from odejet.objective.noise_model import NoiseModel
 from odejet.search.ending import Ending
 
 
@@ -51,7 +50,7 @@ class Refined:
 
 
 def refined_at(
-    misfit: Misfit,
+    misfit: NoiseModel,
     z: np.ndarray,
     found: Evaluation,
     ends: tuple[np.ndarray, np.ndarray],
@@ -63,9 +62,13 @@ def refined_at(
     assert found.residuals is not None
     levels = misfit.levels(found.residuals)
     rows = misfit.row_levels(levels)
-    residuals, by_rows = found.residuals / rows, not isinstance(found.jacobian, Triangles)
-    jacobian, gradient, groups = _derivatives(misfit, found, residuals, rows, levels)
-    told = Refined(
+    assert found.jacobian is not None
+    residuals, by_rows = found.residuals / rows, found.jacobian.keeps_rows
+    every = misfit.group_levels(levels)
+    gradient = found.jacobian.gradient(found.residuals, misfit.row_groups, every)
+    # One matrix at a time: it may be large.
+    jacobian, _, groups = found.expected.weighted(found.residuals, misfit.row_groups, every)
+    return Refined(
         labels=misfit.labels,
         z=z,
         cost=misfit.cost(found.residuals, rest=found.rest),
@@ -80,19 +83,6 @@ def refined_at(
         rms=float(np.sqrt(np.mean(residuals**2))),
         groups=groups,
         by_rows=by_rows,
+        prior=0.0 if found.standing is None else found.standing.prior,
+        noise=None if found.standing is None else misfit.noise_at(found, levels),
     )
-    if found.standing is None:
-        return told
-    noise, expected = misfit.noise_at(found, levels), found.expected / rows[:, None]
-    return replace(told, jacobian=expected, prior=found.standing.prior, noise=noise)
-
-
-def _derivatives(
-    misfit: Misfit, found: Evaluation, residuals: np.ndarray, rows: np.ndarray, levels: np.ndarray
-) -> tuple[np.ndarray, np.ndarray, tuple[slice, ...]]:
-    """The Jacobian in units of the noise, or its triangles; the gradient; and where the rows of outputs are."""
-    if not isinstance(reduced := found.jacobian, Triangles):
-        jacobian = found.dense / rows[:, None]
-        return jacobian, residuals @ jacobian, misfit.row_groups
-    jacobian, right = reduced.weighted(levels)
-    return jacobian, right @ jacobian, reduced.groups

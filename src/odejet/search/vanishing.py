@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from odejet.objective.arrow import ArrowSolver
 from odejet.objective.evaluation import Evaluation
-from odejet.objective.linear import Dense, Triangular
-from odejet.objective.reduction import Triangles
+from odejet.objective.linear_model import LinearModel
 from odejet.objective.trust import Solver
 from odejet.problem.coordinates import Coordinates
 
@@ -33,9 +33,11 @@ def way_back(
     unit: float,
 ) -> WayBack | None:
     """The way on which what has vanished comes back; None where nothing has."""
-    assert found.residuals is not None
+    assert found.residuals is not None and found.jacobian is not None
     z = frame.back(theta)
-    gradient, bends = _slope(found, groups, levels)
+    # The gradient of half the weighted squares by z, and the squares of the columns of the Jacobian.
+    weighted, residuals, _ = found.jacobian.weighted(found.residuals, groups, levels)
+    gradient, bends = residuals @ weighted, (weighted**2).sum(axis=0)
     room = np.where(frame.signs > 0, frame.high - z, z - frame.low)
     wanted = np.minimum(-frame.signs * gradient / np.maximum(bends, 1e-300), room)
     vanished = (wanted > LARGER * np.abs(z)) & (gradient**2 > 2 * WORTH * unit * bends)
@@ -45,22 +47,8 @@ def way_back(
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # what is not chosen may be no number
         low = np.where(vanished, (frame.low - z) / slopes, frame.box[0] - theta)
         high = np.where(vanished, (frame.high - z) / slopes, frame.box[1] - theta)
-    if isinstance(found.jacobian, Triangles):
-        solver = Triangular.of(found.jacobian, slopes).solver(levels, low, high)
-    else:
-        solver = Dense.of(found.dense, slopes, found.residuals, groups).solver(levels, low, high)
+    solver = LinearModel(found.jacobian, found.residuals, groups, slopes).solver(levels, low, high)
     return WayBack(frame, theta, vanished, slopes, solver, WORTH * unit)
-
-
-def _slope(found: Evaluation, groups: tuple[slice, ...], levels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The gradient of half the weighted squares by z, and the squares of the columns of the Jacobian."""
-    if isinstance(found.jacobian, Triangles):
-        weighted, residuals = found.jacobian.weighted(levels)
-    else:
-        assert found.residuals is not None
-        weights = 1 / np.repeat(levels, [rows.stop - rows.start for rows in groups])
-        weighted, residuals = found.dense * weights[:, None], found.residuals * weights
-    return residuals @ weighted, (weighted**2).sum(axis=0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,7 +59,7 @@ class WayBack:
     theta: np.ndarray
     vanished: np.ndarray
     slopes: np.ndarray
-    solver: Solver
+    solver: Solver | ArrowSolver
     worth: float  # the decrease that is worth an evaluation
 
     def up_to(self, reach: float) -> np.ndarray | None:

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import copyreg
 import io
-import os
 import pickle
 import signal
 import struct
@@ -23,8 +22,8 @@ from collections.abc import Callable, Iterator, Sequence
 from types import MappingProxyType
 from typing import IO, Any, Protocol
 
-from odejet.identify.worker import LONGEST, limit_memory
-from odejet.jets.compilation import now
+from odejet import processes
+from odejet.clock import now
 from odejet.smooth.threads import one_thread
 
 PATIENCE = 1.0
@@ -40,7 +39,7 @@ _HEADER = struct.Struct("<q")
 
 
 class Timed(Protocol):
-    """What workers are asked about: it keeps to a deadline by `compilation.now`."""
+    """What workers are asked about: it keeps to a deadline by `clock.now`."""
 
     deadline: float
 
@@ -97,7 +96,7 @@ class _Answer:
         self.is_there.set()
 
     def wait(self, seconds: float) -> bytes | None:
-        if not self.is_there.wait(min(max(seconds, 0.0) + ROOM, LONGEST)):
+        if not self.is_there.wait(min(max(seconds, 0.0) + ROOM, processes.LONGEST)):
             self.worker.end()
         return self.reply
 
@@ -106,21 +105,13 @@ class _Worker:
     """One process: what it was asked, and what it answers."""
 
     def __init__(self) -> None:
-        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
         self.process: subprocess.Popen[bytes] | None = None
         self.asked: _Answer | None = _Answer(self)  # the first says that it is ready
         self.knows: object = None  # the object that it was told of
         try:
-            self.process = subprocess.Popen(
-                [sys.executable, "-m", "odejet.search.workers"],
-                env=environment,
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.DEVNULL,
-            )
-        except OSError:  # then all is done here
+            self.process = processes.start("odejet.search.workers", memory=MEMORY)
+        except processes.NotStarted:  # then all is done here
             return
-        limit_memory(self.process.pid, MEMORY)
         threading.Thread(target=self._listen, args=(self.process.stdout,), daemon=True).start()
 
     def _listen(self, answers: IO[bytes]) -> None:
@@ -192,8 +183,7 @@ def main() -> None:
         while (message := _read(questions)) is not None:
             told, method, item, seconds = pickle.loads(message)
             subject = subject if told is None else told
-            if hasattr(signal, "setitimer"):  # even if nothing here looks at the clock
-                signal.setitimer(signal.ITIMER_REAL, min(max(seconds, 0.0), LONGEST) + 2 * ROOM)
+            processes.end_after(seconds + ROOM)
             subject.deadline = now() + seconds
             _write(answers, _dumped(getattr(subject, method)(item)))
 

@@ -30,8 +30,11 @@ from odejet.model.expressions import (
     substituted,
 )
 from odejet.model.folding import folded
-from odejet.simulate.flow import Flow, Outcome, Trajectory
+from odejet.model.regimen import Regimen
+from odejet.model.transform import rewritten
+from odejet.simulate.flow import Flow, Outcome, Trajectory, just_after
 from odejet.simulate.lean import Lean, lean
+from odejet.simulate.periodic import Periodic
 from odejet.simulate.rest import Rest, Rested
 from odejet.simulate.still import Still, Turn, moves, still, turned, turns_of
 from odejet.simulate.trajectory import joined
@@ -59,7 +62,8 @@ class RestingFlow(Flow):
         self._rests: dict[float, _Resting] = {}
         self._still: dict[float, Still | None] = {}
         self._shared = {} if rests is None else rests  # of all flows of a problem, by what they are the rest of
-        self.lean = Lean.of(model)
+        self._periodic = {one: Periodic(model, self.samples, one) for one in model.regimens}
+        self.lean = None if model.regimens else Lean.of(model)
         self._leaner = None if self.lean is None else RestingFlow(self.lean.model, inputs, self._shared)
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -69,14 +73,37 @@ class RestingFlow(Flow):
     def run(self, parameters, states, times, *, start=None, sensitivities=True, free_states=False, **options):
         """As `Flow.run`; an infinite time asks for the steady state after all others."""
         times = np.asarray(times, dtype=float)
+        if self._periodic and "tangents" not in options:
+            first = float(times[np.isfinite(times)].min()) if start is None else float(start)
+            go = _Journey(self, np.asarray(parameters, dtype=float), sensitivities, free_states, options)
+            return _Stations(go, first, times).run(states)
+        return self.plain(
+            parameters,
+            states,
+            times,
+            start=start,
+            sensitivities=sensitivities,
+            free_states=free_states,
+            **options,
+        )
+
+    def plain(self, parameters, states, times, *, start=None, sensitivities=True, free_states=False, **options):
+        """The same without a look at regimens."""
         if self.lean is not None and self._leaner is not None and not free_states and "tangents" not in options:
             own = np.asarray(parameters, dtype=float)[self.lean.parameters], np.asarray(states)[self.lean.states]
             found = self._leaner.run(*own, times, start=start, sensitivities=sensitivities, **options)
             used = 1 + len(self.unknowns()) if sensitivities else 1
             return self.lean.whole(found, len(self.model.states), used)
         if not (self.model.steady and not free_states) and np.isfinite(times).all():
-            return super().run(
-                parameters, states, times, start=start, sensitivities=sensitivities, free_states=free_states, **options
+            return Flow.run(
+                self,
+                parameters,
+                states,
+                times,
+                start=start,
+                sensitivities=sensitivities,
+                free_states=free_states,
+                **options,
             )
         finite = times[np.isfinite(times)]
         start = float(finite.min() if start is None else start)
@@ -93,6 +120,10 @@ class RestingFlow(Flow):
         if len(finite) == len(times):
             return go.run(states, times, start)
         return go.to_the_end(states, times, finite, start)
+
+    def periodic(self, regimen: Regimen) -> Periodic:
+        """The periodic solution that a regimen leads to."""
+        return self._periodic[regimen]
 
     @cached_property
     def set_before(self) -> dict[str, int]:
@@ -268,14 +299,14 @@ class _Journey:
     def to_the_end(self, states, times: np.ndarray, finite: np.ndarray, start: float) -> Trajectory:
         """Along the finite times, and to rest after them."""
         end = self.flow.last(self.parameters, max(float(finite.max(initial=start)), start))
-        way, inside = self.run(states, np.r_[finite, end], start), np.isfinite(times)
+        beyond = just_after(end, start)  # what happens at the end has happened
+        way, inside = self.run(states, np.r_[finite, beyond], start), np.isfinite(times)
         if way.outcome is not Outcome.COMPLETED:
             return _without_end(way, inside)
         brought = np.array([*way.states[-1], *(way.held[name] for name in self.flow.set_after)])
         rest = self.flow.after(end).settled(self.parameters, brought, self.used)
         if rest.outcome is not Outcome.COMPLETED:
             return replace(_without_end(way, inside), outcome=rest.outcome, time=end)
-        beyond = float(np.nextafter(end, np.inf))  # what happens at the end has happened
         there = self.beginning(rest.rows, self.flow.set_after).run(
             rest.rows[: len(self.flow.model.states), 0], np.array([beyond]), beyond
         )
@@ -289,6 +320,80 @@ class _Journey:
     def nothing(self, outcome: Outcome, start: float) -> Trajectory:
         states, outputs = (np.zeros((0, len(t), self.used)) for t in (self.flow.model.states, self.flow.model.outputs))
         return Trajectory(np.zeros(0, dtype=int), states, outputs, outcome, start, 0, "steady state")
+
+
+@dataclass(frozen=True, eq=False)
+class _Stations:
+    """One run of a flow, from one regimen to the next: at the time of each the solution begins anew."""
+
+    go: _Journey
+    start: float
+    times: np.ndarray
+
+    def run(self, states) -> Trajectory:
+        order = np.argsort(self.times, kind="stable")
+        asked = self.times[order]
+        free = self.go.free_states
+        regimens = sorted(self.go.flow.model.regimens, key=lambda one: one.time)
+        ahead = [one for one in regimens if one.time > self.start or (one.time == self.start and not free)]
+        passed = [one.time for one in regimens if one not in ahead]
+        # From after a regimen nobody knows what was before it.
+        begin = max([*passed, *(self.start for one in ahead if one.time == self.start)], default=-np.inf)
+        lost = int(np.searchsorted(asked, begin))
+        parts: list[Trajectory] = []
+        branches: list[np.ndarray] = []
+        place, way = lost, None
+        for i, one in enumerate([None, *ahead]):
+            until = ahead[i].time if i < len(ahead) else np.inf
+            # What is measured when a later regimen ends is measured before that, unless its doses are seen then.
+            seen = i < len(ahead) and any(event.seen for event in ahead[i].events)
+            if until < np.inf and not (seen and until > self.start):
+                until = np.nextafter(until, np.inf if until > self.start else -np.inf)
+            last = place + int(np.searchsorted(asked[place:], until)) if until < np.inf else len(asked)
+            # Infusions that are under way there end later.
+            running = i < len(ahead) and ahead[i].time > self.start and bool(self.go.flow.set_by_events)
+            wanted = i < len(ahead) and (ahead[i].added or running)
+            if one is not None and one.time > asked[-1]:
+                break
+            if last > place or wanted or (i == len(ahead) and not parts):
+                way = self.stretch(one, way, states, asked[place:last], ahead[i].time if wanted else None)
+                parts.append(way)
+                branches.append(order[place:last])
+                if way.outcome is not Outcome.COMPLETED:
+                    break
+            place = last
+        found = joined(branches, [_cut(part, len(branch)) for part, branch in zip(parts, branches, strict=True)])
+        if lost and found.outcome is Outcome.COMPLETED:
+            return replace(found, outcome=Outcome.IRREVERSIBLE, time=begin)
+        return found
+
+    def stretch(
+        self, regimen: Regimen | None, way: Trajectory | None, states, times: np.ndarray, end: float | None
+    ) -> Trajectory:
+        """From the start or from a regimen along times, and to just before an end, if one is wanted."""
+        go, flow = self.go, self.go.flow
+        along = times if end is None else np.r_[times[times < end], np.nextafter(end, -np.inf)]
+        if regimen is None:
+            options = {"sensitivities": go.sensitivities, "free_states": go.free_states, **go.options}
+            return flow.plain(go.parameters, states, along, start=self.start, **options)
+        found = flow.periodic(regimen).known(go.parameters, go.used, go.options)
+        if found.outcome is not Outcome.COMPLETED:
+            return replace(go.nothing(found.outcome, regimen.time), method="periodic solution")
+        rows, held = found.rows, {} if way is None else dict(way.held)
+        if regimen.added and way is not None:
+            rows = rows + way.states[-1]
+        count = len(flow.model.states)
+        brought = np.concatenate([rows, *(row[None] for row in held.values())])
+        there = go.beginning(brought, {name: count + i for i, name in enumerate(held)})
+        finite = along[np.isfinite(along)]
+        if len(finite) < len(along):
+            return there.to_the_end(rows[:, 0], along, finite, regimen.time)
+        return there.moved(rows[:, 0], along, regimen.time)
+
+
+def _cut(part: Trajectory, count: int) -> Trajectory:
+    """The first of the times that a part was asked for."""
+    return replace(part, reached=part.reached[:count], states=part.states[:count], outputs=part.outputs[:count])
 
 
 def _without_end(way: Trajectory, inside: np.ndarray) -> Trajectory:
@@ -331,15 +436,9 @@ def held(
         Event(
             when=substituted(event.when, known),
             set={now.get(name, name): substituted(value, known) for name, value in event.set.items()},
+            seen=event.seen,
         )
         for event in (_waiting(model) if clock is not None or set(model.states) <= set(before) else ())
     ]
-    parts = (*states.values(), *initial.values(), *(part for event in events for part in event.expressions()))
-    used = {name for part in parts for name in names(part)}
-    return Model(
-        states,
-        initial=initial,
-        fixed={name: value for name, value in model.fixed.items() if name in used},
-        events=events,
-        name=model.name,
-    )
+    tables = {"states": states, "outputs": {}, "inputs": {}, "initial": initial, "before": {}, "events": events}
+    return rewritten(model, ordered=False, **tables)

@@ -20,8 +20,8 @@ from dataclasses import dataclass, fields, replace
 
 import numpy as np
 
+from odejet.clock import now
 from odejet.errors import ModelError
-from odejet.jets.compilation import now
 from odejet.simulate.flow import Outcome
 from odejet.smooth.threads import one_thread
 from odejet.uncertainty.fisher import quantiles

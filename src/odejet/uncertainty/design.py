@@ -21,13 +21,12 @@ from odejet.extras import needed
 from odejet.model import Model
 from odejet.numerals import short
 from odejet.objective.misfit import Misfit
-from odejet.objective.reduction import Triangles
 from odejet.problem import Problem
 from odejet.problem.noise import noise_of
 from odejet.simulate import Simulation, simulate
+from odejet.tables import table
 from odejet.uncertainty.fisher import covariance
 from odejet.uncertainty.names import ByName, Matrix
-from odejet.uncertainty.tables import table
 
 if TYPE_CHECKING:
     import pandas
@@ -99,13 +98,11 @@ class Design:
     @cached_property
     def covariance(self) -> Matrix:
         misfit, z = self._misfit
-        found = misfit.reduced(z) if misfit.large else misfit.evaluate(z)
-        if found.jacobian is None:
+        found = misfit.evaluate(z)
+        if found.jacobian is None or found.residuals is None:
             raise ModelError(f"the design cannot be simulated: {found.message}")
-        if isinstance(found.jacobian, Triangles):
-            jacobian = found.jacobian.weighted(misfit.known)[0]
-        else:
-            jacobian = found.expected / misfit.row_levels(misfit.known)[:, None]
+        levels = misfit.group_levels(misfit.known)
+        jacobian, _, _ = found.expected.weighted(found.residuals, misfit.row_groups, levels)
         return Matrix(tuple(misfit.unknowns), covariance(jacobian, np.ones(len(jacobian)))[0])
 
     @property

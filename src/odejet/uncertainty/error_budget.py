@@ -37,9 +37,9 @@ from odejet.search import shooting
 from odejet.search.proposals import algebraic_model
 from odejet.simulate import Simulation
 from odejet.smooth import Jet, Linear, Smoothed, covariance, fit_series, radius
+from odejet.tables import table
 from odejet.uncertainty.design import Change, repeated
 from odejet.uncertainty.names import Matrix
-from odejet.uncertainty.tables import table
 
 if TYPE_CHECKING:
     import pandas

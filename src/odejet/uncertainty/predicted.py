@@ -15,7 +15,7 @@ from odejet.objective.courses import Course, Effort
 from odejet.objective.misfit import Misfit
 from odejet.simulate.flow import MAX_STEPS, STIFF_STEPS, TOLERANCE, Outcome
 
-FAR = Effort(TOLERANCE, MAX_STEPS, STIFF_STEPS)
+FAR = Effort(TOLERANCE, MAX_STEPS, STIFF_STEPS, operations=2.5e9)
 """A prediction may go much farther than the data do."""
 
 

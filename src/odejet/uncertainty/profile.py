@@ -23,9 +23,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from odejet.attach import attached
+from odejet.clock import now
 from odejet.errors import ModelError
 from odejet.extras import needed
-from odejet.jets.compilation import now
 from odejet.numerals import measured, short, spread
 from odejet.smooth.threads import one_thread
 from odejet.uncertainty.derived import Asked
@@ -401,11 +401,13 @@ class _Walk:
         line = inner.phi + (self.crossing - inner.root) / (outer.root - inner.root) * (outer.phi - inner.phi)
         if len(trail) < 2:
             return line
-        known = [trail[-2], inner, outer]
-        roots = np.array([point.root for point in known])
-        if np.any(np.diff(roots) <= 0):
+        before = trail[-2]
+        if not before.root < inner.root < outer.root:
             return line
-        curve = float(np.polyval(np.polyfit(roots, [p.phi - inner.phi for p in known], 2), self.crossing)) + inner.phi
+        # Newton's divided differences: a chord, and how much the next one differs from it.
+        chord = (outer.phi - inner.phi) / (outer.root - inner.root)
+        bend = (chord - (inner.phi - before.phi) / (inner.root - before.root)) / (outer.root - before.root)
+        curve = line + bend * (self.crossing - inner.root) * (self.crossing - outer.root)
         between = min(inner.phi, outer.phi) < curve < max(inner.phi, outer.phi)
         return curve if between else line
 

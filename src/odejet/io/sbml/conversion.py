@@ -7,10 +7,10 @@ to be done and the address of the file are its arguments, and the converted docu
 
 from __future__ import annotations
 
-import subprocess
 import sys
 from pathlib import Path
 
+from odejet import processes
 from odejet.errors import ModelError
 
 SECONDS = 30
@@ -19,14 +19,8 @@ MEMORY = 2_000_000_000
 FLATTEN = ("flatten comp",)
 EXPAND = ("expandFunctionDefinitions", "promoteLocalParameters", "upgrade")
 
-_CHILD = f"""
+_CHILD = """
 import sys
-try:
-    import resource
-    resource.setrlimit(resource.RLIMIT_AS, ({MEMORY}, {MEMORY}))
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-except (ImportError, ValueError, OSError):
-    pass
 import libsbml
 document = libsbml.readSBMLFromString(sys.stdin.buffer.read().decode("utf-8", errors="replace"))
 document.setLocationURI(sys.argv[1])
@@ -52,9 +46,9 @@ def converted(data: bytes, options: tuple[str, ...], where: str, path: Path | No
     command = [sys.executable, "-I", "-c", _CHILD, address, *options]
     what = "the submodels (package 'comp')" if options == FLATTEN else "its functions and local parameters"
     try:
-        done = subprocess.run(command, input=data, capture_output=True, timeout=SECONDS, check=False)
-    except subprocess.TimeoutExpired:
+        done = processes.completed(command, data, seconds=SECONDS, memory=MEMORY)
+    except processes.TimedOut:
         raise ModelError(f"{where}: {what} take libsbml more than {SECONDS} s to write out") from None
-    if done.returncode or not done.stdout:
+    if done.status or not done.output:
         raise ModelError(f"{where}: libsbml cannot write out {what}; check what they refer to")
-    return done.stdout
+    return done.output

@@ -232,7 +232,7 @@ class Formula:
         if _is_truth(node):
             return choose(ONE, self.condition(node), ZERO)
         self.check_arguments(node)
-        return self.applied(node, [self.expression(node.getChild(i)) for i in range(node.getNumChildren())])
+        return self.applied(node, [self.expression(child) for child in _operands(node)])
 
     def check_arguments(self, node: Any) -> None:
         """Refuse an operator or a function with too few arguments or too many."""
@@ -443,3 +443,12 @@ def _covers_all(conditions: list[Truth]) -> bool:
 
 def _is_truth(node: Any) -> bool:
     return bool(node.isBoolean() or node.isLogical() or node.isRelational())
+
+
+def _operands(node: Any) -> list[Any]:
+    """What an operator is applied to; a long sum or product, which libsbml nests to the left, is taken apart as one."""
+    sbml, kind, later = lib(), node.getType(), []
+    while kind in (sbml.AST_PLUS, sbml.AST_TIMES) and node.getNumChildren() == 2 and node.getChild(0).getType() == kind:
+        later.append(node.getChild(1))
+        node = node.getChild(0)
+    return [*(node.getChild(i) for i in range(node.getNumChildren())), *reversed(later)]
