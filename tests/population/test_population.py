@@ -103,3 +103,21 @@ def test_options_of_a_population_are_its_own() -> None:
     population = oj.Population(decay(), subjects(), {"k": "lognormal"})
     with pytest.raises(oj.ModelError, match="a population has its noise already"):
         oj.fit(population, noise=0.1)
+
+
+def test_columns_of_a_table_of_nonmem_are_covariates(tmp_path) -> None:
+    lines = ["ID,TIME,AMT,DV,WT,SEX"]
+    for subject, weight, sex in ((1, 60, "F"), (2, 80, "M"), (3, 75, "M")):
+        lines += [f"{subject},0,100,.,{weight},{sex}", f"{subject},1,.,{50 / weight},{weight},{sex}"]
+        lines += [f"{subject},{t},.,{50 / weight / t},{weight},{sex}" for t in (2, 4)]
+    (tmp_path / "table.csv").write_text("\n".join(lines) + "\n")
+    model = oj.Model({"A": "-k*A"}, {"c": "A/V"}, initial={"A": 0}, parameters=["k", "V"], name="bolus")
+    population = oj.Population(
+        model,
+        oj.Data.from_csv(tmp_path / "table.csv"),
+        {"k": "lognormal", "V": "lognormal"},
+        covariates={"V": "V*(WT/70)^beta*(1 + theta*SEX_F)"},
+    )
+    assert population.layout.columns["WT"].tolist() == [60, 80, 75]
+    assert population.layout.columns["SEX_F"].tolist() == [1, 0, 0]
+    assert population.names == ("k", "V", "beta", "theta", "omega_k", "omega_V", "sigma_c")

@@ -71,11 +71,13 @@ def _known_of(experiment: Experiment, model: Model) -> dict[str, float]:
 
 
 def _given(experiment: Experiment) -> dict[str, Any]:
-    return {**getattr(experiment, "covariates", {}), **experiment.values}
+    told = {name: one.constant for name, one in experiment.covariates.items() if one.constant is not None}
+    return {**told, **experiment.values}
 
 
 def _varying_of(experiment: Experiment) -> set[str]:
-    return {name for name, series in experiment.outputs.items() if len(np.unique(series.values)) > 1}
+    columns = {name for name, series in experiment.outputs.items() if len(np.unique(series.values)) > 1}
+    return columns | {name for name, one in experiment.covariates.items() if len(one.values) and one.constant is None}
 
 
 def expressions(given: Mapping[str, Any] | None, known: Collection[str]) -> dict[str, Expression]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from odejet.jets.compilation import now
+from odejet.clock import now
 from odejet.population.estimation import estimate
 from odejet.population.population import Population
 from odejet.population.result import PopulationFit

@@ -109,8 +109,8 @@ class Population:
             for name in self.random:
                 if name in one.experiment.values:
                     raise ModelError(
-                        f"{one.experiment.name}: '{name}' has a random effect, but the data give its value; rename the "
-                        "column, or leave the effect out"
+                        f"{one.experiment.name}: '{name}' has a random effect, but the data give its value; leave the "
+                        f"column out with data.without('{name}'), or the effect"
                     )
 
     def _coefficients(self, noise: Collection[str]) -> list[str]:

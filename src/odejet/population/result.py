@@ -27,7 +27,7 @@ from odejet.population.estimation import Estimated
 from odejet.population.figures import drawn
 from odejet.population.population import Population
 from odejet.population.prediction import PopulationPrediction, predicted
-from odejet.uncertainty.tables import table
+from odejet.tables import table
 
 if TYPE_CHECKING:
     import matplotlib.figure
