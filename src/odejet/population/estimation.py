@@ -19,7 +19,7 @@ from odejet.errors import DataError
 from odejet.population.layout import Layout, Moments
 from odejet.population.marginal import Integral, Marginal, Sample, integrate
 from odejet.population.modes import find_mode
-from odejet.population.nodes import Mixture, Nodes, Normal, drawn, grid, grid_size, joined, mixture
+from odejet.population.nodes import Mixture, Nodes, Normal, drawn, grid, grid_size, joined, mixture, whole
 from odejet.population.population import Population
 from odejet.population.start import pooled_starts
 from odejet.population.subject import Subject
@@ -38,7 +38,8 @@ class Settings:
     most: int = 4096  # nodes per sequence
     nodes: int = 150_000  # of all subjects together; where these are too few, the error says so
     uneven: float = 0.5  # the effective share of nodes below which one normal law does not follow a posterior
-    parts: int = 4  # of a mixture that does
+    parts: int = 6  # of a mixture that does
+    adapting: tuple[int, ...] = (64, 256, 1024)  # nodes per sequence after which such a mixture is made anew
     orders: tuple[int, ...] = (4, 5, 7, 9, 11, 15)  # of rules on grids, the last two of which must agree
     most_of_grid: int = 350  # nodes of a grid; where it would take more, nodes are drawn
     cycles: int = 40  # of nodes on the way
@@ -53,6 +54,9 @@ class Settings:
 
 
 SETTINGS = Settings()
+FLOOR = 1e-4
+"""Of the variance of a random effect: what is added to that of the nodes of a subject."""
+
 ITERATIONS = 40
 """Of an optimiser on one set of nodes."""
 
@@ -171,17 +175,23 @@ class _Search:
         """Let the laws of nodes follow the posteriors at u."""
         lost = []
         _, factor, _ = self.state(u)
-        floor = 1e-4 * np.diag(np.diag(factor @ factor.T))
+        floor = FLOOR * np.diag(np.diag(factor @ factor.T))
         for i, (sample, found) in enumerate(zip(marginal.samples, marginal.integrals(u), strict=True)):
             on_grid = sample.nodes.parts is None
             if found is None or (found.effective() < self.settings.least_effective and not on_grid):
                 lost.append(i)
                 continue
-            even = on_grid or found.effective() > self.settings.uneven * len(found.shares)
+            # Nodes of a mixture are even because it has several parts.
+            one = len(self.laws[i]) == 1 and not self.is_uneven(found)
+            even = on_grid or one
             most = 1 if even else self.settings.parts
             self.laws[i] = mixture(sample.nodes.x, found.shares, floor, most)
         if lost:
             self.adapt_to_modes(u, lost)
+
+    def is_uneven(self, found: Integral) -> bool:
+        """Whether few nodes of a subject have most of its likelihood."""
+        return found.effective() < self.settings.uneven * len(found.shares)
 
     # --- the way ---
 
@@ -334,6 +344,13 @@ class _Search:
                 break
             for i in worst.tolist():
                 population = Normal(moments.means[i], factor)
+                found = measured(i, samples[i])
+                if found is not None and sizes[i] in self.settings.adapting and self.is_uneven(found):
+                    # Nodes so far tell where a posterior with narrow parts is, and those ahead follow it.
+                    floor = FLOOR * np.diag(np.diag(factor @ factor.T))
+                    self.laws[i] = mixture(samples[i].nodes.x, found.shares, floor, self.settings.parts)
+                    nodes = drawn(0, int(sizes[i]), self.laws[i], population, (self.seed, i))
+                    samples[i] = self.sample(i, nodes, moments.common[i])
                 more = drawn(int(sizes[i]), 2 * int(sizes[i]), self.laws[i], population, (self.seed, i))
                 samples[i] = _extended(samples[i], self.sample(i, more, moments.common[i]))
                 sizes[i] *= 2
@@ -348,8 +365,8 @@ class _Search:
         effects, before = len(self.layout.random), math.nan
         orders = [one for one in self.settings.orders if grid_size(one, effects) <= self.settings.most_of_grid]
         # One rule alone tells nothing of its error.
-        for order in orders if len(orders) > 1 and len(self.laws[i]) == 1 else ():
-            sample = self.sample(i, grid(order, self.laws[i][0][1]), moments.common[i])
+        for order in orders if len(orders) > 1 else ():
+            sample = self.sample(i, grid(order, whole(self.laws[i])), moments.common[i])
             found = measured(i, sample)
             if found is None:
                 break

@@ -190,6 +190,15 @@ def mixture(x: Array, shares: Array, floor: Array, most: int) -> Mixture:
     return tuple((float(share), law) for share, law in parts)
 
 
+def whole(parts: Mixture) -> Normal:
+    """Return the normal law with the mean and the covariance of a mixture."""
+    mean = sum((share * law.mean for share, law in parts), np.zeros(len(parts[0][1].mean)))
+    covariance = np.zeros((len(mean), len(mean)))
+    for share, law in parts:
+        covariance += share * (law.factor @ law.factor.T + np.outer(law.mean - mean, law.mean - mean))
+    return Normal.of(mean, covariance)
+
+
 def _effective(weights: Array) -> float:
     return float(weights.sum() ** 2 / (weights**2).sum())
 

@@ -18,10 +18,11 @@ from odejet.population.layout import Layout
 from odejet.problem.conditions import Condition
 from odejet.problem.noise import Density, Noise, densities_of
 from odejet.simulate.flow import Flow, Outcome
+from odejet.simulate.many import outputs_of
 
 Array = np.ndarray
 
-TOLERANCE, MAX_STEPS, STIFF_STEPS = 1e-9, 3000, 500
+TOLERANCE, MAX_STEPS, STIFF_STEPS = 1e-11, 3000, 500
 """Of a simulation: errors far below the noise, and what one may cost."""
 
 
@@ -85,10 +86,13 @@ class Subject:
 
     def predict(self, x: Array, common: Array) -> Array:
         """Predictions at rows of x, NaN where the model cannot be simulated."""
-        found = np.full((len(x), self.points), np.nan)
+        found, parameters = np.full((len(x), self.points), np.nan), self.parameters(x, common)
         states = np.zeros(len(self.flow.model.states))
-        for row, parameters in zip(found, self.parameters(x, common), strict=True):
-            self._fill(row, self._run(parameters, states, False))
+        usable = np.flatnonzero(np.isfinite(parameters).all(axis=1))
+        outputs = outputs_of(self.flow, parameters[usable], self.times, self.start, TOLERANCE, MAX_STEPS)
+        for k, own in zip(usable.tolist(), outputs, strict=True):
+            known = bool(np.isfinite(own).all())
+            self._fill(found[k], own[:, :, None] if known else self._run(parameters[k], states, False))
         return found
 
     def linearise(self, x: Array, common: Array) -> tuple[Array, Array, Array]:
