@@ -37,8 +37,6 @@ def test_theophylline_has_the_exact_likelihood_of_nine_estimators() -> None:
     found = oj.fit(population)
     assert found.minus_two_log_likelihood - 132 * np.log(2 * np.pi) <= 118.10 + 0.02
     assert 2 * found.log_likelihood_error < 0.02
-    best = json.loads((SHARED / "theophylline" / "agq.json").read_text())
-    assert best  # its estimates are on logarithms of the typical values, compared in the benchmark
     assert found.values["ka"] == pytest.approx(1.58, abs=0.03)
     assert abs(found.shrinkage["ka"]) < 0.05
 
