@@ -39,6 +39,7 @@ ORDER = (
     ("decide",),
     ("uncertainty",),
     ("result",),
+    ("population",),
     ("report",),
     ("io",),
     ("fitting", "identifying"),

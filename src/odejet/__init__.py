@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from odejet.io.petab import read_petab
     from odejet.io.sbml import read_sbml
     from odejet.model import Event, Model
+    from odejet.population import Population, PopulationFit
     from odejet.problem import Problem
     from odejet.result import Fit, Prediction, Ranking, compare
     from odejet.selection import Selection, select
@@ -45,6 +46,8 @@ __all__ = [
     "Model",
     "ModelError",
     "Outcome",
+    "Population",
+    "PopulationFit",
     "Posterior",
     "Prediction",
     "Problem",
@@ -98,6 +101,8 @@ _HOMES = {
     "Model": "model",
     "ModelError": "errors",
     "Outcome": "simulate.flow",
+    "Population": "population",
+    "PopulationFit": "population",
     "Posterior": "uncertainty.posterior",
     "Prediction": "result",
     "Problem": "problem",

@@ -25,6 +25,7 @@ from odejet.data import Data
 from odejet.decide import LIMITS, Answer, Options, Record, Task, search
 from odejet.errors import DataError, ModelError
 from odejet.model import Model
+from odejet.population import Population, PopulationFit, fit_population
 from odejet.problem import Problem
 from odejet.problem.coordinates import Bounds
 from odejet.problem.noise import Given
@@ -52,11 +53,11 @@ class Method:
     estimators: Sequence[str] | None = None
 
 
-def _with_method(function: Callable[..., Fit]) -> Callable[..., Fit]:
+def _with_method(function: Callable[..., Any]) -> Callable[..., Any]:
     """Let weights, refine and estimators be given one by one, with a warning."""
 
     @functools.wraps(function)
-    def called(*arguments: Any, **options: Any) -> Fit:
+    def called(*arguments: Any, **options: Any) -> Any:
         told = {name.name: options.pop(name.name) for name in fields(Method) if name.name in options}
         if told:
             given = ", ".join(f"{name}={value!r}" for name, value in told.items())
@@ -72,7 +73,7 @@ def _with_method(function: Callable[..., Fit]) -> Callable[..., Fit]:
 
 @_with_method
 def fit(
-    model: Model | Problem,
+    model: Model | Problem | Population,
     data: Data | None = None,
     *,
     bounds: Bounds = None,
@@ -87,8 +88,10 @@ def fit(
     priors: Priors = None,
     method: Method | None = None,
     time_limit: float | None = None,
-) -> Fit:
+) -> Fit | PopulationFit:
     """Every parameter and initial condition of a model, from data alone: of a problem, or of a model and data.
+
+    Of a `Population`, the law by which subjects differ; of the options it takes `seed` and `progress`.
 
     `bounds` is one pair for all unknowns or one per name, `positive` a truth value or names; neither is needed.
     `noise` per output, or one for all: a number is a known sd, "2%" a known relative sd, "relative" an unknown one, and
@@ -113,6 +116,10 @@ def fit(
     budget = Budget.within(options.time_limit)
     posed = {"bounds": bounds, "positive": positive, "noise": noise, "fixed": fixed, "local": local, "priors": priors}
     posed["weights"] = method.weights
+    if isinstance(model, Population):
+        _check_posed(data, posed)
+        with Progress(progress) as told, one_thread():
+            return fit_population(model, seed, told.stage)
     problem = _problem(model, data, posed)
     problem.check_points()
     with Progress(progress, options.time_limit) as told, one_thread():
@@ -125,11 +132,16 @@ def _problem(model: Model | Problem, data: Data | None, posed: Mapping[str, Any]
         if data is None:
             raise DataError("a fit needs data: oj.fit(model, data), or oj.fit(problem)")
         return Problem(model, data, **posed)
+    _check_posed(data, posed, "problem")
+    return model
+
+
+def _check_posed(data: Data | None, posed: Mapping[str, Any], kind: str = "population") -> None:
+    """Refuse what a problem or a population has already."""
     given = [name for name, value in posed.items() if value and value != "likelihood"]
     if data is not None or given:
         what = "data" if data is not None else given[0]
-        raise ModelError(f"a problem has its {what} already; give {what} to oj.Problem instead")
-    return model
+        raise ModelError(f"a {kind} has its {what} already; give {what} to oj.{kind.title()} instead")
 
 
 def _fit(answer: Answer) -> Fit:

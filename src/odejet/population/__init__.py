@@ -1,0 +1,24 @@
+"""Population: many subjects, one law of how they differ; nonlinear mixed effects without guesses.
+
+population      Population, what is asked
+effects         laws of parameters among subjects
+covariates      what is known of each
+layout          the vector of everything that is estimated
+subject         simulations and measurements of one
+modes           the most probable parameters of each
+approximations  FO, FOCE, FOCEI and Laplace, for comparison with other programs
+nodes           quadrature: where the random effects of a subject are integrated over
+marginal        the likelihood with random effects integrated out, its gradient and its error
+start           the pooled fit
+estimation      from nothing to the maximum of the likelihood
+result          PopulationFit, the answer
+prediction      a new subject
+diagnostics     CWRES, NPDE; figures draw them
+"""
+
+from odejet.population.approximations import objective
+from odejet.population.fitting import fit_population
+from odejet.population.population import Population
+from odejet.population.result import PopulationFit
+
+__all__ = ["Population", "PopulationFit", "fit_population", "objective"]

@@ -1,0 +1,103 @@
+"""Covariates: what is known of each subject, and how typical values depend on it.
+
+A covariate is a number per subject, from the values and the constant columns of its experiment.  One that is text is a
+category: `sex` with the values male and female gives the numbers `sex_male` and `sex_female`, one or zero.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from odejet.data import Experiment
+from odejet.errors import DataError, ExpressionError, ModelError, nearest
+from odejet.model import Model
+from odejet.model.expressions import TIME, Expression, Symbol, constant, names
+from odejet.model.grammar import parse
+
+_WORD = re.compile(r"\W+")
+
+
+class Covariates:
+    """The numbers that are known of subjects, by name; looked up by those that an expression needs."""
+
+    def __init__(self, experiments: Sequence[Experiment], model: Model) -> None:
+        self.subjects = tuple(one.name for one in experiments)
+        self._rows = [_known_of(one, model) for one in experiments]
+        self.names = tuple(dict.fromkeys(name for row in self._rows for name in row))
+        self._varying = [_varying_of(one) for one in experiments]
+
+    def __contains__(self, name: str) -> bool:
+        return name in self.names or any(name in row for row in self._varying)
+
+    def column(self, name: str, needed_by: str) -> np.ndarray:
+        """One number per subject; refused where a subject has none, or several."""
+        missing = [subject for subject, row in zip(self.subjects, self._rows, strict=True) if name not in row]
+        category = name.partition("_")[0]
+        for subject in missing:
+            row, varying = (rows[self.subjects.index(subject)] for rows in (self._rows, self._varying))
+            if name in varying:
+                raise DataError(
+                    f"{subject}: the covariate '{name}' changes over time, but {needed_by} needs one number; make it "
+                    "an input of the model, or keep its first value"
+                )
+            if not any(key.startswith(f"{category}_") for key in row):
+                raise DataError(
+                    f"{subject}: the covariate '{name}' is missing, and {needed_by} depends on it; add it, or leave "
+                    "the subject out"
+                )
+        # A subject of another category than the one that a name tells has a zero.
+        return np.array([row.get(name, 0.0) for row in self._rows])
+
+
+def _known_of(experiment: Experiment, model: Model) -> dict[str, float]:
+    found: dict[str, float] = {}
+    for name, value in _given(experiment).items():
+        exact = constant(value) if isinstance(value, Expression) else None
+        if isinstance(value, int | float):
+            found[name] = float(value)
+        elif exact is not None:
+            found[name] = float(exact)
+        elif isinstance(value, str | Symbol) and name not in model.parameters:
+            text = value if isinstance(value, str) else value.name
+            found[f"{name}_{_WORD.sub('_', text).strip('_')}"] = 1.0
+    for name, series in experiment.outputs.items():
+        if name not in model.outputs and len(series) and (series.values == series.values[0]).all():
+            found[name] = float(series.values[0])
+    return found
+
+
+def _given(experiment: Experiment) -> dict[str, Any]:
+    told = {name: one.constant for name, one in experiment.covariates.items() if one.constant is not None}
+    return {**told, **experiment.values}
+
+
+def _varying_of(experiment: Experiment) -> set[str]:
+    columns = {name for name, series in experiment.outputs.items() if len(np.unique(series.values)) > 1}
+    return columns | {name for name, one in experiment.covariates.items() if len(one.values) and one.constant is None}
+
+
+def expressions(given: Mapping[str, Any] | None, known: Collection[str]) -> dict[str, Expression]:
+    """How typical values depend on covariates: texts by parameter, as expressions."""
+    if not given:
+        return {}
+    if not isinstance(given, Mapping):
+        raise ModelError("covariates must be a dictionary of parameters and expressions, such as {'V': 'V*(wt/70)'}")
+    found = {}
+    for name, text in given.items():
+        where = f"covariates of '{name}'"
+        if name not in known:
+            raise ModelError(f"covariates: the model has no parameter '{name}'{nearest(str(name), known)}")
+        try:
+            # Pharmacometricians write powers as NONMEM and Monolix have them.
+            found[name] = parse(str(text).replace("^", "**"), None, {TIME: "a typical value cannot depend on the time"})
+        except ExpressionError as error:
+            raise error.at(where) from None
+        if name not in set(names(found[name])):
+            raise ModelError(
+                f"{where}: {text} does not contain '{name}', the typical value itself; write '{name}*(wt/70)^0.75', say"
+            )
+    return found

@@ -1,0 +1,18 @@
+"""Fitting: a population fit from a population."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from odejet.clock import now
+from odejet.population.estimation import estimate
+from odejet.population.population import Population
+from odejet.population.result import PopulationFit
+
+
+def fit_population(
+    population: Population, seed: int = 0, tell: Callable[[str], object] = lambda _: None
+) -> PopulationFit:
+    """Return the maximum of the marginal likelihood of a population, with what follows from it."""
+    begin = now()
+    return PopulationFit(estimate(population, seed, tell=tell), now() - begin, seed)

@@ -1,0 +1,105 @@
+"""Prediction: a new subject of a population, under a regimen and with covariates of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from odejet.data import Data
+from odejet.errors import ModelError, nearest
+from odejet.objective.courses import flows
+from odejet.population.subject import Subject, subjects_of
+from odejet.problem.conditions import conditions
+
+if TYPE_CHECKING:
+    from odejet.population.result import PopulationFit
+
+Array = np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class Bands:
+    """One output over time: that of the typical subject, the band of subjects, and that of knowledge."""
+
+    typical: Array
+    low: Array
+    high: Array
+    known_low: Array
+    known_high: Array
+
+
+@dataclass(frozen=True, eq=False)
+class PopulationPrediction:
+    """Outputs of a new subject by name."""
+
+    times: Array
+    outputs: Mapping[str, Bands]
+    level: float
+
+    def __getitem__(self, output: str) -> Bands:
+        if output not in self.outputs:
+            raise KeyError(f"there is no output '{output}'{nearest(output, self.outputs)}")
+        return self.outputs[output]
+
+
+def predicted(
+    fit: PopulationFit,
+    times: Array,
+    doses: Any,
+    covariates: Mapping[str, float],
+    level: float,
+    draws: int,
+    seed: int,
+) -> PopulationPrediction:
+    """Return the prediction of a new subject."""
+    population, layout, u = fit.asked, fit.estimated.layout, fit.estimated.u
+    if times.ndim != 1 or not len(times) or not np.isfinite(times).all():
+        raise ModelError("times must be a list of finite numbers")
+    missing = [name for name in layout.columns if name not in covariates]
+    if missing:
+        raise ModelError(f"the covariate '{missing[0]}' of the new subject is missing; give covariates={{...}}")
+    columns = {name: np.array([float(covariates[name])]) for name in layout.columns}
+    subject = _new_subject(fit, times, doses, covariates)
+    rng = np.random.default_rng([seed, 3])
+
+    def run(v: Array, z: Array) -> Array:
+        moments = layout.moments(v, columns)
+        x = moments.means[0] + z @ layout.cholesky(v).T
+        return subject.predict(x, moments.common[0])
+
+    nothing = np.zeros((1, len(layout.random)))
+    typical = run(u, nothing)[0]
+    subjects = run(u, rng.standard_normal((draws, len(layout.random))))
+    values, vectors = np.linalg.eigh(fit.estimated.covariance)
+    root = vectors * np.sqrt(np.maximum(values, 0.0))
+    known = np.concatenate([run(u + root @ rng.standard_normal(len(u)), nothing) for _ in range(draws)])
+    ends = 50 * (1 - level), 50 * (1 + level)
+    outputs = {}
+    for block in subject.blocks:
+        low, high = np.nanpercentile(subjects[:, block.rows], ends, axis=0)
+        known_low, known_high = np.nanpercentile(known[:, block.rows], ends, axis=0)
+        outputs[block.name] = Bands(typical[block.rows], low, high, known_low, known_high)
+    return PopulationPrediction(times, {name: outputs[name] for name in population.noises}, level)
+
+
+def _new_subject(fit: PopulationFit, times: Array, doses: Any, covariates: Mapping[str, float]) -> Subject:
+    population = fit.asked
+    model = population.model
+    given = {name: float(value) for name, value in covariates.items() if name in (*model.parameters, *model.fixed)}
+    zeros = {name: (times, np.ones(len(times))) for name in population.noises}
+    # Initial values hold where those of the data do, or with the first dose before that.
+    start = min(one.experiment.start for one in population.conditions)
+    data = Data(None, zeros, name="new subject", doses=doses, values=given)
+    data = data.starting(min(start, data.experiments[0].start))
+    own = conditions(model, data, population.fixed, population.layout.noise)
+    needed = [name for name in own[0].model.parameters if name not in population.layout.typical]
+    if needed:
+        raise ModelError(f"'{needed[0]}' of the new subject is not known; give it in covariates={{'{needed[0]}': …}}")
+    noises = {
+        name: replace(noise, kind="constant", level=1.0) if noise.kind == "data" else noise
+        for name, noise in population.noises.items()
+    }
+    return subjects_of(own, flows(own), noises, fit.estimated.layout, model)[0]

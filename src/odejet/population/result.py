@@ -1,0 +1,413 @@
+"""Result: the answer of a population fit, by name.
+
+Typical values, coefficients, omegas (sds of random effects, on their scale), correlations and noise have a value, a
+standard error and an interval; every subject has its parameters with their sds.  Intervals are symmetric on the scale
+on which an estimate is nearest to normal: logarithms for what is positive, logits for shares, Fisher's z for
+correlations.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from odejet.data import Data, Series
+from odejet.errors import ModelError, nearest
+from odejet.extras import needed
+from odejet.numerals import short
+from odejet.population.diagnostics import Design, conditional_residuals, normality, prediction_discrepancies
+from odejet.population.estimation import Estimated
+from odejet.population.figures import drawn
+from odejet.population.population import Population
+from odejet.population.prediction import PopulationPrediction, predicted
+from odejet.tables import table
+
+if TYPE_CHECKING:
+    import matplotlib.figure
+    import pandas
+
+Array = np.ndarray
+
+LEVEL = 0.95
+REPLICATES = 500
+"""Simulations of the design that diagnostics compare the data with."""
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """One estimate of the population."""
+
+    name: str
+    value: float
+    stderr: float
+    interval: tuple[float, float]
+
+    @property
+    def rse(self) -> float:
+        """The relative standard error."""
+        return abs(self.stderr / self.value) if self.value else math.inf
+
+
+@dataclass(frozen=True, eq=False)
+class Parameters(Mapping[str, Parameter]):
+    """Estimates of the population by name."""
+
+    rows: Mapping[str, Parameter]
+
+    def __getitem__(self, name: str) -> Parameter:
+        if name not in self.rows:
+            raise KeyError(f"the population has no parameter '{name}'{nearest(name, self.rows)}")
+        return self.rows[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.rows)
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def to_dataframe(self) -> pandas.DataFrame:
+        """One row per estimate."""
+        pandas = needed("pandas")
+        rows = [
+            {
+                "name": one.name,
+                "value": one.value,
+                "stderr": one.stderr,
+                "low": one.interval[0],
+                "high": one.interval[1],
+            }
+            for one in self.rows.values()
+        ]
+        return pandas.DataFrame(rows).set_index("name")
+
+    def __repr__(self) -> str:
+        cells = [("", "value", "stderr", "interval", "")]
+        for one in self.rows.values():
+            low, high = one.interval
+            cells.append((one.name, short(one.value, 4), short(one.stderr, 3), short(low, 4), short(high, 4)))
+        return "\n".join(table(cells, right=range(1, 5)))
+
+
+@dataclass(frozen=True, eq=False)
+class Individuals(Mapping[str, Mapping[str, float]]):
+    """The parameters of subjects: `fit.individuals["3"]["V"]`, and their sds in `fit.individuals.sd`."""
+
+    rows: Mapping[str, Mapping[str, float]]
+    sd: Mapping[str, Mapping[str, float]]
+
+    def __getitem__(self, subject: str) -> Mapping[str, float]:
+        if subject not in self.rows:
+            raise KeyError(f"there is no subject '{subject}'{nearest(subject, self.rows)}")
+        return self.rows[subject]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.rows)
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def to_dataframe(self) -> pandas.DataFrame:
+        """One row per subject, with a column for each parameter and one for its sd."""
+        pandas = needed("pandas")
+        rows = [
+            {"subject": name, **own, **{f"sd_{key}": sd for key, sd in self.sd[name].items()}}
+            for name, own in self.rows.items()
+        ]
+        return pandas.DataFrame(rows).set_index("subject")
+
+
+@dataclass(frozen=True, eq=False)
+class PopulationFit:
+    """A population fit: the maximum of the marginal likelihood, with what is known about it."""
+
+    estimated: Estimated
+    seconds: float
+    seed: int = 0
+    level: float = LEVEL
+
+    @property
+    def asked(self) -> Population:
+        """The population as it was estimated, without random effects whose variance went to zero."""
+        return self.estimated.population
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return self.estimated.layout.names
+
+    # --- the population ---
+
+    @cached_property
+    def values(self) -> dict[str, float]:
+        """The estimates of the population by name."""
+        return dict(zip(self.names, self.estimated.layout.natural(self.estimated.u).tolist(), strict=True))
+
+    @cached_property
+    def covariance(self) -> Array:
+        """The covariance of the estimates, in the order of `names`, from the observed information."""
+        slopes = self._slopes
+        return slopes @ self.estimated.covariance @ slopes.T
+
+    @cached_property
+    def _slopes(self) -> Array:
+        """Derivatives of the estimates by u."""
+        layout, u, step = self.estimated.layout, self.estimated.u, 1e-6
+        columns = [
+            (layout.natural(u + step * row) - layout.natural(u - step * row)) / (2 * step) for row in np.eye(len(u))
+        ]
+        return np.stack(columns, axis=1)
+
+    @cached_property
+    def population(self) -> Parameters:
+        """Everything that was estimated: value, standard error and interval by name."""
+        errors = np.sqrt(np.maximum(np.diag(self.covariance), 0.0))
+        rows = {}
+        for name, error in zip(self.names, errors.tolist(), strict=True):
+            rows[name] = Parameter(name, self.values[name], error, self._interval(name, self.values[name], error))
+        return Parameters(rows)
+
+    def _interval(self, name: str, value: float, error: float) -> tuple[float, float]:
+        from scipy.special import ndtri
+
+        wide, layout = float(ndtri(0.5 + self.level / 2)) * error, self.estimated.layout
+        if name.startswith("corr_"):
+            low, high = (math.tanh(math.atanh(value) + sign * wide / (1 - value**2)) for sign in (-1, 1))
+            return low, high
+        scale = layout.scales[layout.typical.index(name)].name if name in layout.typical else ""
+        if scale == "logitnormal":
+            middle, reach = math.log(value / (1 - value)), wide / (value * (1 - value))
+            return 1 / (1 + math.exp(reach - middle)), 1 / (1 + math.exp(-reach - middle))
+        if scale == "lognormal" or name.startswith("omega_") or name in layout.noise:
+            factor = math.exp(min(wide / value, 700.0))
+            return value / factor, value * factor
+        return value - wide, value + wide
+
+    # --- subjects ---
+
+    @cached_property
+    def individuals(self) -> Individuals:
+        """The parameters of every subject: those of the mean of its posterior on the scale of the effects, and sds."""
+        values, sds = {}, {}
+        layout, moments = self.estimated.layout, self.estimated.layout.moments(self.estimated.u)
+        for i, (sample, found) in enumerate(
+            zip(self.estimated.marginal.samples, self.estimated.integrals, strict=True)
+        ):
+            name = self.asked.subjects[i]
+            phi = layout.individual(sample.nodes.x)
+            middle = found.shares @ phi
+            sd = np.sqrt(np.maximum(found.shares @ (phi - middle) ** 2, 0.0))
+            centre = layout.individual((found.shares @ sample.nodes.x)[None])[0]
+            values[name] = dict(zip(layout.random, centre.tolist(), strict=True))
+            values[name] |= dict(zip(layout.common, moments.common[i].tolist(), strict=True))
+            sds[name] = dict(zip(layout.random, sd.tolist(), strict=True)) | dict.fromkeys(layout.common, 0.0)
+        return Individuals(values, sds)
+
+    @cached_property
+    def effects(self) -> dict[str, dict[str, float]]:
+        """The random effects eta of every subject, at the mean of its posterior."""
+        layout, means = self.estimated.layout, self.estimated.layout.moments(self.estimated.u).means
+        return {
+            name: dict(zip(layout.random, (found.shares @ sample.nodes.x - means[i]).tolist(), strict=True))
+            for i, (name, sample, found) in enumerate(
+                zip(self.asked.subjects, self.estimated.marginal.samples, self.estimated.integrals, strict=True)
+            )
+        }
+
+    @cached_property
+    def shrinkage(self) -> dict[str, float]:
+        """How much less the effects of subjects differ than omega says: 1 - sd(eta)/omega, zero where data are rich."""
+        return {
+            name: 1 - float(np.std([own[name] for own in self.effects.values()], ddof=1)) / self.values[f"omega_{name}"]
+            for name in self.estimated.layout.random
+        }
+
+    # --- criteria ---
+
+    @property
+    def log_likelihood(self) -> float:
+        """The logarithm of the marginal likelihood, with all constants."""
+        return self.estimated.log_likelihood
+
+    @property
+    def log_likelihood_error(self) -> float:
+        """The standard error of `log_likelihood` from its own computation."""
+        return self.estimated.error / 2
+
+    @property
+    def minus_two_log_likelihood(self) -> float:
+        return -2 * self.log_likelihood
+
+    @property
+    def free(self) -> int:
+        """The number of estimated parameters of the population."""
+        return len(self.names)
+
+    @property
+    def aic(self) -> float:
+        return 2 * self.free - 2 * self.log_likelihood
+
+    @property
+    def bic(self) -> float:
+        """BIC with the number of subjects, as Monolix has it."""
+        return self.free * math.log(len(self.asked.subjects)) - 2 * self.log_likelihood
+
+    @property
+    def bicc(self) -> float:
+        """BIC in which what differs between subjects counts by subjects, and all else by measurements."""
+        layout = self.estimated.layout
+        by_subject = len(layout.pairs) + sum(1 for name in layout.typical if name in layout.effects)
+        by_subject += len(layout.coefficients)
+        others = self.free - by_subject
+        return (
+            by_subject * math.log(len(self.asked.subjects))
+            + others * math.log(self.asked.points)
+            - 2 * self.log_likelihood
+        )
+
+    @property
+    def removed(self) -> tuple[str, ...]:
+        """Parameters whose random effect was taken out, since its variance went to zero."""
+        return self.estimated.removed
+
+    @property
+    def success(self) -> bool:
+        """Whether the maximum was reached: no further step promises anything that matters."""
+        return self.estimated.gain < 0.02
+
+    # --- diagnostics ---
+
+    @cached_property
+    def _design(self) -> Design:
+        return Design(self.asked, self._plain_u)
+
+    @cached_property
+    def _plain_u(self) -> Array:
+        """u in the layout of the population itself, whose units are one."""
+        return self.asked.layout.to(self.values)
+
+    @cached_property
+    def simulations(self) -> tuple[Array, ...]:
+        """Simulated measurements of every subject's design, in rows."""
+        rng = np.random.default_rng([self.seed, 1])
+        return tuple(self._design.simulated(i, REPLICATES, rng) for i in range(len(self.asked.members)))
+
+    @cached_property
+    def residuals(self) -> dict[str, Array]:
+        """Columns of every measurement: subject, time, observed, predicted (typical and individual), CWRES, NPDE."""
+        design, columns = self._design, []
+        for i, subject in enumerate(self.asked.members):
+            mode = design.mode(i)
+            typical = subject.predict(design.means[i][None], design.common[i])[0]
+            columns.append(
+                {
+                    "subject": np.full(subject.points, i),
+                    "time": subject.measured_at,
+                    "output": np.concatenate([np.full(len(block.values), block.output) for block in subject.blocks]),
+                    "observed": subject.values,
+                    "typical": typical,
+                    "individual": mode.predictions,
+                    "cwres": conditional_residuals(design, i, mode),
+                    "npde": prediction_discrepancies(subject.values, self.simulations[i]),
+                }
+            )
+        return {key: np.concatenate([own[key] for own in columns]) for key in columns[0]}
+
+    @cached_property
+    def npde_probability(self) -> float:
+        """The probability that an adequate model has NPDE as unusual as these."""
+        return normality(self.residuals["npde"])
+
+    # --- what it predicts ---
+
+    def simulate(self, subjects: int | None = None, seed: int = 0) -> Data:
+        """Return measurements as the fitted population would give them: of the subjects of the data, or of so many,
+        whose designs are those of the data in turn."""
+        rng, count = np.random.default_rng([seed, 2]), len(self.asked.members)
+        wanted = count if subjects is None else subjects
+        if isinstance(wanted, bool) or not isinstance(wanted, int) or wanted < 1:
+            raise ModelError(f"subjects must be a whole number of at least 1, not {subjects!r}")
+        found = []
+        for number in range(wanted):
+            i = number % count
+            values = self._design.simulated(i, 1, rng)[0]
+            outputs = {
+                block.name: Series(self.asked.members[i].times[block.positions], values[block.rows])
+                for block in self.asked.members[i].blocks
+            }
+            name = self.asked.subjects[i] if subjects is None else f"simulated{number + 1}"
+            found.append(replace(self.asked.data.experiments[i], name=name, outputs=outputs))
+        return Data.of(found)
+
+    def predict(
+        self,
+        times: Any,
+        doses: Any = None,
+        covariates: Mapping[str, float] | None = None,
+        level: float = 0.9,
+        draws: int = 400,
+        seed: int = 0,
+    ) -> PopulationPrediction:
+        """Return outputs of a new subject with these doses and covariates: the typical one, and bands.
+
+        The band of the population holds a share `level` of subjects; that of knowledge is what the data leave open of
+        the typical subject.
+        """
+        return predicted(self, np.asarray(times, dtype=float), doses, dict(covariates or {}), level, draws, seed)
+
+    # --- looks ---
+
+    def plot(self, kind: str = "vpc", path: str | os.PathLike[str] | None = None) -> matplotlib.figure.Figure:
+        """Draw "vpc", "individual", "observed-predicted" or "residuals"; `path` is a file to write."""
+        return drawn(self, kind, path)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything that people would want to keep, as JSON has it."""
+        return {
+            "format": "odejet population fit 1",
+            "model": self.asked.model.name,
+            "population": {
+                one.name: {"value": one.value, "stderr": one.stderr, "interval": list(one.interval)}
+                for one in self.population.values()
+            },
+            "individuals": {name: dict(own) for name, own in self.individuals.items()},
+            "individual_sds": {name: dict(own) for name, own in self.individuals.sd.items()},
+            "shrinkage": self.shrinkage,
+            "removed": list(self.removed),
+            "log_likelihood": self.log_likelihood,
+            "log_likelihood_error": self.log_likelihood_error,
+            "aic": self.aic,
+            "bic": self.bic,
+            "bicc": self.bicc,
+            "success": self.success,
+            "seed": self.seed,
+            "seconds": self.seconds,
+        }
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the results as JSON."""
+        text = json.dumps(self.to_dict(), indent=1)
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text + "\n")
+
+    def __repr__(self) -> str:
+        pop, least = self.asked, self.estimated
+        lines = [
+            f"Population fit of {pop.model.name}: {len(pop.subjects)} subjects, {pop.points} measurements, "
+            f"{self.seconds:.1f} s",
+            f"  -2 log L = {self.minus_two_log_likelihood:.3f} ± {least.error:.3f}, "
+            f"AIC {self.aic:.2f}, BIC {self.bic:.2f}",
+            *(f"  {line}" for line in repr(self.population).splitlines()),
+            "  shrinkage: " + ", ".join(f"{name} {100 * value:.0f} %" for name, value in self.shrinkage.items()),
+        ]
+        if self.removed:
+            names = ", ".join(self.removed)
+            lines.append(f"  taken out: the random effect of {names}, whose variance went to zero")
+        if not self.success:
+            lines.append(f"  not at the maximum: another {least.gain:.2g} of -2 log L is to be expected")
+        return "\n".join(lines)

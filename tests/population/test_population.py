@@ -1,0 +1,123 @@
+"""What a population is asked, and what is refused."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import odejet as oj
+
+TIMES = np.array([0.5, 1.0, 2.0, 4.0])
+
+
+def decay(**options):
+    return oj.Model({"x": "-k*x"}, {"y": "x"}, initial={"x": "x0"}, parameters=["x0", "k"], name="decay", **options)
+
+
+def subjects(count=3, **values):
+    parts = [
+        oj.Data(TIMES, {"y": np.exp(-0.1 * (i + 1) * TIMES)}, name=f"s{i}", start=0.0, values=values)
+        for i in range(count)
+    ]
+    return oj.Data.join(parts)
+
+
+def test_names_are_those_of_the_field() -> None:
+    population = oj.Population(
+        decay(),
+        subjects(wt=70.0),
+        {"k": "lognormal", "x0": "normal"},
+        correlated=[["x0", "k"]],
+        covariates={"k": "k*(wt/70)^beta"},
+        noise={"y": "normal(a + b*y)"},
+    )
+    assert population.names == ("x0", "k", "beta", "omega_x0", "corr_x0_k", "omega_k", "a", "b")
+    assert population.subjects == ("s0", "s1", "s2")
+
+
+def test_text_is_a_category() -> None:
+    data = oj.Data.join(
+        [
+            oj.Data(TIMES, {"y": np.exp(-TIMES)}, name=f"s{i}", start=0.0, values={"sex": word})
+            for i, word in enumerate(("male", "female", "male"))
+        ]
+    )
+    population = oj.Population(decay(), data, {"k": "lognormal"}, covariates={"k": "k*(1 + beta*sex_male)"})
+    assert population.layout.columns["sex_male"].tolist() == [1.0, 0.0, 1.0]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"random": {"K": "lognormal"}}, "no parameter 'K'; did you mean 'k'"),
+        ({"random": {"k": "lognorm"}}, "did you mean 'lognormal'"),
+        ({"random": {}}, "at least one parameter"),
+        ({"random": {"k": "lognormal"}, "correlated": [["k", "x0"]]}, "'x0' has no random effect"),
+        ({"random": {"k": "lognormal"}, "correlated": [["k", "k"]]}, "stands twice"),
+        ({"random": {"k": "lognormal"}, "covariates": {"q": "q*wt"}}, "no parameter 'q'"),
+        ({"random": {"k": "lognormal"}, "covariates": {"k": "(wt/70)^beta"}}, "does not contain 'k'"),
+        ({"random": {"k": "lognormal"}, "covariates": {"k": "k*(wt/"}}, "covariates of 'k'"),
+        ({"random": {"k": "lognormal"}, "fixed": {"k": 0.1}}, "has a known value"),
+        ({"random": {"k": "lognormal"}, "noise": "relative"}, r"write 'normal\(b\*y\)'"),
+        ({"random": {"k": "lognormal"}, "noise": {"y": "normal(k)"}}, "a parameter of the model"),
+        ({"random": {"k": "lognormal"}, "noise": {"z": "normal(k)"}}, "no output 'z'"),
+        ({"random": {"k": "lognormal"}, "occasions": "occ"}, "leave occasions out"),
+    ],
+)
+def test_bad_input_gets_one_sentence(options, message) -> None:
+    with pytest.raises((oj.ModelError, oj.DataError), match=message):
+        oj.Population(decay(), subjects(), **options)
+
+
+def test_one_subject_is_refused() -> None:
+    with pytest.raises(oj.DataError, match="one subject only"):
+        oj.Population(decay(), subjects(1), {"k": "lognormal"})
+
+
+def test_a_missing_covariate_names_the_subject() -> None:
+    data = oj.Data.join([subjects(2, wt=70.0), oj.Data(TIMES, {"y": np.exp(-TIMES)}, name="heavy", start=0.0)])
+    with pytest.raises(oj.DataError, match="heavy: the covariate 'wt' is missing"):
+        oj.Population(decay(), data, {"k": "lognormal"}, covariates={"k": "k*wt/70"})
+
+
+def test_a_covariate_that_changes_is_refused() -> None:
+    parts = [
+        oj.Data(TIMES, {"y": np.exp(-TIMES), "wt": [70.0, 71.0, 72.0, 73.0]}, name=f"s{i}", start=0.0) for i in range(2)
+    ]
+    with pytest.raises(oj.DataError, match="changes over time"):
+        oj.Population(decay(), oj.Data.join(parts), {"k": "lognormal"}, covariates={"k": "k*wt/70"})
+
+
+def test_unknown_initial_states_are_refused() -> None:
+    model = oj.Model({"x": "-k*x"}, {"y": "x"}, parameters=["k"])
+    with pytest.raises(oj.ModelError, match="initial value of 'x'"):
+        oj.Population(model, subjects(), {"k": "lognormal"})
+
+
+def test_a_known_value_has_no_random_effect() -> None:
+    with pytest.raises(oj.ModelError, match="the data give its value"):
+        oj.Population(decay(), subjects(k=0.1), {"k": "lognormal"})
+
+
+def test_options_of_a_population_are_its_own() -> None:
+    population = oj.Population(decay(), subjects(), {"k": "lognormal"})
+    with pytest.raises(oj.ModelError, match="a population has its noise already"):
+        oj.fit(population, noise=0.1)
+
+
+def test_columns_of_a_table_of_nonmem_are_covariates(tmp_path) -> None:
+    lines = ["ID,TIME,AMT,DV,WT,SEX"]
+    for subject, weight, sex in ((1, 60, "F"), (2, 80, "M"), (3, 75, "M")):
+        lines += [f"{subject},0,100,.,{weight},{sex}", f"{subject},1,.,{50 / weight},{weight},{sex}"]
+        lines += [f"{subject},{t},.,{50 / weight / t},{weight},{sex}" for t in (2, 4)]
+    (tmp_path / "table.csv").write_text("\n".join(lines) + "\n")
+    model = oj.Model({"A": "-k*A"}, {"c": "A/V"}, initial={"A": 0}, parameters=["k", "V"], name="bolus")
+    population = oj.Population(
+        model,
+        oj.Data.from_csv(tmp_path / "table.csv"),
+        {"k": "lognormal", "V": "lognormal"},
+        covariates={"V": "V*(WT/70)^beta*(1 + theta*SEX_F)"},
+    )
+    assert population.layout.columns["WT"].tolist() == [60, 80, 75]
+    assert population.layout.columns["SEX_F"].tolist() == [1, 0, 0]
+    assert population.names == ("k", "V", "beta", "theta", "omega_k", "omega_V", "sigma_c")

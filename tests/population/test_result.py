@@ -1,0 +1,108 @@
+"""What a population fit says, on theophylline where the data are here, and on a small population."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+import odejet as oj
+from odejet.population.diagnostics import prediction_discrepancies
+from tests.population.test_approximations import SHARED, needs_data, rows_of
+from tests.population.test_estimation import DECAY, decays
+
+
+@pytest.fixture(scope="module")
+def fit():
+    return oj.fit(oj.Population(DECAY, decays(np.random.default_rng(5), 24), {"k": "lognormal"}))
+
+
+@needs_data
+def test_theophylline_has_the_exact_likelihood_of_nine_estimators() -> None:
+    parts = []
+    for name, rows in rows_of(SHARED / "theophylline" / "theo_sd.csv").items():
+        seen = [r for r in rows if r["EVID"] == "0"]
+        doses = [{"time": 0.0, "state": "gut", "amount": float(r["AMT"])} for r in rows if r["EVID"] != "0"]
+        series = [float(r["TIME"]) for r in seen], {"cp": [float(r["DV"]) for r in seen]}
+        parts.append(oj.Data(*series, name=name, start=0.0, doses=doses))
+    model = oj.Model(
+        {"gut": "-ka*gut", "central": "ka*gut - Cl/V*central"},
+        {"cp": "central/V"},
+        initial={"gut": 0, "central": 0},
+        parameters=["ka", "V", "Cl"],
+        name="theophylline",
+    )
+    population = oj.Population(model, oj.Data.join(parts), dict.fromkeys(["ka", "V", "Cl"], "lognormal"))
+    found = oj.fit(population)
+    assert found.minus_two_log_likelihood - 132 * np.log(2 * np.pi) <= 118.10 + 0.02
+    assert 2 * found.log_likelihood_error < 0.02
+    assert found.values["ka"] == pytest.approx(1.58, abs=0.03)
+    assert abs(found.shrinkage["ka"]) < 0.05
+
+
+def test_individuals_are_near_what_was_measured(fit) -> None:
+    assert len(fit.individuals) == 24
+    assert all(0 < own["k"] < 2 for own in fit.individuals.values())
+    assert all(fit.individuals.sd[name]["k"] > 0 for name in fit.individuals)
+    assert -0.1 < fit.shrinkage["k"] < 0.3
+    assert fit.aic == pytest.approx(2 * 4 - 2 * fit.log_likelihood)
+    assert fit.bic == pytest.approx(4 * np.log(24) - 2 * fit.log_likelihood)
+
+
+def test_diagnostics_of_an_adequate_model_are_standard_normal(fit) -> None:
+    table = fit.residuals
+    for key in ("cwres", "npde"):
+        assert abs(table[key].mean()) < 0.3
+        assert table[key].std() == pytest.approx(1, abs=0.2)
+    assert fit.npde_probability > 0.01
+
+
+def test_discrepancies_of_an_odd_subject_are_large() -> None:
+    simulated = np.random.default_rng(0).standard_normal((400, 3))
+    assert prediction_discrepancies(np.array([5.0, 5.0, 5.0]), simulated).min() > 2.5
+
+
+def test_a_new_subject_has_bands(fit) -> None:
+    found = fit.predict([1.0, 3.0], draws=100)["y"]
+    assert np.all(found.low < found.known_low)
+    assert np.all(found.known_low < found.typical)
+    assert np.all(found.typical < found.known_high)
+    assert np.all(found.known_high < found.high)
+    expected = fit.values["x0"] * np.exp(-fit.values["k"] * np.array([1.0, 3.0]))
+    assert found.typical == pytest.approx(expected, rel=1e-6)
+
+
+def test_simulated_data_are_those_of_the_design(fit) -> None:
+    data = fit.simulate(seed=1)
+    assert [one.name for one in data.experiments] == list(fit.asked.subjects)
+    assert len(fit.simulate(subjects=50).experiments) == 50
+    first, again = (fit.simulate(seed=3).experiments[0].outputs["y"].values for _ in range(2))
+    assert np.array_equal(first, again)
+    with pytest.raises(oj.ModelError, match="at least 1"):
+        fit.simulate(subjects=0)
+
+
+@pytest.mark.parametrize("kind", ["vpc", "individual", "observed-predicted", "residuals"])
+def test_plots_are_written(fit, kind, tmp_path) -> None:
+    fit.plot(kind, tmp_path / "figure.png")
+    assert (tmp_path / "figure.png").stat().st_size > 5000
+
+
+def test_an_unknown_plot_is_refused(fit) -> None:
+    with pytest.raises(oj.ModelError, match="there is no plot 'vcp'; did you mean 'vpc'"):
+        fit.plot("vcp")
+
+
+def test_a_fit_is_saved_as_json(fit, tmp_path) -> None:
+    fit.save(tmp_path / "fit.json")
+    read = json.loads((tmp_path / "fit.json").read_text())
+    assert read["population"]["k"]["value"] == fit.values["k"]
+    assert read["log_likelihood"] == fit.log_likelihood
+
+
+def test_a_name_that_is_not_there_is_refused(fit) -> None:
+    with pytest.raises(KeyError, match="no parameter 'omega_K'; did you mean 'omega_k'"):
+        fit.population["omega_K"]
+    with pytest.raises(KeyError, match="no subject"):
+        fit.individuals["nobody"]
