@@ -25,6 +25,7 @@ from typing import Any
 from unittest.mock import patch
 
 import numpy as np
+from odejet.objective.reduction import Aim
 from scipy.optimize import least_squares
 
 import odejet as oj
@@ -32,7 +33,6 @@ from benchmarks import lines as records
 from benchmarks.store import write_whole
 from odejet.objective import projection
 from odejet.objective.evaluation import Evaluation
-from odejet.objective.reduction import Aim
 from odejet.problem import Problem
 from odejet.search import multistart
 from odejet.search import refine as refinement
@@ -217,7 +217,7 @@ def minpack(problem: Problem, starts: Sequence[np.ndarray], best: float, elimina
     """Refinements by another program."""
     whole, frame = problem.misfit, problem.frame(problem.sizes)
     part = projection.projected(whole, frame) if eliminate else None
-    misfit, own = (whole, frame) if part is None else (part, part.rest)
+    misfit, own = (whole, frame) if part is None else (part, part.frame)
     tally = Tally()
     for start in starts:
         costs: list[float] = []

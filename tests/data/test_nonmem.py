@@ -1,5 +1,7 @@
 """Files of NONMEM: subjects with their doses and measurements in one table, and tables of doses beside others."""
 
+import math
+
 import numpy as np
 import pytest
 
@@ -221,3 +223,69 @@ def test_what_empties_a_system_ends_doses_that_are_pending(tmp_path, kind, rest)
     after = 100 * np.exp(-k * 15) / (1 - np.exp(-k * 24)) if rest is None else rest
     before = 50 * (np.exp(-k * 4.5) + np.exp(-k * 0.5)) + 10 * (1 - np.exp(-k * 4.5)) / k
     assert np.allclose(problem.simulate({"k": k})["1"]["conc"], [before, after], rtol=1e-12)
+
+
+# --- rows of one time
+
+
+def course(tmp_path, rows):
+    """What is predicted for the measurements of a file of rows, where doses add up: x' = 0, x(0) = 0."""
+    data = oj.Data.from_csv(written(tmp_path, "ID,TIME,AMT,DV,EVID,II,ADDL\n" + "\n".join(rows)))
+    (own,) = Problem(oj.Model({"x": "0"}, {"y": "x"}, initial={"x": 0}), data).conditions
+    times = own.experiment.outputs["y"].times
+    assert times == pytest.approx(
+        sorted(float(row.split(",")[1]) for row in rows if row.split(",")[4] == "0"), abs=1e-11
+    )
+    return list(oj.simulate(own.model, {}, {}, times, start=own.experiment.start)["y"])
+
+
+DOSE = "1,{},100,.,1,.,."
+MEASURED = "1,{},.,5,0,.,."
+
+
+@pytest.mark.parametrize(
+    ("rows", "expected"),
+    [
+        ([DOSE.format(0), MEASURED.format(12), DOSE.format(12), MEASURED.format(13)], [100, 200]),
+        ([DOSE.format(0), DOSE.format(12), MEASURED.format(12), MEASURED.format(13)], [200, 200]),
+        ([MEASURED.format(0), DOSE.format(0), MEASURED.format(1)], [0, 100]),
+        ([DOSE.format(0), MEASURED.format(0), MEASURED.format(1)], [100, 100]),
+        ([DOSE.format(0), MEASURED.format(0), DOSE.format(0), MEASURED.format(0), MEASURED.format(1)], [100, 200, 200]),
+        (
+            [MEASURED.format(0), DOSE.format(0), MEASURED.format(0), DOSE.format(0), MEASURED.format(0)],
+            [0, 100, 200],
+        ),
+        # Doses that ADDL adds are given before the rows of their times.
+        (["1,0,100,.,1,12,2", MEASURED.format(12), MEASURED.format(24), MEASURED.format(30)], [200, 300, 300]),
+        (["1,0,.,5,0,.,.", "1,0,100,.,1,12,2", MEASURED.format(12), MEASURED.format(30)], [0, 200, 300]),
+        # A reset (EVID 3) keeps its place, too.
+        ([DOSE.format(0), MEASURED.format(5), "1,5,.,.,3,.,.", MEASURED.format(6)], [100, 0]),
+        ([DOSE.format(0), "1,5,.,.,3,.,.", MEASURED.format(5), MEASURED.format(6)], [0, 0]),
+    ],
+)
+def test_rows_of_one_time_keep_their_order(tmp_path, rows, expected):
+    assert course(tmp_path, rows) == expected
+
+
+def test_troughs_before_doses_tell_the_rate(tmp_path):
+    """Noise-free data of k = 0.1 and V = 10, with a trough in the row before the dose of the same time."""
+    given, k, volume = (0, 12, 24), 0.1, 10.0
+
+    def level(t, before=False):
+        return sum(100 / volume * math.exp(-k * (t - s)) for s in given if s < t or (s == t and not before))
+
+    rows = [f"{t},.,{level(t)},0" for t in (1, 4, 8)] + [f"12,.,{level(12, True)},0", "12,100,.,1"]
+    rows += [f"{t},.,{level(t)},0" for t in (13, 16)] + [f"24,.,{level(24, True)},0", "24,100,.,1"]
+    rows += [f"{t},.,{level(t)},0" for t in (25, 30, 36)]
+    data = oj.Data.from_csv(written(tmp_path, "\n".join(["TIME,AMT,DV,EVID", "0,100,.,1", *rows])))
+    fit = oj.fit(oj.Model({"c": "-k*c"}, {"y": "c/V"}, initial={"c": 0}), data, positive=True)
+    assert fit.values["k"] == pytest.approx(k, rel=1e-8) and fit.values["V"] == pytest.approx(volume, rel=1e-8)
+
+
+def test_the_order_survives_a_table_of_doses(tmp_path):
+    text = "ID,TIME,AMT,DV,EVID\n1,0,100,.,1\n1,0,.,9,0\n1,12,.,3,0\n1,12,100,.,1\n1,13,.,12,0\n"
+    data = oj.Data.from_csv(written(tmp_path, text))
+    data.to_csv(tmp_path / "tidy.csv", doses=tmp_path / "doses.csv")
+    again = oj.Data.from_csv(tmp_path / "tidy.csv", doses=tmp_path / "doses.csv")
+    assert [dose.seen for dose in again.experiments[0].doses] == [True, False]
+    assert [dose.seen for dose in data.experiments[0].doses] == [True, False]

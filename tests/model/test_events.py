@@ -67,7 +67,7 @@ REFUSED = [
     ({"at": [], "set": {"x": 1}}, "has no times"),
     ({"at": {}, "set": {"x": 1}}, "expected an expression"),
     ({"when": "x + 1", "set": {"x": 1}}, "this is no condition"),
-    ({"when": "x == 1", "set": {"x": 1}}, "write >= or <="),
+    ({"at": 1, "seen": "yes", "set": {"x": 1}}, "true or false, not 'yes'"),
     ({"at": "x", "set": {"x": 1}}, "'x' is a state; give a condition"),
     ({"at": "t", "set": {"x": 1}}, "'t' is the time; give a condition"),
     ({"at": 1, "set": {"z": 1}}, "there is no 'z'"),

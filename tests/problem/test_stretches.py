@@ -23,21 +23,25 @@ def test_without_events_all_of_it():
     assert span(stretch(condition())) == (0, 29)
 
 
-def test_the_longest_between_known_times_with_what_was_measured_then_after_it():
+def test_the_longest_between_known_times_with_what_was_measured_then_before_it():
     doses = [oj.Event(at=[5, 20], set={"x": "x + 1"})]
-    assert span(stretch(condition(doses))) == (5, 19)
-    assert [span(part) for part in stretches(condition(doses))] == [(0, 4), (5, 19), (20, 29)]
+    assert span(stretch(condition(doses))) == (6, 20)
+    assert [span(part) for part in stretches(condition(doses))] == [(0, 5), (6, 20), (21, 29)]
     repeated = [oj.Event(at=2, every=4, count=2, set={"x": "x + 1"})]
-    assert span(stretch(condition(repeated))) == (6, 29)
+    assert span(stretch(condition(repeated))) == (7, 29)
+    seen = [oj.Event(at=[5, 20], set={"x": "x + 1"}, seen=True)]
+    assert [span(part) for part in stretches(condition(seen))] == [(0, 4), (5, 19), (20, 29)]
+    first = [oj.Event(at=0, set={"x": "x + 1"})]
+    assert span(stretch(condition(first))) == (1, 29)
 
 
 def test_what_cannot_be_undone_ends_it():
     reset = [oj.Event(at=12, set={"x": 1})]
-    assert span(stretch(condition(reset))) == (0, 11)
+    assert span(stretch(condition(reset))) == (0, 12)
     unknown = [oj.Event(at=12, set={"x": "x + F"})]  # nothing but the event tells F
-    assert span(stretch(condition(unknown))) == (0, 11)
+    assert span(stretch(condition(unknown))) == (0, 12)
     changed = [oj.Event(at=8, set={"k": "2*k"})]
-    assert span(stretch(condition(changed))) == (0, 7)
+    assert span(stretch(condition(changed))) == (0, 8)
 
 
 def test_times_that_nobody_knows():
@@ -48,6 +52,8 @@ def test_switches_on_the_time_are_known():
     model = oj.Model({"x": "piecewise(1, t < 10, 0) - k*x"}, {"y": "x"})
     problem = Problem(model, oj.Data(TIMES, {"y": np.cos(TIMES)}))
     assert span(stretch(problem.conditions[0])) == (10, 29)
+    until = Problem(model.replace(states={"x": "piecewise(1, t <= 10, 0) - k*x"}), oj.Data(TIMES, {"y": np.cos(TIMES)}))
+    assert span(stretch(until.conditions[0])) == (11, 29)
 
 
 def test_jumps_that_the_data_show():

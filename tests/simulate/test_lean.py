@@ -79,7 +79,7 @@ def test_what_was_there_before_the_start_is_not_zero():
 def test_what_divides_zero_is_left_to_the_simulation():
     model = Model({"x": "-k*x", "z": "-z"}, {"y": "x/z"}, initial={"x": 1, "z": 0})
     found = oj.simulate(model, {"k": 1.0}, {}, [0.0, 1.0])
-    assert not found.success
+    assert found.success and np.isnan(found["y"]).all()
 
 
 def test_without_an_infection_a_population_is_at_rest():
@@ -94,5 +94,5 @@ def test_without_an_infection_a_population_is_at_rest():
     np.testing.assert_allclose(found.sensitivity("y", "beta"), 0.0, atol=1e-14)
     later = oj.simulate(oj.Model(rates, {"y": "S", "z": "I"}), values, {"S": 4.0, "I": 0.01}, [0.0, 3.0])
     spread = oj.simulate(model, values, {}, [0.0, 2.0, 5.0])
-    assert spread.success and spread["z"][0] == 0.0
-    np.testing.assert_allclose(spread["z"][1:], later["z"], rtol=1e-12)
+    assert spread.success and list(spread["z"][:2]) == [0.0, 0.0]
+    np.testing.assert_allclose(spread["z"][2], later["z"][1], rtol=1e-12)

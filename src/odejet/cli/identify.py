@@ -56,7 +56,7 @@ def run(arguments: argparse.Namespace) -> int:
 
     model = read_model(arguments.model, arguments.free)
 
-    from odejet.identify import identify
+    from odejet.identifying import identify
 
     asked = arguments.functions, arguments.inputs, arguments.time_limit, arguments.seed
     with Progress(True, arguments.time_limit) as shown:

@@ -26,6 +26,9 @@ from odejet.model import Event
 from odejet.model.expressions import Expression, Product, Sum, Symbol, constant, number
 
 COLUMNS = ("time", "state", "amount", "duration", "every", "count", "steady", "experimentId")
+SEEN = "seen"
+"""A column that tables of doses have where a measurement at the time of one is after it."""
+
 MISSING = ("", ".", "na", "nan")
 
 
@@ -40,6 +43,7 @@ class Dose:
     every: Expression | None = None
     count: int | None = None
     steady: int | None = None  # 1: at steady state, 2: that is added to what was there, 0: not; None where nobody says
+    seen: bool = False  # whether a measurement at its time is after it
     where: str = field(default="", compare=False)  # the row that tells it, for messages
 
     @property
@@ -55,7 +59,7 @@ class Dose:
     def event(self, states: Iterable[str], target: str) -> Event:
         """What happens when it begins: the target, a state or the rate of an infusion, grows."""
         if self.amount is None:
-            return Event(at=self.time, set=dict.fromkeys(states, 0))
+            return Event(at=self.time, set=dict.fromkeys(states, 0), seen=self.seen)
         rate = self.amount if self.duration is None else Product(((1, self.amount), (-1, self.duration)))
         return self._repeated(self.time, target, rate, 1)
 
@@ -68,7 +72,7 @@ class Dose:
 
     def _repeated(self, time: Expression, target: str, amount: Expression, sign: int) -> Event:
         grown = Sum(((1, Symbol(target)), (sign, amount)))
-        return Event(at=time, set={target: grown}, every=self.every, count=self.count)
+        return Event(at=time, set={target: grown}, every=self.every, count=self.count, seen=self.seen)
 
 
 def without_forgotten(doses: Iterable[Dose]) -> list[Dose]:
@@ -166,6 +170,8 @@ def columns(doses: Mapping[str, Iterable[Dose]]) -> dict[str, list[Any]]:
     rows = [(label, dose) for label, own in doses.items() for dose in own]
     row_of = _nonmem if any(dose.amount is None for _, dose in rows) else _told
     told = [row_of(*row) for row in rows]
+    if any(dose.seen for _, dose in rows):
+        told = [{**cells, SEEN: int(dose.seen)} for cells, (_, dose) in zip(told, rows, strict=True)]
     return {name: [row[name] for row in told] for name in (told[0] if told else COLUMNS)}
 
 
@@ -248,7 +254,7 @@ def _told_cells(row: Mapping[Any, Any]) -> dict[str, Any]:
 
 def _read(cells: Mapping[str, Any]) -> Dose:
     for name in cells:
-        if name not in COLUMNS:
+        if name not in (*COLUMNS, SEEN):
             hint = nearest(name, COLUMNS) or f"; doses have {', '.join(COLUMNS)}"
             raise DataError(f"the column {clipped(name)} is not understood{hint}")
     for name in COLUMNS[:3]:
@@ -271,6 +277,7 @@ def _read(cells: Mapping[str, Any]) -> Dose:
         every,
         count if every is not None else None,
         steady,
+        _is_seen(cells),
     )
     if steady:
         _check_steady(dose, "every")
@@ -290,6 +297,13 @@ def _check_steady(dose: Dose, period: str) -> None:
         raise DataError(f"an infusion at steady state {times}; write the doses out")
 
 
+def _is_seen(cells: Mapping[str, Any]) -> bool:
+    seen = _number(cells, SEEN)
+    if seen not in (0, 1):
+        raise DataError(f"{SEEN} must be 0 or 1: whether a measurement at the time of the dose is after it")
+    return bool(seen)
+
+
 def _read_nonmem(cells: Mapping[str, Any]) -> list[Dose]:
     kind, state = event_kind(cells), _compartment(cells)
     if kind not in (0, 1, 2, 3, 4):
@@ -298,8 +312,8 @@ def _read_nonmem(cells: Mapping[str, Any]) -> list[Dose]:
         return []
     if "TIME" not in cells:
         raise DataError("the TIME is missing")
-    time = number(_number(cells, "TIME"))
-    emptied = [Dose(time, state, None)] if kind in (3, 4) else []
+    time, seen = number(_number(cells, "TIME")), _is_seen(cells)
+    emptied = [Dose(time, state, None, seen=seen)] if kind in (3, 4) else []
     if kind == 3:
         return emptied
     further, steady = _number(cells, "ADDL"), _steady(cells)
@@ -317,6 +331,7 @@ def _read_nonmem(cells: Mapping[str, Any]) -> list[Dose]:
         _positive(cells, "II") if repeated else None,
         int(further) + 1 if repeated else None,
         steady,
+        seen,
     )
     if further and dose.every is None:
         raise DataError(f"ADDL {further:g} needs the time between doses; give II, too")

@@ -4,12 +4,15 @@ A subject (ID) is an experiment.  What was measured (DV) is the only output of t
 its number or its name.  All other columns are covariates: they stay with the subject, numbers or words, and those that
 are called like a parameter or an input of the model tell what that is.  A point is a missing value; names of columns
 may be written in any case.
+
+Rows of one time are in order: what was measured in a row before that of a dose was measured before it, in a row after
+it after it.  Doses that ADDL adds come before the rows of their times.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -17,7 +20,7 @@ import numpy as np
 
 from odejet.data import arrays
 from odejet.data.covariate import Covariate
-from odejet.data.doses import NONMEM, Rows, canonical_name, event_kind, is_missing, label_of, read_nonmem
+from odejet.data.doses import NONMEM, SEEN, Rows, canonical_name, event_kind, is_missing, label_of, read_nonmem
 from odejet.data.experiment import Experiment
 from odejet.data.table import experiment
 from odejet.errors import DataError, clipped
@@ -26,6 +29,8 @@ MEASURED = "DV"
 _BESIDE = ("ID", "AMT", "EVID", "MDV", "CMT", "RATE", "DVID", "ADDL", "CENS")
 _DATES = ("DATE", "DAT1", "DAT2", "DAT3")
 _COMMENT = "C"
+_MANY = 100_000  # doses that ADDL adds
+_APART = 1e-12  # of the largest time: what is measured on both sides of a dose at one time is so far apart
 
 Row = tuple[str, Mapping[str, Any]]
 
@@ -100,18 +105,62 @@ def _subject(name: str, rows: list[Row], words: set[str]) -> Experiment:
             if times and time < times[-1] and event_kind(cells) in (3, 4):
                 raise DataError(f"TIME goes back from {times[-1]:g} to {time:g}; let it go on, or give another ID")
             times.append(time)
+            _is_measurement(cells)
+        except DataError as error:
+            raise DataError(f"{where}: {error}") from None
+    ordered = list(_in_order(rows))
+    for where, cells in ordered:
+        try:
             if _is_measurement(cells):
                 value = arrays.finite(cells[MEASURED], MEASURED)
-                measured.setdefault(_output(cells), []).append((time, value))
+                measured.setdefault(_output(cells), []).append((cells["TIME"], value))
         except DataError as error:
             raise DataError(f"{where}: {error}") from None
     if not measured:
         raise DataError(f"{name}: nothing was measured; remove the subject")
-    doses = tuple(read_nonmem(rows))
+    doses = tuple(read_nonmem(ordered))
     points = {key: np.array(own) for key, own in measured.items()}
     series = {key: arrays.series(key, own[:, 0], own[:, 1], None) for key, own in points.items()}
-    found = experiment(arrays.label(name), series, min(times), doses=doses)
+    found = experiment(arrays.label(name), series, min(times), doses=doses, started=False)
     return replace(found, covariates=_covariates(rows, times, words))
+
+
+def _in_order(rows: list[Row]) -> Iterator[Row]:
+    """The rows of a subject with the order of those at one time in their cells: whether a dose is seen by what was
+    measured then, and a time a little later for what follows a dose that is not."""
+    given = [(where, {**cells, "TIME": float(cells["TIME"])}) for where, cells in rows]
+    ever = {cells["TIME"] for _, cells in given if _is_measurement(cells)}
+    apart = _APART * (max(map(abs, ever), default=0.0) or 1.0)
+    measured: set[float] = set()  # times at which something was, so far
+    dosed: set[float] = set()  # and a dose given after that
+    passes: dict[float, int] = {}  # how often measurements followed
+    for where, cells in given:
+        time = cells["TIME"]
+        if _is_measurement(cells):
+            passes[time] = passes.get(time, 0) + (time in dosed)
+            measured.add(time)
+            dosed.discard(time)
+            yield where, {**cells, "TIME": time + passes[time] * apart}
+        elif event_kind(cells) in (1, 3, 4):
+            dosed |= {time} & measured
+            own = {**cells, "TIME": time + passes.get(time, 0) * apart, SEEN: int(time in ever - measured)}
+            yield from ((where, one) for one in _told_apart(own, ever, time in measured))
+        else:
+            yield where, cells
+
+
+def _told_apart(cells: Mapping[str, Any], ever: set[float], follows: bool) -> Iterator[Mapping[str, Any]]:
+    """A dose and those that ADDL adds, which come before what was measured at their times, whatever the first does."""
+    further, every = (float(cells[name]) if _is_number(cells.get(name)) else 0.0 for name in ("ADDL", "II"))
+    count = int(further) if further == int(further) and 0 < further <= _MANY else 0
+    if not any(cells["TIME"] + (i + 1) * every in ever for i in range(count)):
+        yield cells
+    elif not follows:
+        yield {**cells, SEEN: 1}
+    else:
+        yield {**cells, "ADDL": 0}
+        second = {key: value for key, value in cells.items() if key != "SS"}
+        yield {**second, "TIME": cells["TIME"] + every, "ADDL": count - 1, SEEN: 1}
 
 
 def _covariates(rows: list[Row], times: list[float], words: set[str]) -> dict[str, Covariate]:

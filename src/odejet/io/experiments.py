@@ -47,7 +47,8 @@ def _event(event: Event) -> dict[str, Any]:
     """The arguments of an event, in text."""
     fields = event.to_dict()
     several = [str(time) for time in event.at]
-    told = {key: value if key == "count" else str(value) for key, value in fields.items() if key not in ("at", "set")}
+    as_is = ("count", "seen")
+    told = {key: value if key in as_is else str(value) for key, value in fields.items() if key not in ("at", "set")}
     told["set"] = {name: str(value) for name, value in event.set.items()}
     return told | ({"at": several} if several else {})
 
@@ -56,7 +57,7 @@ def _dose(dose: Dose) -> dict[str, Any]:
     """The cells of a dose; without an amount the system is emptied."""
     fields = {key: getattr(dose, key) for key in ("time", "amount", "duration", "every")}
     told: dict[str, Any] = {key: None if value is None else _known(value) for key, value in fields.items()}
-    return told | {"state": dose.state, "count": dose.count, "steady": dose.steady}
+    return told | {"state": dose.state, "count": dose.count, "steady": dose.steady, "seen": dose.seen}
 
 
 def _known(expression: Expression) -> float | str:
@@ -103,7 +104,7 @@ def _read_dose(told: Mapping[str, Any]) -> Dose:
     steady = None if told.get("steady") is None else count(told["steady"])
     if steady not in (None, 0, 1, 2) or (steady and every is None):
         raise ValueError("no dose")
-    return Dose(time, text(told["state"]), amount, duration, every, repeats, steady)
+    return Dose(time, text(told["state"]), amount, duration, every, repeats, steady, bool(told.get("seen", False)))
 
 
 def _table(told: Any) -> Any:

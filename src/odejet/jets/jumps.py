@@ -32,6 +32,7 @@ class Jumps(NamedTuple):
     times: np.ndarray
     moved: np.ndarray  # (jumps, lanes): tangents of the times
     maps: np.ndarray  # which map each is
+    follows: np.ndarray  # whether each comes after what is asked for at its time
     pauses: int  # HAPPEN, STOP or ASK
     done: np.ndarray  # how many have happened
     code: np.ndarray
@@ -49,7 +50,8 @@ def no_jumps() -> Jumps:
     none, table = np.zeros(0, np.int64), np.zeros((0, 0))
     places, program = np.zeros((0, 2), np.int64), np.zeros((0, 0), np.int64)
     done, numbers = np.zeros(1, np.int64), np.zeros(0)
-    return Jumps(numbers, table, none, 0, done, program, program, none, places, none, numbers, none, none, 0)
+    follows = np.zeros(0, np.bool_)
+    return Jumps(numbers, table, none, follows, 0, done, program, program, none, places, none, numbers, none, none, 0)
 
 
 @kernel
@@ -170,24 +172,23 @@ def leaves_signs(c, layout, point, flat, drive, before, after, jumps, switches, 
 
 @kernel
 def happen(c, layout, point, flat, drive, before, after, jumps, switches, states, arrays, t, tables):
-    """All jumps at t, from a piece of the inputs to another, or up to one that is asked about and might change a sign:
-    whether all happened.  States are left in rows and in the registers; `flat` is the layout of the point."""
-    while jumps.done[0] < len(jumps.times) and jumps.times[jumps.done[0]] == t:
-        k = jumps.done[0]
-        moved, moves = jumps.moved[k], False
-        if jumps.pauses == ASK and not leaves_signs(
-            c, layout, point, flat, drive, before, after, jumps, switches, states, arrays, t, tables
-        ):
-            return False
-        for lane in range(layout.lanes):
-            moves = moves or moved[lane] != 0
-        if moves:
-            carry(point, before, states, t, moved, 1.0)
-        steer_maps(jumps, drive, before, t, moved, layout.lanes)
-        leap(jumps, jumps.maps[k], states, t, moved, tables)
+    """The next jump, at t, from a piece of the inputs to another, unless it is asked about and might change a sign:
+    whether it happened.  States are left in rows and in the registers; `flat` is the layout of the point."""
+    k = jumps.done[0]
+    moved, moves = jumps.moved[k], False
+    if jumps.pauses == ASK and not leaves_signs(
+        c, layout, point, flat, drive, before, after, jumps, switches, states, arrays, t, tables
+    ):
+        return False
+    for lane in range(layout.lanes):
+        moves = moves or moved[lane] != 0
+    if moves:
+        carry(point, before, states, t, moved, 1.0)
+    steer_maps(jumps, drive, before, t, moved, layout.lanes)
+    leap(jumps, jumps.maps[k], states, t, moved, tables)
+    settle(c, layout, arrays.memory, arrays.point_memory, states, tables)
+    if moves:
+        carry(point, after, states, t, moved, -1.0)
         settle(c, layout, arrays.memory, arrays.point_memory, states, tables)
-        if moves:
-            carry(point, after, states, t, moved, -1.0)
-            settle(c, layout, arrays.memory, arrays.point_memory, states, tables)
-        jumps.done[0] = k + 1
+    jumps.done[0] = k + 1
     return True

@@ -14,16 +14,17 @@ from typing import NamedTuple
 
 import numpy as np
 
+from odejet.jets.caps import caps_matter, is_marked, unmark
 from odejet.jets.crossings import Side, may_pass, pass_over
 from odejet.jets.drive import first_piece, next_stop, steer
-from odejet.jets.features import Checks, attentive_step, continues, is_plain, keep, take_back, verified_step
-from odejet.jets.jumps import HAPPEN, STOP, happen
+from odejet.jets.features import Checks, attentive_step, continues, is_plain, keep, proceed, take_back, verified_step
+from odejet.jets.jumps import HAPPEN, STOP
 from odejet.jets.kernel import MAX_ORDER, expand, prepare
-from odejet.jets.lanes import WIDTH, kernel, load, peek, plain_entry, pointer, poke, store
+from odejet.jets.lanes import kernel, peek, plain_entry, pointer, poke
 from odejet.jets.points import point_of
+from odejet.jets.records import observe, pass_jumps
 from odejet.jets.roots import first_crossing, held_step, polished
 from odejet.jets.series import evaluate, leading, lowest, sample, size_at
-from odejet.jets.shared import run
 
 REACHED, STIFF, SLOW, COLLAPSED, NONFINITE, EXHAUSTED, SWITCHED, PAUSED = range(8)
 """How an integration ended: at the last time; at a step limited by stability and not by the solution; after many steps
@@ -145,27 +146,6 @@ def finite(c, layout, order):
 
 
 @kernel
-def observe(memory, layout, drive, times, first, last, trajectory, outputs, tables, modulus):
-    """All outputs at times[first:last], from the states there."""
-    c = pointer(memory)
-    lanes, n, q, m = layout.lanes, len(layout.states), len(layout.outputs), len(layout.inputs)
-    code, terms, source, target = pointer(layout.observe), pointer(layout.terms), pointer(trajectory), pointer(outputs)
-    inputs, driven = pointer(layout.inputs), pointer(drive.values)
-    for i in range(first, last):
-        poke(c, layout.time, times[i])
-        for j in range(m):
-            poke(c, peek(inputs, j), peek(driven, i * m + j))
-        for s in range(n):
-            if layout.states[s] >= layout.dynamic:
-                for lane in range(0, lanes, WIDTH):
-                    store(c, layout.states[s] + lane, load(source, (i * n + s) * lanes + lane))
-        run(c, code, terms, 0, len(layout.observe), 0, layout.dynamic, lanes, tables, modulus)
-        for j in range(q):
-            for lane in range(0, lanes, WIDTH):
-                store(target, (i * q + j) * lanes + lane, load(c, layout.outputs[j] + lane))
-
-
-@kernel
 def is_smooth(c, layout, scales, h, radius):
     """Whether the third terms of all values and tangents at the radius of convergence are small.
 
@@ -262,8 +242,9 @@ def integrate(
     `layout` holds series and `point` single values; `parameters` and `states` are rows of value and tangents, and
     `states` is left at the time reached; `drive` holds the sampled inputs.  Limits are the tolerance, the number of
     steps, and after how many steps, so small that how many more would follow, a trajectory is called slow.  The memory
-    comes from `Arrays`.  What is asked for at the time of a jump or a switch is what holds after it.  Returns (status,
-    times done, time reached, steps, their order and last length).
+    comes from `Arrays`.  What is asked for at the time of a jump is what holds before the first one there that follows
+    it; where a switching function loses its sign at a time that is asked for, Python is to say what holds there.
+    Returns (status, times done, time reached, steps, their order and last length).
 
     Models without events have None for `jumps`, `switches` and `crossing`: what these need is compiled for others only.
     Past the switching function of a crossing the solution goes on in its other mode.
@@ -272,7 +253,9 @@ def integrate(
     lanes, modulus, reciprocals = layout.lanes, 0, tables[1]
     memory, point_memory, advances, scales, rates, kept, trajectory, outputs = arrays
     c, pointers = pointer(memory), (pointer(tables[0]), pointer(reciprocals), pointer(advances))
+    unmark(pointers)
     prepare(c, layout, constants, parameters, states, pointers, modulus)
+    capped = is_marked(pointers)
     for i in range(layout.dynamic):
         point_memory[i] = memory[i]
     at = Checks(c, pointer(layout.states), point_of(point, point_memory, drive, tables), pointer(rates))
@@ -294,7 +277,25 @@ def integrate(
         this, that = Side(layout, point, constants, memory, point_memory, switches), crossing.other
     if jumps is not None:
         if jumps.done[0] < len(jumps.times) and jumps.times[jumps.done[0]] == start and jumps.pauses == HAPPEN:
-            happen(c, layout, at.point, point, drive, piece, piece, jumps, switches, states, arrays, t, pointers)
+            _, done = pass_jumps(
+                c,
+                layout,
+                at.point,
+                point,
+                drive,
+                piece,
+                piece,
+                jumps,
+                switches,
+                states,
+                arrays,
+                times,
+                done,
+                t,
+                pointers,
+            )
+            if done == len(times):
+                status, max_steps = np.int64(REACHED), none
     unit, fresh, crossed, jumping = 1.0, True, False, False
     # The step before, until the equations are seen to hold at its end: where it began and its unit and length.
     open_end, before, unit_before, length, first, guarded = False, t, unit, 0.0, none, 0.0
@@ -310,7 +311,14 @@ def integrate(
             advances[k] = unit * reciprocals[k]
         if driven:  # a call is not free: numba counts references to all arrays of a layout
             steer(c, layout, drive, piece, t, unit)
+        if not capped:
+            unmark(pointers)
         expand(c, layout, t, none, first_order, layout.split[1], pointers, modulus)
+        if is_marked(pointers):
+            proceed(at, piece, t, unit, none, 0.0, 0.0)
+            if caps_matter(at.point, piece, t, at.rates):
+                status = NONFINITE
+                break
         repeated = open_end and not continues(at, slopes, sizes, unit_before, unit, length, goal)
         if repeated:
             take_back(at, rows)
@@ -415,7 +423,7 @@ def integrate(
                 switches.zeros[i] = 0
         if crossed:
             if crossing is not None:
-                if may_pass(crossing, switches.fired[0], t):
+                if may_pass(crossing, switches.fired[0], t) and times[done] != t:
                     unload(c, layout, states)
                     if driven:
                         steer(c, layout, drive, piece, t, 1.0)
@@ -444,19 +452,27 @@ def integrate(
             unit = max(unit, h)
             if jumps is not None and jumping:
                 unload(c, layout, states)
-                happened = happen(
-                    c, layout, at.point, point, drive, piece, after, jumps, switches, states, arrays, t, pointers
+                happened, done = pass_jumps(
+                    c,
+                    layout,
+                    at.point,
+                    point,
+                    drive,
+                    piece,
+                    after,
+                    jumps,
+                    switches,
+                    states,
+                    arrays,
+                    times,
+                    done,
+                    t,
+                    pointers,
                 )
                 if not happened:
                     status = PAUSED
                     break
-                first, fresh, calm, slow, limit = done, True, none, none, np.inf
-                while done < len(times) and times[done] == t:
-                    for i in range(len(states)):
-                        for lane in range(lanes):
-                            trajectory[done, i, lane] = states[i, lane]
-                    done += 1
-                observe(point_memory, point, drive, times, first, done, trajectory, outputs, pointers, modulus)
+                fresh, calm, slow, limit = True, none, none, np.inf
                 if done == len(times):
                     status = REACHED
                     break

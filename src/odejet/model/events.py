@@ -5,25 +5,28 @@
     Event(when="v > 30", set={"v": "c", "u": "u + d"})          a spike
 
 An event sets states, and parameters from then on, all at once by expressions in what held just before.  Events at one
-time happen in the order given.  A condition acts when it becomes true, not while it stays so, nor at the start.
+time happen in the order given.  A condition acts when it becomes true, not while it stays so, nor if it holds at the
+start.  What is asked for at the time of an event is what holds before it, unless the event is `seen` there.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache
 from numbers import Integral
 from types import MappingProxyType
 from typing import Any, NoReturn
 
 from odejet.errors import ExpressionError, ModelError, clipped, nearest
-from odejet.model.entries import text
+from odejet.model.entries import text, tree
 from odejet.model.expressions import (
     TIME,
-    Comparison,
     Condition,
     Expression,
+    Number,
+    Sum,
+    Symbol,
     checked_name,
-    children,
     constant,
     names,
     substituted,
@@ -31,23 +34,25 @@ from odejet.model.expressions import (
 from odejet.model.grammar import parse, parse_condition
 
 MAX_EVENTS = 100_000
-_KEYS = ("at", "when", "set", "every", "count")
+_KEYS = ("at", "when", "set", "every", "count", "seen")
 
 
 class Event:
     """An immutable event: `at` times, repeated `every` so often (`count` times in all), or `when` a condition becomes
     true; `set` says what states and parameters are from then on.
 
-    Times are numbers or expressions in parameters, or a list of them; what is set are numbers or expressions.
+    Times are numbers or expressions in parameters, or a list of them; what is set are numbers or expressions.  Of
+    several events at one time those that are `seen` come first, then what is measured at that time, then the others.
     """
 
-    __slots__ = ("at", "count", "every", "set", "when")
+    __slots__ = ("at", "count", "every", "seen", "set", "when")
 
     at: tuple[Expression, ...]
     when: Condition | None
     set: Mapping[str, Expression]
     every: Expression | None
     count: int | None
+    seen: bool
 
     def __init__(
         self,
@@ -56,6 +61,7 @@ class Event:
         set: Mapping[Any, Any] | None = None,
         every: Any = None,
         count: int | None = None,
+        seen: bool = False,
     ) -> None:
         if (at is None) == (when is None):
             raise ModelError("an event happens at times or when a condition becomes true; give one of at and when")
@@ -64,12 +70,15 @@ class Event:
         times = () if at is None else _times(at)
         if every is not None and len(times) > 1:
             raise ModelError("an event that repeats every so often begins at one time, not at several")
+        if not isinstance(seen, bool):
+            raise ModelError(f"seen says whether a measurement at its time is after it: true or false, not {seen!r}")
         fields = {
             "at": times,
             "when": None if when is None else _condition(when),
             "set": MappingProxyType(_assignments(set)),
             "every": None if every is None else _expression("every", every),
             "count": _count(count, every),
+            "seen": seen,
         }
         for key, value in fields.items():
             object.__setattr__(self, key, value)
@@ -87,6 +96,7 @@ class Event:
         """The arguments that make this event, those that say something."""
         at: Any = self.at[0] if len(self.at) == 1 else list(self.at)
         fields = {"at": at if self.at else None, "when": self.when, "every": self.every, "count": self.count}
+        fields["seen"] = self.seen or None
         return {key: value for key, value in fields.items() if value is not None} | {"set": dict(self.set)}
 
     def expressions(self) -> Iterator[Expression | Condition]:
@@ -103,7 +113,17 @@ class Event:
             set={name: substituted(value, new) for name, value in self.set.items()},
             every=None if self.every is None else substituted(self.every, new),
             count=self.count,
+            seen=self.seen,
         )
+
+    def renamed(self, new: Mapping[str, str]) -> Event:
+        """The event under other names."""
+        changed = self.substituted({name: Symbol(other) for name, other in new.items()})
+        return changed.setting({new.get(name, name): value for name, value in changed.set.items()})
+
+    def setting(self, values: Mapping[str, Expression]) -> Event:
+        """An event at the same times or on the same condition that sets other things."""
+        return Event(**{**self.to_dict(), "set": values})
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _rebuilt, (self.to_dict(),)
@@ -114,7 +134,7 @@ class Event:
         return all(getattr(self, key) == getattr(other, key) for key in _KEYS)
 
     def __hash__(self) -> int:
-        return hash((self.at, self.when, frozenset(self.set.items()), self.every, self.count))
+        return hash((self.at, self.when, frozenset(self.set.items()), self.every, self.count, self.seen))
 
     def __str__(self) -> str:
         if self.when is not None:
@@ -152,21 +172,10 @@ def _times(at: Any) -> tuple[Expression, ...]:
 
 def _condition(when: Any) -> Condition:
     try:
-        condition = parse_condition(when if isinstance(when, str) else str(when))
+        condition = tree(when) or parse_condition(str(when))
     except ExpressionError as error:
         raise error.at("when") from None
-    for comparison in _comparisons(condition):
-        if comparison.relation in ("==", "!="):
-            raise ModelError(f"when: {clipped(str(comparison))} holds at a single time at most; write >= or <=")
     return condition
-
-
-def _comparisons(condition: Any) -> Iterator[Comparison]:
-    if isinstance(condition, Comparison):
-        yield condition
-    else:
-        for part in children(condition):
-            yield from _comparisons(part)
 
 
 def _assignments(given: object) -> dict[str, Expression]:
@@ -191,11 +200,31 @@ def _count(count: Any, every: Any) -> int | None:
 
 def _expression(where: str, value: Any) -> Expression:
     try:
-        return parse(text(value))
+        return tree(value) or parse(text(value))
     except ExpressionError as error:
         raise error.at(where) from None
     except ModelError as error:
         raise ModelError(f"{where}: {error}") from None
+
+
+@lru_cache(maxsize=1 << 15)
+def _parsed(value: Expression) -> Expression:
+    return parse(text(value))
+
+
+def _read_again(value: Expression) -> Expression:
+    """An expression as its own text reads; events are often made of parts of others, and reading takes long."""
+    return value if _is_plain(value) else _parsed(value)
+
+
+def _is_plain(value: Expression) -> bool:
+    """Whether an expression is surely what its text would be read as, as the doses of long tables are."""
+    match value:
+        case Number() | Symbol():
+            return True
+        case Sum(((1, Number() | Symbol()), *others)):
+            return bool(others) and all(isinstance(term, Number | Symbol) for _, term in others)
+    return False
 
 
 # --- events of a model ---

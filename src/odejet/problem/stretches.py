@@ -66,11 +66,12 @@ def _parts(condition: Experimental) -> tuple[list[dict[str, Series]], int]:
     if any(event.when is not None for event in own.events):
         edges, reached = [*edges, *_seen(series)], 1
     ends = [-math.inf, *sorted(set(edges)), math.inf]
-    return [{name: between(one, *pair) for name, one in series.items()} for pair in itertools.pairwise(ends)], reached
+    return [{name: _inside(one, *pair) for name, one in series.items()} for pair in itertools.pairwise(ends)], reached
 
 
 def _known(own: Model, start: float, end: float) -> tuple[list[float], int] | None:
-    """Times at which something happens, and how many stretches are reached from the start; None if nobody knows."""
+    """The last times before something happens, and how many stretches are reached from the start; None if nobody
+    knows."""
     happening: list[tuple[float, bool]] = []
     told = {name for table in (own.states, own.outputs) for value in table.values() for name in names(value)}
     told |= {*own.states, *own.fixed}
@@ -82,7 +83,8 @@ def _known(own: Model, start: float, end: float) -> tuple[list[float], int] | No
         times = list(_times(event, end))
         if any(math.isnan(time) for time in times):
             return None
-        happening += [(time, undone) for time in times if start < time <= end]
+        last = [_before(time) if event.seen else time for time in times]
+        happening += [(time, undone or time == start) for time in last if start <= time <= end]
     for table in (own.states, own.outputs, own.inputs):
         for expression in table.values():
             happening += [(time, True) for time in _switching(expression) if start < time <= end]
@@ -109,19 +111,26 @@ def _number(expression: Expression) -> float:
     return math.nan if exact is None else float(exact)
 
 
+def _before(time: float) -> float:
+    return float(np.nextafter(time, -math.inf))
+
+
 def _switching(expression: Expression | Condition | None) -> Iterator[float]:
-    """Numbers that the time is compared with."""
+    """The last times before the time passes numbers that it is compared with."""
     if expression is None:
         return
     if isinstance(expression, Comparison) and TIME in {*names(expression.left), *names(expression.right)}:
-        yield from (float(e) for side in (expression.left, expression.right) if (e := constant(side)) is not None)
+        # t < 2 is false at 2 and after it, t <= 2 is still true there.
+        for side, turned in ((expression.left, ("<=", ">")), (expression.right, ("<", ">="))):
+            if (exact := constant(side)) is not None:
+                yield _before(float(exact)) if expression.relation in turned else float(exact)
     for child in children(expression):
         yield from _switching(child)
 
 
 def _seen(series: Mapping[str, Series]) -> list[float]:
     """Edges of stretches that the data show: by jumps or, where nothing jumps, by kinks."""
-    jumps = [float(one.times[i + 1]) for one in series.values() for i in _sudden(np.diff(one.values))]
+    jumps = [float(one.times[i]) for one in series.values() for i in _sudden(np.diff(one.values))]
     if jumps:
         return jumps
     return [edge for one in series.values() for edge in _kinks(one)]
@@ -149,7 +158,7 @@ def _kinks(one: Series) -> list[float]:
     for i in np.flatnonzero(turns > least).tolist():
         if turns[i] == turns[max(i - SIDE, 0) : i + SIDE + 1].max():
             last = i + SIDE - 1  # the last measurement before it
-            found += [float(times[last]), float(times[last + 2])]
+            found += [float(times[last - 1]), float(times[last + 1])]
     return found
 
 
@@ -162,6 +171,14 @@ def _sudden(changes: np.ndarray) -> list[int]:
 
 
 def between(one: Series, first: float, last: float) -> Series:
-    """The measurements from one time to before another; what was measured when something happened is after it."""
-    inside = (one.times >= first) & (one.times < last)
+    """The measurements from one time to before another."""
+    return _chosen(one, (one.times >= first) & (one.times < last))
+
+
+def _inside(one: Series, first: float, last: float) -> Series:
+    """The measurements after one time and up to another."""
+    return _chosen(one, (one.times > first) & (one.times <= last))
+
+
+def _chosen(one: Series, inside: np.ndarray) -> Series:
     return Series(one.times[inside], one.values[inside], None if one.sds is None else one.sds[inside])

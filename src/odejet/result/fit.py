@@ -7,7 +7,6 @@ itself.  Initial states and noise are by name for one experiment, and by experim
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import cached_property
@@ -15,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from odejet.attach import attached
 from odejet.data import Data, Experiment
 from odejet.decide import Adequacy, Attempt, Candidates, Certificate, Identifiability, Optimality, Provenance
 from odejet.decide.statistics import FitCheck, check
@@ -31,6 +29,7 @@ from odejet.result.intervals import LEVEL, asked_of, of_expression, of_unknown
 from odejet.result.noise import stated
 from odejet.result.planned import predicted
 from odejet.result.prediction import Prediction
+from odejet.result.shown import Shown
 from odejet.search.refine import Refined
 from odejet.simulate import Simulation
 from odejet.smooth import Smoothed
@@ -47,12 +46,11 @@ from odejet.uncertainty.samples import to_inference_data
 
 if TYPE_CHECKING:
     import arviz
-    import matplotlib.figure
     import pandas
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Fit:
+class Fit(Shown):
     """All parameters and initial states, on their natural scale, and everything that is known about them."""
 
     problem: Problem
@@ -429,65 +427,6 @@ class Fit:
             tables[pair.experiment][pair.output] = pair.residuals
         return dict(of_one(tables))
 
-    # --- looks ---
-
-    @attached
-    def summary(self, verbose: bool = False) -> str:
-        """The table of estimates and the story of the fit, as text, all of it if `verbose`; compounds that the data
-        determine are looked for, which may take some seconds."""
-        raise NotImplementedError
-
-    @attached
-    def __str__(self) -> str:
-        """The same with what is known already."""
-        raise NotImplementedError
-
-    def __repr__(self) -> str:
-        return str(self)
-
-    @attached
-    def _repr_html_(self) -> str:
-        raise NotImplementedError
-
     def to_dataframe(self, level: float = LEVEL) -> pandas.DataFrame:
         """One row per unknown: value, stderr, interval, verdict."""
         return frame(self, level)
-
-    @attached
-    def plot(self, path: str | os.PathLike[str] | None = None) -> matplotlib.figure.Figure:
-        """Data, fit and residuals for every output of every experiment; `path` is a file to write (PNG, PDF or SVG)."""
-        raise NotImplementedError
-
-    @attached
-    def report(self, path: str | os.PathLike[str]) -> None:
-        """Write one HTML page that needs nothing else: verdict, table, plots, timings."""
-        raise NotImplementedError
-
-    # --- files ---
-
-    @attached
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values under the names of the attributes, ready for JSON; `from_dict` reads them back."""
-        raise NotImplementedError
-
-    @classmethod
-    @attached
-    def from_dict(cls, document: Mapping[str, Any], where: str = "the fit") -> Fit:
-        """The fit in the plain values of a file; `where` names it in messages."""
-        raise NotImplementedError
-
-    @attached
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write everything to a JSON file, whole or not at all."""
-        raise NotImplementedError
-
-    @attached
-    def to_pypesto(self, path: str | os.PathLike[str]) -> None:
-        """Write every start and where it has led to an HDF5 file that pyPESTO reads; needs `odejet[pypesto]`."""
-        raise NotImplementedError
-
-    @classmethod
-    @attached
-    def load(cls, path: str | os.PathLike[str]) -> Fit:
-        """The fit in a JSON file; nothing in it is executed."""
-        raise NotImplementedError

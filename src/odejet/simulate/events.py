@@ -3,8 +3,10 @@
 Between events a solution is analytic and `flow` carries it.  It stops where a switching function loses its sign, and
 before every event at a known time if the model has switches (else such events happen on the way, see `jumps`).  Then
 
+- what is asked for at this time is recorded, before all events but those that are seen there;
 - the mode that goes on is found (see `standing`);
-- conditions that have become true set what their events say, which may make others true;
+- conditions that have become true set what their events say, which may make others true: conditions are read just
+  before, at the instant itself, where a function that loses its sign is zero, and just after;
 - sensitivities jump by what the time of the event adds: with te moved by dte = -dg / g' they are carried along the
   rates before it, through the map of the event, and back along the rates after it.
 """
@@ -12,8 +14,9 @@ before every event at a known time if the model has switches (else such events h
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -40,6 +43,20 @@ _NO_SWITCHES, _NO_JUMPS = no_switches(), no_jumps()
 # --- one solution ---
 
 
+class Crossed(NamedTuple):
+    """What was before an instant: the conditions that held, the rates, the tangents of the time, and the signs to try
+    first for functions that vanish."""
+
+    holds: tuple[bool, ...]
+    rates: np.ndarray
+    moved: np.ndarray
+    vanishing: Mapping[Expression, tuple[int, ...]]
+
+
+def _nothing(place: Place) -> None:
+    """Nobody asks for anything."""
+
+
 @dataclass
 class Passage(Standing):
     """A solution on its way through the events and modes of its model, in one direction."""
@@ -48,11 +65,15 @@ class Passage(Standing):
     events: Sequence[Event] = ()
     which: np.ndarray = field(default_factory=lambda: _NO_JUMPS.maps)  # of the events each jump is
     barrier: float | None = None  # where a solution that goes backward meets an event that cannot be undone
+    is_beyond: bool = False  # whether what is asked for there is not reached
     crossed_last: Expression | None = None  # the switching function that lost its sign last
     fired: np.ndarray = field(default_factory=lambda: np.array([-1], np.int64))
     mark: float = math.nan
     repeats: int = 0
     switches_left: float = math.inf  # of functions of states
+    record: Callable[[Place], None] = _nothing  # takes down what is asked for at the time of a place
+    holds: tuple[bool, ...] = ()  # which conditions of events were true when they were last read
+    vanished: dict[Expression, int] = field(default_factory=dict)  # functions that lost their signs here, and are zero
 
     @property
     def switches(self) -> Switches:
@@ -103,6 +124,12 @@ class Passage(Standing):
             self.ready = other
         self.zeros, self.assumed = ({g: 1} if now == self.mark else {}), {}
 
+    def reached(self, times: np.ndarray) -> np.ndarray:
+        """Those of times that no event bars which cannot be undone."""
+        if self.barrier is None:
+            return times
+        return times[times > self.barrier if self.is_beyond else times >= self.barrier]
+
     @property
     def next_jump(self) -> float | None:
         """The time of the next event at a known time."""
@@ -125,10 +152,21 @@ class Passage(Standing):
         if program.switching:
             self.find(place, {})
             self.come_to_rest(place)
-            while self.next_jump == place.time:
-                self.jump(place)
+            assert self.ready is not None
+            self.holds = self.ready.mode.holds
+            if self.direction > 0:
+                self.set_off(place)
         else:
             self.ready = program.only
+
+    def set_off(self, place: Place) -> None:
+        """What happens at the start: at it, and just after it."""
+        if self.assumed:
+            self.holds = self.holds_at_instant(place)
+        self.jump_at_instant(place)
+        self.record(place)
+        self.pass_on(place, self.unmoved(place))
+        self.jump_while(place)
 
     # -- events at known times
 
@@ -142,6 +180,7 @@ class Passage(Standing):
             times = tuple(self.taken(place, times))
         found = scheduled(timed, self.at(place, times), self.start, self.end)
         self.events, self.which, self.barrier = found.events, found.which, found.barrier
+        self.is_beyond = found.is_beyond
         self.jumps = found.jumps(self.program, self.parameters)
 
     # -- passing
@@ -160,14 +199,68 @@ class Passage(Standing):
         return rates, registers.series(layout.switches, 2)[0]
 
     def go_on(self, place: Place, switched: bool) -> None:
-        """Past a switch, or past all events at a known time."""
+        """Past a switch, past all events at a known time, or past both.
+
+        First is what is seen at this time, then what is asked for at it, and then all else.
+        """
+        self.vanished = {}
+        if self.direction < 0:
+            if switched:
+                self.pass_on(place, self.cross(place))
+            self.jump_while(place, follows=False)
+            self.record(place)
+        else:
+            self.go_forward(place, switched)
+        self.jump_while(place)
+
+    def go_forward(self, place: Place, switched: bool) -> None:
+        crossed, seen = None, self.next_jump == place.time and not self.jumps.follows[int(self.jumps.done[0])]
         if switched:
-            self.cross(place)
-        while self.next_jump == place.time:
+            assert self.ready is not None
+            self.vanished = {self.ready.watched[int(self.fired[0])]: 0}
+            if self.program.seen or seen:
+                crossed = self.cross(place)
+                crossed = self.happen_at_instant(place, crossed, seen=True) if self.program.seen else crossed
+                self.holds = crossed.holds
+        if seen:
+            self.jump_at_instant(place)
+            crossed = self.unmoved(place) if crossed is None else crossed._replace(holds=self.holds)
+        self.record(place)
+        if switched and crossed is None:
+            crossed = self.cross(place)
+        if crossed is not None and self.program.switching:
+            if self.program.instantaneous or len(self.assumed) > 1:
+                crossed = self.happen_at_instant(place, crossed)
+            self.pass_on(place, crossed)
+
+    def jump_while(self, place: Place, follows: bool = True) -> None:
+        """All events at this time, with or without those that follow what is asked for there."""
+        while self.next_jump == place.time and (follows or not self.jumps.follows[int(self.jumps.done[0])]):
             self.jump(place)
 
-    def cross(self, place: Place) -> None:
-        """Past the switching function that lost its sign."""
+    def jump_at_instant(self, place: Place) -> None:
+        """All events at this time that come before what is asked for there, and what follows from them at once."""
+        while self.next_jump == place.time and not self.jumps.follows[int(self.jumps.done[0])]:
+            _, moved = self.leap(place)
+            crossed = Crossed(self.holds, np.zeros(len(place.states)), moved, {})
+            if self.program.conditions:
+                crossed = self.happen_at_instant(place, crossed, seen=True)
+            if moved.any():
+                place.states[:, 1:] += np.outer(crossed.rates - self.rates(place, after=True)[0], moved[1:])
+            self.holds = crossed.holds
+
+    def outputs(self, place: Place, inputs: np.ndarray | None = None) -> np.ndarray:
+        """Rows of the outputs at the very instant, where sampled inputs are these."""
+        view, outputs = self.view(place), tuple(self.program.equations.outputs.values())
+        if inputs is not None:
+            view = replace(view, inputs=dict(zip(self.program.equations.inputs, inputs, strict=True)))
+        if self.program.branching["outputs"]:
+            branches = view.there(self.vanished)
+            outputs = tuple(branches.taken(one) for one in outputs)
+        return self.at(place, outputs, inputs)
+
+    def cross(self, place: Place) -> Crossed:
+        """The mode past the switching function that lost its sign, and what was before."""
         assert self.ready is not None
         before, g = self.ready, self.ready.watched[int(self.fired[0])]
         self.count(place, g)
@@ -185,7 +278,11 @@ class Passage(Standing):
         for held in self.ready.mode.sliding:
             if isinstance(held, Symbol):  # a state that is held at zero is zero
                 place.states[self.program.rows[held.name], 0] = 0.0
-        self.pass_on(place, before.mode.holds, rates, moved, vanishing)
+        return Crossed(self.holds, rates, moved, vanishing)
+
+    def unmoved(self, place: Place) -> Crossed:
+        """What was before an instant that the unknowns do not move."""
+        return Crossed(self.holds, np.zeros(len(place.states)), np.zeros(self.lanes), {})
 
     def is_number(self, g: Expression) -> bool:
         """Whether no parameter in a function is among the unknowns, so that no tangent moves it."""
@@ -235,76 +332,127 @@ class Passage(Standing):
             self.mark, self.repeats = place.time, 0
 
     def jump(self, place: Place) -> None:
-        """The next event at a known time."""
-        assert self.ready is not None
+        """The next event at a known time, and what follows from it."""
+        event, moved = self.leap(place)
+        there = self.holds_between(place, set(event.set)) if self.program.conditions else None
+        self.pass_on(place, Crossed(self.holds, np.zeros(len(place.states)), moved, {}), there)
+
+    def leap(self, place: Place) -> tuple[Event, np.ndarray]:
+        """What the next event at a known time sets, and the mode after it; tangents of that time are returned with the
+        event, and those of the states still to be carried back along the rates after it."""
         done = int(self.jumps.done[0])
         event, moved = self.events[self.which[done]], self.jumps.moved[done]
         self.jumps.done[0] = done + 1
-        holds = self.ready.mode.holds
         if moved.any():
             place.states[:, 1:] += np.outer(self.rates(place, after=False)[0], moved[1:])
         self.apply(place, event, moved)
         if self.program.switching:
             self.find(place, {})
-        self.pass_on(place, holds, np.zeros(len(place.states)), moved, {})
+        return event, moved
 
-    def pass_on(
-        self,
-        place: Place,
-        holds: tuple[bool, ...],
-        rates: np.ndarray,
-        moved: np.ndarray,
-        vanishing: Mapping[Expression, tuple[int, ...]],
-    ) -> None:
+    def holds_at_instant(self, place: Place) -> tuple[bool, ...]:
+        """Which conditions of events are true at the very instant."""
+        branches = self.view(place).there(dict.fromkeys(self.assumed, 0))
+        return tuple(branches.holds(condition) for condition in self.program.conditions)
+
+    def happen_at_instant(self, place: Place, crossed: Crossed, seen: bool = False) -> Crossed:
+        """What follows from conditions that become true at the very instant, of all events or of those `seen` there."""
+        holds, rates, moved, vanishing = crossed
+        for _ in range(_CASCADE):
+            now = self.holds_at_instant(place)
+            events = zip(self.program.conditional, holds, now, strict=True)
+            risen = [event for event, was, is_ in events if is_ and not was and (event.seen or not seen)]
+            held = [
+                was if is_ and seen and not event.seen else is_
+                for event, was, is_ in zip(self.program.conditional, holds, now, strict=True)
+            ]
+            holds = tuple(held)
+            if not risen:
+                break
+            if moved.any():
+                place.states[:, 1:] += np.outer(rates, moved[1:])
+            vanishing = self.happen(place, risen, moved, vanishing)
+            if moved.any():
+                rates = self.rates(place, after=True)[0]
+                place.states[:, 1:] -= np.outer(rates, moved[1:])
+        else:
+            raise Endless
+        return Crossed(holds, rates, moved, vanishing)
+
+    def pass_on(self, place: Place, crossed: Crossed, there: tuple[bool, ...] | None = None) -> None:
         """What follows from conditions that have become true, and the rates of the mode that goes on.
 
-        Tangents are still to be carried along the rates before by the tangents of the time.
+        Tangents are still to be carried along the rates before by the tangents of the time.  Conditions are read just
+        after, and before that as they are `there`, where an event has set a function to zero.
         """
         assert self.ready is not None
+        holds, rates, moved, vanishing = crossed
         if moved.any():
             place.states[:, 1:] += np.outer(rates, moved[1:])
-        for _ in range(_CASCADE):
-            now = self.ready.mode.holds
+        for _ in range(2 * _CASCADE):
+            now, last = (self.ready.mode.holds, True) if there is None else (there, False)
+            there = None
             risen = [
                 event
                 for event, was, holds_now in zip(self.program.conditional, holds, now, strict=True)
                 if (holds_now and not was if self.direction > 0 else was and not holds_now)
             ]
-            if not risen:
+            holds = now
+            if not risen and last:
                 break
             if self.direction < 0:
-                undone = [inverse(event) for event in risen[::-1]]
-                risen = [event for event in undone if event is not None]
-                if len(risen) < len(undone):
-                    self.barrier = place.time
-                    raise Irreversible
-            for event in risen:
-                self.apply(place, event, moved)
-            changed = {name for event in risen for name in event.set}
-            entered, asked = self.zeros, self.ready.mode.asked
-            self.find(place, {g: signs for g, signs in vanishing.items() if not changed & set(names(g))})
-            for g in vanishing:
-                # The event has left too little speed to tell from none: as after infinitely many bounces.
-                if entered.get(g) == 1 and self.zeros.get(g, 0) > 1 and self.ready.mode.asked.get(g) == asked[g]:
-                    raise Endless
-            vanishing = {g: signs for g, signs in vanishing.items() if not changed & set(names(g))}
-            holds = self.held_at(place, now, changed)
+                risen = self.undone(place, risen)
+            if risen:
+                vanishing = self.happen(place, risen, moved, vanishing)
+                there = self.holds_between(place, {name for event in risen for name in event.set})
         else:
             raise Endless
+        self.holds = holds
         if moved.any():
             place.states[:, 1:] -= np.outer(self.rates(place, after=True)[0], moved[1:])
 
-    def held_at(self, place: Place, now: tuple[bool, ...], changed: set[str]) -> tuple[bool, ...]:
-        """Conditions that were true when an event happened and are still so: one whose function it has set to zero,
-        and not only to rounding, may be false there, and come true again at once."""
+    def undone(self, place: Place, events: Sequence[Event]) -> list[Event]:
+        """The inverses of events that a solution meets on its way back."""
+        inverses = [inverse(event) for event in reversed(events)]
+        found = [event for event in inverses if event is not None]
+        if len(found) < len(inverses):
+            self.barrier = place.time
+            raise Irreversible
+        return found
+
+    def happen(
+        self,
+        place: Place,
+        events: Sequence[Event],
+        moved: np.ndarray,
+        vanishing: Mapping[Expression, tuple[int, ...]],
+    ) -> Mapping[Expression, tuple[int, ...]]:
+        """What events set, and the mode after them; of the functions that vanish, those that they leave alone."""
+        assert self.ready is not None
+        for event in events:
+            self.apply(place, event, moved)
+        changed = {name for event in events for name in event.set}
+        entered, asked = self.zeros, self.ready.mode.asked
+        kept = {g: signs for g, signs in vanishing.items() if not changed & set(names(g))}
+        self.find(place, kept)
+        for g in vanishing:
+            # The event has left too little speed to tell from none: as after infinitely many bounces.
+            if entered.get(g) == 1 and self.zeros.get(g, 0) > 1 and self.ready.mode.asked.get(g) == asked[g]:
+                raise Endless
+        return kept
+
+    def holds_between(self, place: Place, changed: set[str]) -> tuple[bool, ...] | None:
+        """Conditions as they are where an event has set a function to zero, and not only to rounding; else None.
+
+        They may be false there, and true again at once.
+        """
         open_ = [g for g, sign in self.assumed.items() if sign != SLIDE and changed & set(names(g))]
         if not open_ or self.direction < 0:
-            return now
+            return None
         view = self.view(place)
         sign = view.branches(None).sign
         zero = {g: 0 for g in open_ if sign(g) == 0}
-        there = self.build(view, {**self.assumed, **zero}).mode.holds
-        return tuple(was and still for was, still in zip(now, there, strict=True))
+        return self.build(view, {**self.assumed, **zero}).mode.holds if zero else None
 
     def apply(self, place: Place, event: Event, moved: np.ndarray) -> None:
         """What an event sets, by what held just before."""
@@ -316,5 +464,7 @@ class Passage(Standing):
         if (id(maps),) not in self.registers:
             self.registers[id(maps),] = maps.registers(self.parameters)
         rows = maps.values(self.registers[id(maps),], 0, place.states, time, inputs)
+        if self.vanished:
+            self.vanished = {g: 0 for g in self.vanished if not event.set.keys() & set(names(g))}
         place.states[[self.program.rows[name] for name in event.set]] = rows
         place.sizes = np.maximum(place.sizes, np.abs(place.states[:, 0]))

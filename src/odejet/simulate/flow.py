@@ -26,13 +26,21 @@ from odejet.simulate.trajectory import Outcome, Trajectory, joined
 if TYPE_CHECKING:
     from odejet.model import Model
 
-__all__ = ["MAX_STEPS", "STIFF_STEPS", "TOLERANCE", "Flow", "Outcome", "Trajectory"]
+__all__ = ["MAX_STEPS", "STIFF_STEPS", "TOLERANCE", "Flow", "Outcome", "Trajectory", "just_after"]
 
 TOLERANCE = 1e-16
 """Truncation of a Taylor step, relative to each state: at rounding level, since it costs little."""
 
 MAX_STEPS, STIFF_STEPS = 20_000, 5000
 """Steps by Taylor series and by collocation, beside those that knots of inputs and events take."""
+
+
+_BESIDE = 1e-12  # relative to a time: so much later it is another, and a step leads there
+
+
+def just_after(time: float, start: float) -> float:
+    """A time at which all has happened that happens at another, and that no rounding takes for the other."""
+    return time + max(_BESIDE * max(abs(time), abs(start)), 1e-300)
 
 
 class Flow:
@@ -44,6 +52,7 @@ class Flow:
         self.program = None if model.is_smooth else Program(model)
         self._tape = build(model) if self.program is None else None
         self.pieces = _pieces(model, inputs or {})
+        self._steps = _steps(model, inputs or {})
         self.driven = any(expression is None for expression in model.inputs.values())
         self.observation = Observation(model)
         self._frames: dict[tuple[bool, bool, bool], Frame] = {}
@@ -63,6 +72,11 @@ class Flow:
         if not self.driven:
             return NO_DRIVE
         values = np.ascontiguousarray(self.pieces.series(times, 0)[:, :, 0])
+        for i, steps in self._steps:  # what is measured at a step is before it
+            there = np.isin(times, steps)
+            if there.any():
+                before = self.pieces.piece(np.nextafter(times[there], -np.inf))
+                values[there, i] = self.pieces.series(times[there], 0, before)[:, i, 0]
         return Drive(self.pieces.knots, np.ascontiguousarray(self.pieces.coefficients), values)
 
     def unknowns(self, free_states: bool = False) -> tuple[str, ...]:
@@ -147,3 +161,10 @@ def _pieces(model: Model, inputs: Mapping[str, Sampled]) -> Pieces:
         if name not in wanted:
             raise ModelError(f"the model has no sampled input '{name}'{nearest(name, wanted)}")
     return merged([inputs[name] for name in wanted])
+
+
+def _steps(model: Model, inputs: Mapping[str, Sampled]) -> list[tuple[int, np.ndarray]]:
+    """The sampled inputs of a model that jump, by their places, and the times at which they do."""
+    wanted = [name for name, expression in model.inputs.items() if expression is None]
+    doubled = [inputs[name].times[1:][np.diff(inputs[name].times) == 0] for name in wanted]
+    return [(i, times) for i, times in enumerate(doubled) if len(times)]

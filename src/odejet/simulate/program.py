@@ -155,6 +155,9 @@ class Program:
         self.timed = [event for event in events if event.when is None]
         self.conditional = [event for event in events if event.when is not None]
         self.conditions = tuple(event.when for event in events if event.when is not None)
+        self.seen = any(event.seen for event in self.conditional)
+        # Conditions that may hold at one instant, though neither before nor after it.
+        self.instantaneous = any(is_instantaneous(condition) for condition in self.conditions)
         self.branching = {
             table: tuple(name for name, value in getattr(self.equations, table).items() if switches(value))
             for table in ("states", "outputs")
@@ -315,6 +318,13 @@ def clock_sign(g: Expression, moving: Collection[str]) -> int:
     slopes = [sign for sign, term in terms if term == Symbol(TIME)]
     rest = [name for _, term in terms if term != Symbol(TIME) for name in names(term)]
     return slopes[0] if len(slopes) == 1 and not any(name == TIME or name in moving for name in rest) else 0
+
+
+def is_instantaneous(condition: Any) -> bool:
+    """Whether equalities decide about a condition."""
+    if isinstance(condition, Comparison):
+        return condition.relation in ("==", "!=")
+    return any(map(is_instantaneous, children(condition)))
 
 
 def deciding(part: Any) -> Iterator[Any]:

@@ -30,14 +30,16 @@ class Schedule:
     events: Sequence[Event]
     which: np.ndarray  # of the events each is
     rows: np.ndarray
+    follows: np.ndarray  # whether each comes after what is asked for at its time
     barrier: float | None = None  # where a solution that goes backward meets an event that cannot be undone
+    is_beyond: bool = False  # whether what is asked for at the barrier is not reached
 
     def jumps(self, program: Program, parameters: np.ndarray) -> Jumps:
         """The events for the steps of a solution: with their maps, or as places to stop where the maps switch."""
         moved = self.rows.copy()
         times = moved[:, 0].copy()
         moved[:, 0] = 0
-        jumps = no_jumps()._replace(times=times, moved=moved)
+        jumps = no_jumps()._replace(times=times, moved=moved, follows=self.follows)
         if any(switches(value) for event in self.events for value in event.set.values()):
             return jumps._replace(pauses=STOP)
         pauses = ASK if program.switching else HAPPEN
@@ -94,24 +96,30 @@ def _repeats(event: Event, first: float, every: float, start: float, end: float)
 
 def _forward(timed: Sequence[Event], which: np.ndarray, rows: np.ndarray, start: float, end: float) -> Schedule:
     kept = np.flatnonzero((start <= rows[:, 0]) & (rows[:, 0] <= end))
-    kept = kept[np.argsort(rows[kept, 0], kind="stable")]
+    # At one time what is asked for there sees the first of them.
+    follows = ~np.array([event.seen for event in timed], dtype=bool)[which]
+    kept = kept[np.lexsort((follows[kept], rows[kept, 0]))]
     if len(kept) > MAX_JUMPS:
         raise Endless
-    return Schedule(timed, which[kept], rows[kept])
+    return Schedule(timed, which[kept], rows[kept], follows[kept])
 
 
 def _backward(timed: Sequence[Event], which: np.ndarray, rows: np.ndarray, start: float, end: float) -> Schedule:
     """Inverses in the opposite order, up to an event that has none."""
     forward = _forward(timed, which, rows, end, np.nextafter(start, -np.inf))
     undone = [inverse(event) for event in timed]
-    which, rows, barrier = forward.which[::-1], forward.rows[::-1], None
+    which, rows, follows, barrier = forward.which[::-1], forward.rows[::-1], ~forward.follows[::-1], None
+    is_beyond = False
     lost = np.flatnonzero([undone[k] is None for k in which])
     if len(lost):
-        which, rows, barrier = which[: lost[0]], rows[: lost[0]], float(rows[lost[0], 0])
+        first = lost[0]
+        is_beyond, barrier = not follows[first], float(rows[first, 0])
+        which, rows, follows = which[:first], rows[:first], follows[:first]
     possible = [k for k, event in enumerate(undone) if event is not None]
     places = {k: i for i, k in enumerate(possible)}
     events = [event for event in undone if event is not None]
-    return Schedule(events, np.array([places[k] for k in which], dtype=np.int64), np.ascontiguousarray(rows), barrier)
+    found = np.array([places[k] for k in which], dtype=np.int64)
+    return Schedule(events, found, np.ascontiguousarray(rows), np.ascontiguousarray(follows), barrier, is_beyond)
 
 
 def inverse(event: Event) -> Event | None:

@@ -72,6 +72,10 @@ class View:
         """Signs of switching functions as they are there or, with some assumed, as they are just after."""
         return branches_at(self.value, self.size, assumed, self.after)
 
+    def there(self, vanishing: Mapping[Expression, int]) -> Branches:
+        """Signs at the very instant: zero for functions that are known to vanish, or do so but for rounding."""
+        return branches_at(self.value, self.size, vanishing, lambda g: 0)
+
     def after(self, g: Expression) -> int:
         sign = self.clock(g)
         if not sign:
@@ -107,12 +111,15 @@ class Standing:
         assert self.ready is not None
         return self.ready.tape
 
-    def at(self, place: Place, expressions: Sequence[Expression]) -> np.ndarray:
-        """Rows of expressions without switches at a place."""
+    def at(self, place: Place, expressions: Sequence[Expression], inputs: np.ndarray | None = None) -> np.ndarray:
+        """Rows of expressions without switches at a place, where sampled inputs are these or those just after it."""
         maps = self.program.maps([expressions])
         time = np.zeros(self.lanes)
         time[0] = place.time
-        return maps.values(maps.registers(self.parameters), 0, place.states, time, self.inputs(place.time, time * 0))
+        rows = self.inputs(place.time, time * 0)
+        if inputs is not None:
+            rows[:, 0] = inputs
+        return maps.values(maps.registers(self.parameters), 0, place.states, time, rows)
 
     def inputs(self, time: float, moved: np.ndarray, after: bool = True) -> np.ndarray:
         """Rows of the sampled inputs just after a time, or just before, with tangents by those of the time."""

@@ -31,7 +31,8 @@ from odejet.model.expressions import (
 )
 from odejet.model.folding import folded
 from odejet.model.regimen import Regimen
-from odejet.simulate.flow import Flow, Outcome, Trajectory
+from odejet.model.transform import rewritten
+from odejet.simulate.flow import Flow, Outcome, Trajectory, just_after
 from odejet.simulate.lean import Lean, lean
 from odejet.simulate.periodic import Periodic
 from odejet.simulate.rest import Rest, Rested
@@ -298,14 +299,14 @@ class _Journey:
     def to_the_end(self, states, times: np.ndarray, finite: np.ndarray, start: float) -> Trajectory:
         """Along the finite times, and to rest after them."""
         end = self.flow.last(self.parameters, max(float(finite.max(initial=start)), start))
-        way, inside = self.run(states, np.r_[finite, end], start), np.isfinite(times)
+        beyond = just_after(end, start)  # what happens at the end has happened
+        way, inside = self.run(states, np.r_[finite, beyond], start), np.isfinite(times)
         if way.outcome is not Outcome.COMPLETED:
             return _without_end(way, inside)
         brought = np.array([*way.states[-1], *(way.held[name] for name in self.flow.set_after)])
         rest = self.flow.after(end).settled(self.parameters, brought, self.used)
         if rest.outcome is not Outcome.COMPLETED:
             return replace(_without_end(way, inside), outcome=rest.outcome, time=end)
-        beyond = float(np.nextafter(end, np.inf))  # what happens at the end has happened
         there = self.beginning(rest.rows, self.flow.set_after).run(
             rest.rows[: len(self.flow.model.states), 0], np.array([beyond]), beyond
         )
@@ -344,8 +345,10 @@ class _Stations:
         place, way = lost, None
         for i, one in enumerate([None, *ahead]):
             until = ahead[i].time if i < len(ahead) else np.inf
-            # What is measured when a later regimen ends is measured before that.
-            until = np.inf if until == np.inf else np.nextafter(until, np.inf if until > self.start else -np.inf)
+            # What is measured when a later regimen ends is measured before that, unless its doses are seen then.
+            seen = i < len(ahead) and any(event.seen for event in ahead[i].events)
+            if until < np.inf and not (seen and until > self.start):
+                until = np.nextafter(until, np.inf if until > self.start else -np.inf)
             last = place + int(np.searchsorted(asked[place:], until)) if until < np.inf else len(asked)
             # Infusions that are under way there end later.
             running = i < len(ahead) and ahead[i].time > self.start and bool(self.go.flow.set_by_events)
@@ -433,15 +436,9 @@ def held(
         Event(
             when=substituted(event.when, known),
             set={now.get(name, name): substituted(value, known) for name, value in event.set.items()},
+            seen=event.seen,
         )
         for event in (_waiting(model) if clock is not None or set(model.states) <= set(before) else ())
     ]
-    parts = (*states.values(), *initial.values(), *(part for event in events for part in event.expressions()))
-    used = {name for part in parts for name in names(part)}
-    return Model(
-        states,
-        initial=initial,
-        fixed={name: value for name, value in model.fixed.items() if name in used},
-        events=events,
-        name=model.name,
-    )
+    tables = {"states": states, "outputs": {}, "inputs": {}, "initial": initial, "before": {}, "events": events}
+    return rewritten(model, ordered=False, **tables)

@@ -12,7 +12,7 @@ pytest.importorskip("libsbml", reason="the reader of SBML is not installed")
 import odejet as oj
 from odejet.io.sbml import network_of_text
 from odejet.io.sbml.building import model_of
-from odejet.model.expressions import Symbol
+from odejet.model.expressions import Symbol, evaluate
 from tests.io.sbml.documents import (
     apply,
     assignment_rule,
@@ -151,6 +151,18 @@ def test_functions_local_parameters_and_computed_stoichiometry():
     )
     s, r = simulated(text, "S", "r")
     assert close(s, 4.5 * TIMES**2) and close(r, 9)
+
+
+def test_a_stoichiometry_that_is_left_out_is_one():
+    """As in level 2, which writers without the attribute mean."""
+    text = document(
+        species=species("S", 'initialConcentration="2"'),
+        parameters=parameter("k", 0.5),
+        reactions=reaction("r", "S", "", DECAY),
+    )
+    assert ' stoichiometry="1"' in text
+    (s,) = simulated(text.replace(' stoichiometry="1"', ""), "S")
+    assert close(s, 2 * np.exp(-0.5 * TIMES))
 
 
 def test_algebraic_rules_that_are_linear_are_solved():
@@ -388,9 +400,6 @@ REFUSED = {
         parameters=parameter("x", 1, False),
         rules=f"<algebraicRule>{mathml(apply('minus', apply('power', ci('x'), cn(2)), ci('t')))}</algebraicRule>",
     ),
-    "event 'e' is not supported: its trigger holds only while 't' is equal": document(
-        parameters=CLOCK, events=event("e", apply("eq", ci("t"), cn(1)), {"x": cn(1)})
-    ),
     "rateOf 'y' is not supported": document(
         parameters=parameter("x", constant=False) + parameter("y", constant=False),
         rules=assignment_rule("y", ci("t")) + assignment_rule("x", f"<apply>{RATE_OF}{ci('y')}</apply>"),
@@ -419,3 +428,65 @@ def test_what_is_not_supported_is_refused_by_name(reason):
     with pytest.raises(oj.ModelError, match=reason.replace("(", r"\(")) as refusal:
         model_of(network_of_text(REFUSED[reason]))
     assert "\n" not in str(refusal.value)
+
+
+# --- instants ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("relation", "expected"),
+    [("lt", [1, 1, 0, 0]), ("leq", [1, 1, 1, 0]), ("gt", [0, 0, 0, 1])]
+    + [("geq", [0, 0, 1, 1]), ("eq", [0, 0, 1, 0]), ("neq", [1, 1, 0, 1])],
+)
+def test_comparisons_with_the_time_at_the_time(relation, expected):
+    compared = (
+        f"<piecewise><piece>{cn(1)}{apply(relation, ci('t'), cn(2))}</piece><otherwise>{cn(0)}</otherwise></piecewise>"
+    )
+    text = document(parameters=parameter("x", constant=False), rules=assignment_rule("x", compared))
+    assert list(simulated(text, "x", times=np.arange(4.0))[0]) == expected
+
+
+@pytest.mark.parametrize(
+    ("trigger", "expected"),
+    [
+        (apply("geq", ci("t"), cn(2)), [1, 1, 2, 2]),
+        (apply("gt", ci("t"), cn(2)), [1, 1, 1, 2]),
+        (apply("leq", cn(2), ci("t")), [1, 1, 2, 2]),
+        (apply("lt", cn(2), ci("t")), [1, 1, 1, 2]),
+        (apply("eq", ci("t"), cn(2)), [1, 1, 2, 2]),
+        (apply("neq", ci("t"), cn(2)), [1, 1, 1, 2]),
+        (apply("gt", ci("t"), cn(0)), [1, 2, 2, 2]),
+        (apply("geq", ci("t"), cn(0)), [1, 1, 1, 1]),  # true at the start, as it was before
+        (apply("and", apply("geq", ci("t"), cn(2)), apply("leq", ci("t"), cn(2))), [1, 1, 2, 2]),
+        (apply("geq", ci("z"), cn(2)), [1, 1, 2, 2]),
+        (apply("gt", ci("z"), cn(2)), [1, 1, 1, 2]),
+    ],
+)
+def test_events_at_the_time_at_which_they_happen(trigger, expected):
+    """What a model is at 2 is what it is after `time >= 2` and before `time > 2`; z is the time."""
+    text = document(
+        parameters=parameter("x", 1, False) + parameter("z", 0, False),
+        rules=rate_rule("z", cn(1)),
+        events=event("e", trigger, {"x": apply("plus", ci("x"), cn(1))}),
+    )
+    assert list(simulated(text, "x", times=np.arange(4.0))[0]) == expected
+
+
+def test_an_event_that_another_triggers_is_seen_with_it():
+    text = document(
+        parameters=parameter("x", 1, False) + parameter("y", 1, False),
+        rules=rate_rule("x", cn(0)),
+        events=event("a", apply("geq", ci("t"), cn(2)), {"x": cn(5)})
+        + event("b", apply("gt", ci("x"), cn(4)), {"y": cn(7)}),
+    )
+    assert list(simulated(text, "y", times=np.arange(4.0))[0]) == [1, 1, 7, 7]
+
+
+def test_a_compartment_of_no_dimensions_may_have_a_size():
+    """From Level 3 on: the amount is the concentration times it."""
+    sized = '<compartment id="cell" spatialDimensions="0" size="4" constant="true"/>'
+    bare = '<compartment id="cell" spatialDimensions="0" constant="true"/>'
+    for cell, amount in ((sized, 8.0), (bare, 2.0)):
+        inside = species("S", 'initialConcentration="2"', amounts=True)
+        model = model_of(network_of_text(document(cell, inside, reactions=reaction("r", "S", "", ci("S")))))
+        assert float(evaluate(model.initial["S"], {"cell": 4.0}, math)) == amount

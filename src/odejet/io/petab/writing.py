@@ -27,6 +27,7 @@ from odejet.model import Event, Model
 from odejet.model.calls import parse_call
 from odejet.model.dual import differentiated
 from odejet.model.expressions import Expression, Product, Symbol, constant, fresh, names, number, substituted
+from odejet.model.transform import rewritten
 from odejet.problem import Problem
 from odejet.problem.noise import Noise
 from odejet.problem.unknowns import Unknown
@@ -35,6 +36,8 @@ YAML = "problem.yaml"
 
 MAX_PERIODS = 1000
 """Repetitions of one event, which PEtab must have one by one."""
+
+_AFTER = 1e-12  # relative to times: a period that begins after a measurement at the same time begins so much later
 
 LOOSE = (1e-6, 1e3)
 """Beside the size of what is measured: the bounds of a noise level that odejet has no need of bounds for."""
@@ -106,13 +109,8 @@ class _Writer:
     def _plain(self) -> Model:
         """The model as SBML has it: no outputs, and no numbers that only these need."""
         model = self.model
-        parts = [*model.states.values(), *model.initial.values()]
-        parts += [part for event in model.events for part in event.expressions()]  # type: ignore[misc]
-        used = {name for part in parts for name in names(part)}
-        fixed = {name: number(value) for name, value in model.fixed.items() if name in used}
-        inputs = dict(model.inputs)
-        return Model(
-            model.states, inputs=inputs, initial=model.initial, fixed=fixed, events=model.events, name=model.name
+        return rewritten(
+            model, outputs={}, inputs=dict(model.inputs), initial=dict(model.initial), before={}, ordered=False
         )
 
     def formula(self, expression: Expression) -> str:
@@ -157,7 +155,9 @@ class _Writer:
             if dose.duration is not None:
                 raise ModelError(f"{one.name}: PEtab has no infusions; write the rate into the model")
             doses.append(dose.event(states, states[int(dose.state) - 1] if dose.state.isdecimal() else dose.state))
-        found = [(time, event.set) for event in (*one.events, *doses) for time in _times(event, one)]
+        found = [
+            (_begins(time, event, one), event.set) for event in (*one.events, *doses) for time in _times(event, one)
+        ]
         return sorted(found, key=lambda pair: pair[0])
 
     def _tell_unknowns(self) -> None:
@@ -298,6 +298,12 @@ def _tsv(rows: Table, columns: tuple[str, ...]) -> str:
 
 def _cell(value: Any) -> str:
     return value if isinstance(value, str) else repr(float(value))
+
+
+def _begins(time: float, event: Event, one: Experiment) -> float:
+    """When a period begins with an event: in PEtab what is measured then belongs to it."""
+    measured = not event.seen and any(time in series.times for series in one.outputs.values())
+    return time + _AFTER * max(abs(time), abs(one.end)) if measured else time
 
 
 def _times(event: Event, one: Experiment) -> list[float]:

@@ -3,7 +3,8 @@
 An event of SBML is triggered when a condition becomes true, and happens then or after a delay; it may be called off
 when the condition becomes false before, may set what was computed when it was triggered, and of several that are due
 at once the one of the highest priority happens first, whereupon all conditions are looked at again.  An event of odejet
-happens when its condition becomes true, in the order given.
+happens when its condition becomes true, in the order given.  What a model is at the time of an event is what it is
+after it: so `time >= 10` is seen at 10, where it is true, and `time > 10` is not, being false there.
 
 Where events cannot get into each other's way the two are the same.  Otherwise an event becomes several, with states of
 its own that are 0 or 1:
@@ -63,7 +64,7 @@ def moving(network: Network) -> Moving:
     found = _felt(network)
     _check_chance(network, found)
     if all(_is_free(one, found, network) for one in found):
-        told = [event for one in sorted(found, key=_rank) for event in _direct(network, one)]
+        told = [event for one in sorted(found, key=_rank) for event in _direct(network, one, found)]
         return Moving(network.states, network.initial, tuple(told))
     queue = _Queue(network, found)
     return Moving(
@@ -106,16 +107,12 @@ def _plain(network: Network, event: Happening) -> Happening:
 
 
 def _lasting(network: Network, event: Happening) -> Truth:
-    """A trigger without equalities: what is set only by events may be equal for a while, what moves may not."""
+    """A trigger whose equalities of what is set only by events, which may hold for a while, are two comparisons."""
     resting = {name for name, rate in network.states.items() if rate == ZERO} | network.parameters.keys()
 
-    def rewritten(condition: Any) -> Truth:
+    def rewritten(condition: Truth) -> Truth:
         match condition:
-            case Comparison("==" | "!=" as relation, left, right):
-                moves = [name for side in (left, right) for name in names(side) if name not in resting]
-                if moves:
-                    reason = f"its trigger holds only while '{moves[0]}' is equal to something"
-                    raise ModelError(f"{network.where}: event '{event.id}' is not supported: {reason}")
+            case Comparison("==" | "!=" as relation, left, right) if {*names(left), *names(right)} <= resting:
                 same = both([Comparison("<=", left, right), Comparison(">=", left, right)])
                 return same if relation == "==" else opposite(same)
             case Logic("and", parts):
@@ -124,8 +121,7 @@ def _lasting(network: Network, event: Happening) -> Truth:
                 return either([rewritten(part) for part in parts])
             case Logic("not", (part,)):
                 return opposite(rewritten(part))
-        truth: Truth = condition
-        return truth
+        return condition
 
     return rewritten(network.now(event.trigger))
 
@@ -193,29 +189,40 @@ def _are_apart(one: Happening, other: Happening, network: Network) -> bool:
 
 
 def _time(trigger: Truth, network: Network) -> Expression | None:
-    """The time after the start at which a trigger becomes true for good, if it depends on parameters alone."""
+    """The time at which a trigger becomes true for good, if it depends on parameters alone."""
     match trigger:
-        case Comparison(">" | ">=", Symbol("t"), time) | Comparison("<" | "<=", time, Symbol("t")):
+        case Comparison(">" | ">=" as relation, Symbol("t"), time) | Comparison(
+            "<" | "<=" as relation, time, Symbol("t")
+        ):
             found = constant(time)
             known = [network.parameters.get(name, Fraction(START)) for name in names(time)]
             if found is not None:
-                return time if found > START else None
+                return time if found > START or (found == START and relation in ("<", ">")) else None
             if len(known) == 1 and isinstance(time, Symbol) and (known[0] is None or known[0] > START):
                 return time
     return None
 
 
-def _direct(network: Network, event: Happening) -> Iterator[Event]:
+def _direct(network: Network, event: Happening, events: list[Happening]) -> Iterator[Event]:
     if not isinstance(event.trigger, bool):
         time = _time(event.trigger, network)
         if time is not None:
-            yield Event(at=time, set=_sized(event, event.assignments))
+            yield Event(at=time, set=_sized(event, event.assignments), seen=_may_be_reached(event.trigger))
             return
-        yield Event(when=event.trigger, set=_sized(event, event.assignments))
+        moved = any(set(names(event.trigger)) & other.assignments.keys() for other in events if other is not event)
+        seen = moved or _may_be_reached(event.trigger)
+        yield Event(when=event.trigger, set=_sized(event, event.assignments), seen=seen)
     if not event.initial_value:
         told = _sized(event, event.assignments)
         told = {name: choose(value, event.trigger, Symbol(name)) for name, value in told.items()}
-        yield Event(at=START, set=told)
+        yield Event(at=START, set=told, seen=True)
+
+
+def _may_be_reached(trigger: Any) -> bool:
+    """Whether a trigger may be true where the sides of a comparison are equal."""
+    if isinstance(trigger, Comparison):
+        return trigger.relation not in ("<", ">")
+    return isinstance(trigger, Logic) and (trigger.word == "not" or any(map(_may_be_reached, trigger.parts)))
 
 
 def _sized(event: Happening, values: Mapping[str, Expression]) -> dict[str, Expression]:
@@ -278,16 +285,16 @@ class _Queue:
         pairs = list(zip(self.happenings, self.places, strict=True))
         for event, places in pairs:
             if not isinstance(event.trigger, bool):
-                yield Event(when=event.trigger, set=self.triggered(event, places))
+                yield Event(when=event.trigger, set=self.triggered(event, places), seen=True)
         for event, places in pairs:
             if not event.persistent and not isinstance(event.trigger, bool):
                 flags = {flag for place in places for flag in (place.waits, place.happens)}
-                yield Event(when=opposite(event.trigger), set=dict.fromkeys(sorted(flags), ZERO))
+                yield Event(when=opposite(event.trigger), set=dict.fromkeys(sorted(flags), ZERO), seen=True)
         for event, places in pairs:
             if event.delay is not None:
                 for place in places:
                     ends = both([_on(place.waits), Comparison(">=", Symbol(TIME), Symbol(place.due))])
-                    yield Event(when=ends, set={place.happens: ONE, place.waits: ZERO})
+                    yield Event(when=ends, set={place.happens: ONE, place.waits: ZERO}, seen=True)
         yield from self.executions(pairs)
         at_once: dict[str, Expression] = {}
         for event, places in pairs:
@@ -295,7 +302,7 @@ class _Queue:
                 told = self.triggered(event, places).items()
                 at_once |= {name: choose(value, event.trigger, Symbol(name)) for name, value in told}
         if at_once:
-            yield Event(at=START, set=at_once)
+            yield Event(at=START, set=at_once, seen=True)
 
     def triggered(self, event: Happening, places: list[_Place]) -> dict[str, Expression]:
         """What a trigger sets: the first free place waits."""
@@ -328,7 +335,8 @@ class _Queue:
             told = _sized(event, event.assignments if kept is None else kept)
             told[place.happens] = ZERO
             # A trigger of the same moment may have called it off, or brought another before it.
-            yield Event(when=ready, set={name: choose(value, ready, Symbol(name)) for name, value in told.items()})
+            told = {name: choose(value, ready, Symbol(name)) for name, value in told.items()}
+            yield Event(when=ready, set=told, seen=True)
 
 
 def _comes_before(rival: Happening, event: Happening, listed_first: bool) -> Truth:

@@ -192,7 +192,7 @@ class _Reader:
             return Symbol(self.name(reference.getId()))
         whose = f"the stoichiometry of '{reference.getSpecies()}' in reaction '{reaction.getId()}'"
         if not reference.isSetStoichiometry():
-            raise ModelError(f"{self.where}: {whose} is not given")
+            return ONE  # level 3 has no default: writers that leave it out mean that of level 2
         return self.value(reference.getStoichiometry(), whose)
 
     def conversion(self, species: Any) -> Expression:
@@ -205,10 +205,13 @@ class _Reader:
         """A species: which of its amount and its concentration moves, and what the other one is."""
         id_, found = species.getId(), self.network
         name, whose = self.name(id_), f"species '{id_}'"
-        compartment = self.sbml.getCompartment(species.getCompartment())
+        size = species.getCompartment()
+        compartment = self.sbml.getCompartment(size)
         if compartment is None:
             raise ModelError(f"{self.where}: {whose} is in no compartment")
+        # A compartment without dimensions may have a size from Level 3 on, and is then like any other.
         flat = compartment.isSetSpatialDimensions() and compartment.getSpatialDimensionsAsDouble() == 0
+        flat = flat and not compartment.isSetSize() and not self.varies(size) and size not in self.starts
         space = ONE if flat else Symbol(self.name(compartment.getId()))
         counted = species.getHasOnlySubstanceUnits() or flat  # in formulas it is an amount
         found.amounts[name] = Symbol(name) if counted else times(Symbol(name), space)
@@ -221,7 +224,6 @@ class _Reader:
         if id_ in self.implicit:
             found.parameters[name] = start.value if isinstance(start, Number) else None
             return
-        size = compartment.getId()
         by_amount = not counted and self.varies(size) and (id_ not in self.rates or size in self.eventful)
         if by_amount:
             self.by_amount(species, change, start)

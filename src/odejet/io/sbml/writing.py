@@ -88,6 +88,8 @@ class _Writer:
         self.model = model
         if model.steady:
             raise ModelError("the model starts in its steady state, which SBML cannot say; give initial values")
+        if model.start not in (None, START):
+            raise ModelError(f"the model starts at t = {model.start:g}, and SBML at {START}; shift the time by it")
         self.inputs: dict[str, Expression] = {}
         for name, value in model.inputs.items():
             if value is None:
@@ -166,7 +168,7 @@ class _Writer:
     def triggers(self, event: Event, position: int) -> Iterable[tuple[Condition, bool]]:
         """The conditions of an event, and whether it happens if they hold at the start."""
         if event.when is not None:
-            yield event.when, False
+            yield event.when if event.seen else _just_after(event.when), False
             return
         times: list[Expression] = list(event.at)
         if event.every is not None:
@@ -178,7 +180,8 @@ class _Writer:
         begun = number(START)
         for time in times:
             value = constant(time)
-            reached = Comparison(">=", Symbol(TIME), time)
+            # What SBML has at 10 is after `time >= 10` and before `time > 10`.
+            reached = Comparison(">=" if event.seen else ">", Symbol(TIME), time)
             if value is None:
                 yield Logic("and", (reached, Comparison(">=", time, begun))), True
             elif value >= START:
@@ -270,6 +273,14 @@ def _cn(value: Fraction) -> str:
         mantissa, exponent = text.split("e")
         return f'<cn type="e-notation"> {mantissa} <sep/> {int(exponent)} </cn>'
     return f"<cn> {text} </cn>"
+
+
+def _just_after(condition: Condition) -> Condition:
+    """A condition on the time that becomes true just after, since what is asked for at that time is before it."""
+    match condition:
+        case Comparison(">=", Symbol("t"), time) if (at := constant(time)) is not None and at > START:
+            return Comparison(">", Symbol(TIME), time)
+    return condition
 
 
 def _later(first: Expression, every: Expression, count: int) -> Expression:
