@@ -9,16 +9,18 @@ DEV := $(VENV)/installed-dev
 BENCH := $(VENV)/installed-bench
 DOCS := $(VENV)/installed-docs
 
-.PHONY: help install demo test test-all lint format docs wheel bench clean
+.PHONY: help install demo test test-all coverage lint format docs wheel bench gate clean
 
 help:
 	@echo "make demo      set up, fit the example and write its report"
 	@echo "make test      set up and run the tests; make test-all runs the slow ones too"
+	@echo "make coverage  run the tests and write which lines they reach to out/coverage"
 	@echo "make install   set up .venv with odejet in it"
 	@echo "make lint      check style and types; make format writes the style"
 	@echo "make docs      build the documentation as pages in site/"
 	@echo "make wheel     build dist/odejet-*.whl, which pip installs anywhere"
 	@echo "make bench     measure simulation, identifiability, smoothing, root finding and fits beside other programs"
+	@echo "make gate      fail where this code is slower than the reference commit by more than a tenth"
 	@echo "make clean     remove .venv and caches"
 
 $(BIN)/python:
@@ -59,6 +61,10 @@ test: $(DEV)
 test-all: $(DEV)
 	$(BIN)/python -m pytest -m ''
 
+# Kernels count by the tests of their Python bodies only: what numba compiles leaves no trace.
+coverage: $(DEV)
+	$(BIN)/python -m pytest --cov --cov-report=term:skip-covered --cov-report=html:out/coverage
+
 lint: $(DEV)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -86,6 +92,9 @@ bench: $(BENCH)
 	$(BIN)/python -m benchmarks algebra
 	# Every ratio to a peer, from one run; the whole experiment is python -m benchmarks run, pack, report.
 	$(BIN)/python -m benchmarks summary
+
+gate: $(BENCH)
+	$(BIN)/python -m benchmarks gate
 
 clean:
 	rm -rf $(VENV) .pytest_cache .ruff_cache .mypy_cache .hypothesis dist build site

@@ -217,7 +217,7 @@ def minpack(problem: Problem, starts: Sequence[np.ndarray], best: float, elimina
     """Refinements by another program."""
     whole, frame = problem.misfit, problem.frame(problem.sizes)
     part = projection.projected(whole, frame) if eliminate else None
-    misfit, own = (whole, frame) if part is None else (part, part.rest)
+    misfit, own = (whole, frame) if part is None else (part, part.frame)
     tally = Tally()
     for start in starts:
         costs: list[float] = []

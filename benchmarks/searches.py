@@ -39,7 +39,7 @@ from benchmarks.clock import by_processor
 from benchmarks.collection import FOLDER, RESULTS, SHORT, names, per_arrival, read
 from odejet.objective.evaluation import Evaluation
 from odejet.objective.misfit import Misfit
-from odejet.objective.projection import Projected
+from odejet.objective.reduced import Reduced
 from odejet.problem import Problem
 from odejet.problem.measurements import Block
 from odejet.search import multistart as module
@@ -75,14 +75,14 @@ def counting() -> Iterator[list[int]]:
     seen = [0]
 
     def counted(plain: Callable[..., Evaluation]) -> Callable[..., Evaluation]:
-        def evaluate(self: Misfit, z: np.ndarray, jacobian: bool = True, deadline: float = math.inf) -> Evaluation:
+        def evaluate(self: Any, z: np.ndarray, *further: Any, **named: Any) -> Evaluation:
             seen[0] += 1
-            return plain(self, z, jacobian, deadline)
+            return plain(self, z, *further, **named)
 
         return evaluate
 
     with ExitStack() as stack:
-        for kind in (Misfit, Projected):
+        for kind in (Misfit, Reduced):
             stack.enter_context(mock.patch.object(kind, "evaluate", counted(kind.evaluate)))
         yield seen
 

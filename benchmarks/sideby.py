@@ -93,16 +93,16 @@ def _of_kind(kind: str, seed: int) -> Iterator[Cell]:
 
 
 class Worker:
-    """A process that fits with the code of one directory."""
+    """A process that runs a program with the code of one directory."""
 
-    def __init__(self, directory: Path) -> None:
-        self.directory = directory
+    def __init__(self, directory: Path, program: Path = WORKER) -> None:
+        self.directory, self.program = directory, program
         self._start()
 
     def _start(self) -> None:
         threads = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
         self.process = subprocess.Popen(
-            [sys.executable, "-P", str(WORKER)],
+            [sys.executable, "-P", str(self.program)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             env={**os.environ, **threads, "PYTHONPATH": str(self.directory / "src")},

@@ -17,10 +17,10 @@ ORDER = (
     ("model",),
     ("jets",),
     ("budget",),
+    ("identify",),
     ("simulate",),
     ("data",),
     ("problem", "objective"),
-    ("identify",),
     ("smooth",),
     ("algebra",),
     ("search",),
@@ -29,7 +29,8 @@ ORDER = (
     ("result",),
     ("report",),
     ("io",),
-    ("fitting",),
+    ("fitting", "identifying"),
+    ("selection",),
     ("app",),
     ("cli",),
 )
@@ -95,3 +96,46 @@ def test_an_import_against_the_order_is_seen() -> None:
         "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from odejet.io import csv",
     ):
         assert [RANKS[name] > RANKS["uncertainty"] for _, name in imported(ast.parse(text))] == [True], text
+
+
+# --- attached methods ---
+
+
+def declared(tree: ast.AST) -> Iterator[str]:
+    """The methods of a module's classes that a package further down attaches."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef):
+            words = {word.id for word in node.decorator_list if isinstance(word, ast.Name)}
+            if "attached" in words:
+                yield node.name
+
+
+def called(tree: ast.AST, methods: set[str]) -> Iterator[tuple[int, str]]:
+    """The methods of these names that a module calls, or hands on, with the lines."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute) and node.attr in methods and not _is_attaching(node, tree):
+            yield node.lineno, node.attr
+
+
+def _is_attaching(node: ast.Attribute, tree: ast.AST) -> bool:
+    calls = (call for call in ast.walk(tree) if isinstance(call, ast.Call) and isinstance(call.func, ast.Name))
+    return any(call.func.id == "attach" and node in call.args for call in calls)
+
+
+ABOVE = [name for name in MODULES if name not in ENTRANCES and RANKS[package(name)] < RANKS["result"]]
+ATTACHED = {name for module in ABOVE for name in declared(ast.parse(MODULES[module].read_text()))}
+
+
+@pytest.mark.parametrize("module", ABOVE)
+def test_attached_methods_are_for_users(module: str) -> None:
+    """What a package further down provides is called by nothing that stands above the results."""
+    text = MODULES[module].read_text()
+    methods = ATTACHED - {"plot"} if "matplotlib" in text else ATTACHED  # axes have a method of that name
+    assert list(called(ast.parse(text), methods)) == []
+
+
+def test_a_call_of_an_attached_method_is_seen() -> None:
+    assert {"plot", "from_toml", "to_toml", "likely"} <= ATTACHED
+    for text in ("model.to_toml()", "Model.from_toml(path)", "[verdict.likely for verdict in several]"):
+        assert len(list(called(ast.parse(text), ATTACHED))) == 1, text
+    assert list(called(ast.parse("@attach(Verdict.likely)\ndef likely(verdict): ..."), ATTACHED)) == []

@@ -27,7 +27,7 @@ def test_what_is_missing_is_asked_for(monkeypatch, package):
 
 
 def test_every_extra_brings_what_it_is_asked_for():
-    named = {"libsbml": "python-libsbml", "yaml": "pyyaml"}
+    named = {"libsbml": "python-libsbml", "yaml": "pyyaml", "petab_select": "petab-select"}
     for package, extra in EXTRAS.items():
         brought = PROJECT["optional-dependencies"][extra]
         assert any(one.startswith(named.get(package, package)) for one in brought), package

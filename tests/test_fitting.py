@@ -343,3 +343,13 @@ def test_interruption_before_any_answer(monkeypatch):
     monkeypatch.setattr(stages, "smooth", interrupt)
     with pytest.raises(KeyboardInterrupt):
         fit(DECAY, decay())
+
+
+def test_noise_that_alone_is_unknown_is_found():
+    """The root of the mean square of the residuals, in closed form."""
+    times = np.linspace(0, 3, 30)
+    values = 2 * np.exp(-times) + 0.1 * np.random.default_rng(1).normal(size=30)
+    model = Model({"x": "-x"}, {"y": "x"}, initial={"x": 2})
+    found = fit(model, Data(times, {"y": values}), noise={"y": "normal(s)"}, bounds={"s": (1e-5, 10)})
+    assert found.certified
+    assert found.values["s"] == pytest.approx(np.sqrt(np.mean((values - 2 * np.exp(-times)) ** 2)), rel=1e-6)

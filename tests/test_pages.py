@@ -13,8 +13,16 @@ from tests.pages import DOCS, ROOT, Page, same, slug, with_examples
 
 PAGES = [Page(ROOT / "README.md"), *(Page(path) for path in sorted(DOCS.rglob("*.md")))]
 TROUBLE = Page(DOCS / "trouble.md")
+COMING_FROM = [Page(path) for path in sorted((DOCS / "coming-from").glob("*.md"))]
 TUTORIALS = [Page(path) for path in sorted((DOCS / "tutorials").glob("*.md"))]
-QUICK = [Page(DOCS / name) for name in ("start.md", "theory.md", "api.md", "objective.md")] + TUTORIALS
+QUICK = (
+    [
+        Page(DOCS / name)
+        for name in ("start.md", "theory.md", "select.md", "export.md", "extend.md", "api.md", "objective.md")
+    ]
+    + COMING_FROM
+    + TUTORIALS
+)
 SLOW = [pytest.param(Page(DOCS / "uncertainty.md"), marks=pytest.mark.slow)]
 
 

@@ -18,13 +18,15 @@ if TYPE_CHECKING:
     from odejet.data import Data, Experiment
     from odejet.errors import DataError, ExpressionError, ModelError
     from odejet.fitting import Failure, fit, fit_many
-    from odejet.identify import Verdict, identify
+    from odejet.identify import Verdict
+    from odejet.identifying import identify
     from odejet.io.antimony import read_antimony
     from odejet.io.petab import read_petab
     from odejet.io.sbml import read_sbml
     from odejet.model import Event, Model
     from odejet.problem import Problem
     from odejet.result import Fit, Prediction, Ranking, compare
+    from odejet.selection import Selection, select
     from odejet.simulate import Simulation, simulate
     from odejet.simulate.flow import Outcome
     from odejet.uncertainty.design import Design, design
@@ -44,6 +46,7 @@ __all__ = [
     "Prediction",
     "Problem",
     "Ranking",
+    "Selection",
     "Simulation",
     "Verdict",
     "compare",
@@ -54,6 +57,7 @@ __all__ = [
     "read_antimony",
     "read_petab",
     "read_sbml",
+    "select",
     "simulate",
 ]
 __version__ = "0.1.0"
@@ -66,13 +70,14 @@ provided(
     Prediction=("odejet.io.figures",),
     Profile=("odejet.io.figures",),
     Verdict=("odejet.algebra.likely",),
-    Fit=(
+    Shown=(
         "odejet.report.text",
         "odejet.report.html",
         "odejet.io.fits",
         "odejet.io.pages",
         "odejet.io.figures",
         "odejet.io.pypesto",
+        "odejet.io.exports",
     ),
 )
 
@@ -91,16 +96,18 @@ _HOMES = {
     "Prediction": "result",
     "Problem": "problem",
     "Ranking": "result",
+    "Selection": "selection",
     "Simulation": "simulate",
     "Verdict": "identify",
     "compare": "result",
     "design": "uncertainty.design",
     "fit": "fitting",
     "fit_many": "fitting",
-    "identify": "identify",
+    "identify": "identifying",
     "read_antimony": "io.antimony",
     "read_petab": "io.petab",
     "read_sbml": "io.sbml",
+    "select": "selection",
     "simulate": "simulate",
 }
 

@@ -21,10 +21,11 @@ EXTRAS = {
     "libsbml": "petab",
     "antimony": "petab",
     "yaml": "petab",
+    "petab_select": "select",
 }
 """The extra that brings each package."""
 
-_DISTRIBUTIONS = {"libsbml": "python-libsbml", "yaml": "pyyaml"}
+_DISTRIBUTIONS = {"libsbml": "python-libsbml", "yaml": "pyyaml", "petab_select": "petab-select"}
 
 
 def present(package: str) -> bool:

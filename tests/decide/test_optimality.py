@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import odejet as oj
-from odejet.decide.optimality import CONFIRMED, LIKELY, OPEN, PATIENCE, Optimality, Tally, Watch, is_answered
+from odejet.decide.optimality import CONFIRMED, LIKELY, OPEN, PATIENCE, Effort, Optimality, Tally, Watch, is_answered
 from odejet.problem import Problem
 from odejet.search.refine import Ending, Refined, refine
 
@@ -59,11 +59,17 @@ def test_very_many_at_the_best_confirm_it_among_many_others(end):
 
 
 def test_a_search_ends_when_it_is_confirmed_or_after_long_when_it_is_likely(end):
-    assert is_answered(CONFIRMED, 0) and is_answered(LIKELY, PATIENCE)
-    assert not is_answered(LIKELY, PATIENCE - 1) and not is_answered(OPEN, 10 * PATIENCE)
-    watch = Watch([end] * 10, PATIENCE - 5)
-    assert not watch([end] * 5, 4) and watch([end] * 5, 5) and watch.spent == PATIENCE
-    assert not watch([replace(end, cost=-1.0)], 5)  # a better one that only one start has met
+    assert is_answered(CONFIRMED, Effort()) and is_answered(LIKELY, Effort(PATIENCE))
+    assert not is_answered(LIKELY, Effort(PATIENCE - 1)) and not is_answered(OPEN, Effort(10 * PATIENCE))
+    watch = Watch([end] * 10, Effort(PATIENCE - 5, 10, end.cost))
+    assert not watch([end] * 5, 4) and watch([end] * 5, 5) and watch.effort.spent == PATIENCE
+    assert not watch([replace(end, cost=-1.0)] * 3, 6) and watch.effort.first == PATIENCE + 1  # a better one
+
+
+def test_a_search_that_has_met_nothing_better_for_long_is_likely_at_the_best(end):
+    for spent, first, word in ((PATIENCE, 0, LIKELY), (PATIENCE - 1, 0, OPEN), (4 * PATIENCE, PATIENCE, OPEN)):
+        assert Tally.of([end] * 3, 0.0, Effort(spent, first, 0.0)).word == word
+    assert Tally.of([end] * 2, 0.0, Effort(10 * PATIENCE)).word == OPEN
 
 
 def test_the_answer_is_a_word_with_what_it_rests_on():

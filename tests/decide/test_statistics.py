@@ -171,3 +171,12 @@ def test_data_without_noise_are_no_collapse():
     found = fit(Model({"x": "-k*x"}, {"y": "x"}), Data(times, {"y": 2 * np.exp(-0.4 * times)}), noise="normal(a)")
     assert found.values["k"] == pytest.approx(0.4, rel=1e-9)
     assert not any("no upper bound" in reason for reason in found.certificate.reasons)
+
+
+def test_a_parameter_on_its_bound_is_charged_for():
+    rng = np.random.default_rng(4)
+    data = Data(TIMES, {"y": np.exp(0.8 * TIMES) + 0.01 * rng.standard_normal(40)})
+    linear = fit(Model({"x": "k*x"}, {"y": "x"}), data)
+    saturating = fit(Model({"x": "k*x/(1 + h*x**2)"}, {"y": "x"}), data, bounds={"h": (0, 10)}, positive=True)
+    assert saturating.at_bound("h")  # the data were drawn so
+    assert saturating.aic == pytest.approx(linear.aic + 2, abs=1e-3) and saturating.free == linear.free + 1

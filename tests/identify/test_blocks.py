@@ -6,6 +6,7 @@ import odejet as oj
 from odejet import Model
 from odejet.budget import Budget
 from odejet.identify import blocks, local
+from odejet.identify.globally import Count
 
 
 def subjects(number: int) -> Model:
@@ -63,3 +64,19 @@ def test_a_function_of_two_blocks_is_left_to_the_whole(outputs):
 def test_without_time_nothing_is_counted():
     ranks = local.analyse(local.problem(subjects(2)))
     assert blocks.count(ranks, lambda model, asked: pytest.fail("there is no time"), Budget(work=0)) is None
+
+
+def test_parameters_that_are_called_like_tables():
+    """Blocks that differ in names only are one, whatever their names are."""
+    rates = {"x": "-states*x + fixed*x*z", "z": "-outputs*z", "v": "-initial*v + name*v*w", "w": "-inputs*w"}
+    model = Model(rates, {"y": "x", "q": "z", "r": "v", "s": "w"})
+    ranks = local.analyse(local.problem(model, ["states + outputs"]))
+    seen = []
+
+    def decide(part, asked):
+        seen.append(part)
+        return Count(1, dict.fromkeys((*part.unknowns, *asked), 1), True, 1)
+
+    found = blocks.count(ranks, decide, Budget())
+    assert found is not None and found.values == dict.fromkeys((*model.unknowns, "states + outputs"), 1)
+    assert len(seen) == 2 and seen[0] == seen[1]  # one more than alike, as one of them is asked for a sum

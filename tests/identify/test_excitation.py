@@ -141,3 +141,14 @@ def test_inputs_that_switch_have_jets_on_every_branch():
     model = Model({"x": "u"}, inputs={"u": "piecewise(t**2, t < 1, 3 - t)"})
     jets = input_jets(model, {}, np.array([0.5, 1.0, 2.0]), 2)
     assert jets[:, 0] == pytest.approx(np.array([[0.25, 1.0, 1.0], [2.0, -1.0, 0.0], [1.0, -1.0, 0.0]]))
+
+
+def test_thousands_of_doses_are_one_input():
+    """Amounts that are numbers differ by what everybody knows."""
+    doses = [Event(at=i, set={"gut": f"gut + {100 + i % 7}"}) for i in range(3000)]
+    verdict = oj.identify(absorbed(events=doses, fixed={"V": 2}))
+    assert set(verdict.names("global")) == {"ka", "k"}
+    # Unknown factors of two amounts are told apart by their times.
+    factors = [Event(at=1, set={"gut": "gut + 100*f"}), Event(at=2, set={"gut": "gut + 100*h"})]
+    verdict = oj.identify(absorbed(events=factors, fixed={"V": 2}))
+    assert set(verdict.names("local")) == {"ka", "k", "f", "h"}

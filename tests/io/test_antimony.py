@@ -98,6 +98,24 @@ def test_conversions_that_cannot_be(tmp_path, monkeypatch, capsys):
     assert [path.name for path in tmp_path.iterdir()] == ["chain.ant"]
 
 
+def test_a_network_starts_at_zero_wherever_it_is_fitted(tmp_path, monkeypatch):
+    """The first measurement is at t = 1, and the initial value holds at 0: in Python as in the shell."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "decay.ant").write_text("model decay\n species x; x = 1; J: x -> ; k*x; k = 0.1\nend")
+    times = np.arange(1.0, 7.0)
+    values = np.exp(-0.5 * times) + 1e-3 * np.random.default_rng(0).standard_normal(6)
+    (tmp_path / "data.csv").write_text("time,x\n" + "".join(f"{t},{x}\n" for t, x in zip(times, values, strict=True)))
+    model = oj.read_antimony("decay.ant", free=["k"]).replace(outputs={"x_measured": "x"})
+    assert model.start == 0
+    assert np.allclose(oj.simulate(model, {"k": 0.5}, {}, times)["x_measured"], np.exp(-0.5 * times), rtol=1e-12)
+    fit = oj.fit(model, oj.Data(times, {"x_measured": values}), positive=True)
+    assert main(["fit", "decay.ant", "data.csv", "--free", "k", "--positive", "--json", "fit.json", "-q"]) in (0, 1)
+    assert abs(fit.values["k"] - 0.5) < 2e-3 and np.isclose(oj.Fit.load("fit.json").values["k"], fit.values["k"])
+    told = oj.Problem(model, oj.Data(times, {"x_measured": values}, start=1.0))
+    assert told.experiments[0].start == 1.0
+    assert oj.Model.from_toml_text(model.to_toml()) == model
+
+
 def test_a_fit_of_a_network(tmp_path, monkeypatch, capsys):
     """A column named like a species is data of it; what is to be found is named."""
     monkeypatch.chdir(tmp_path)

@@ -241,7 +241,6 @@ REFUSALS = [
     ({"states": ["x"]}, "[states] must be a table of names and values, not a list"),
     ({"states": "x"}, "[states] must be a table of names and values, not text"),
     ({"states": {1: "x"}}, "[states] a name must be text, not a number"),
-    ({"states": {f"x{i}": 0 for i in range(1001)}}, "[states] has 1001 entries, and 1000 is the limit"),
     # names
     ({"states": {"t": "1"}}, "[states] the name 't' is reserved (the time is written t); choose another"),
     ({"states": {"time": "1"}}, "[states] the name 'time' is reserved"),

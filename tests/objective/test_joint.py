@@ -30,16 +30,16 @@ NOISES = ("normal(s + q*y)", "normal(sqrt(s**2 + (q*y)**2))", "lognormal(s + q/(
 def test_none_are_likelier(seed, noise):
     problem, rng = posed(seed, noise), np.random.default_rng(seed)
     part = projected(problem.misfit, problem.frame())
-    assert [problem.unknowns[i] for i in part.gone] == ["a", "b", "s", "q"]
+    assert [problem.unknowns[i] for i in part.embedding.gone] == ["a", "b", "s", "q"]
     z = np.exp(rng.normal(np.log([0.05, 0.9]), 0.3))
     found = part.evaluate(z)
     ours = problem.misfit.cost(found.residuals, rest=found.rest)
 
     def cost(logs):
-        there = problem.misfit.evaluate(part.filled(z, np.exp(logs)), jacobian=False)
+        there = problem.misfit.evaluate(part.embedding.filled(z, np.exp(logs)), jacobian=False)
         return problem.misfit.cost(there.residuals, rest=there.rest) if there.complete else 1e6
 
-    low, high = (np.log(side[part.gone]) for side in (problem.frame().low, problem.frame().high))
+    low, high = (np.log(side[part.embedding.gone]) for side in (problem.frame().low, problem.frame().high))
     first = np.log(found.eliminated.values)
     starts = [first, np.clip(first + rng.normal(size=4), low, high)]
     theirs = min(minimize(cost, one, bounds=list(zip(low, high, strict=True))).fun for one in starts)
@@ -65,9 +65,9 @@ def test_outputs_without_scales_have_their_noise_found_too():
     noise = {"y": "normal(s + q*y)", "w": "normal(c + d*w)", "v": "normal(c + e*v)"}
     problem = Problem(model, oj.Data(TIMES, values), noise=noise, bounds=(1e-6, 1e4))
     part = projected(problem.misfit, problem.frame())
-    assert {problem.unknowns[i] for i in part.gone} == {"a", "s", "q", "d", "e"}  # c belongs to two outputs
+    assert {problem.unknowns[i] for i in part.embedding.gone} == {"a", "s", "q", "d", "e"}  # c belongs to two outputs
     found = part.evaluate(np.array([0.05, 0.9, 0.02]))
-    full = part.filled(np.array([0.05, 0.9, 0.02]), found.eliminated.values)
+    full = part.embedding.filled(np.array([0.05, 0.9, 0.02]), found.eliminated.values)
     assert np.isfinite(full).all()
     gradient = found.residuals @ found.eliminated.jacobian.dense()
-    np.testing.assert_allclose((gradient * full)[part.gone], 0, atol=1e-4)
+    np.testing.assert_allclose((gradient * full)[part.embedding.gone], 0, atol=1e-4)

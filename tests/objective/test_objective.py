@@ -130,6 +130,22 @@ def test_the_gradient_of_every_kind_of_model(kind: str, noise: str | None) -> No
     check_gradient(asked.objective, theta, np.abs(theta), 2e-3 if "event" in kind else 0.01)
 
 
+@pytest.mark.parametrize("noise", [None, "normal(s)", "lognormal(s)", "normal(s + 0.1*y)", 0.3])
+def test_the_gradient_without_scales_that_follow_from_all_else(noise: str | float | None) -> None:
+    model = oj.Model({"x": "-k*x", "w": "k*x - m*w"}, {"y": "a*w + b"}, initial={"x": 1, "w": 0.2})
+    whole = problem(model, noise=noise, positive=True).objective
+    short = whole.without_scales()
+    assert short.names == ("k", "m")
+    theta = np.array([0.6, 1.3])
+    check_gradient(short, theta, theta, 0.02)
+    # At the best scales the value is that of all unknowns, and no other scales are better.
+    found = short.misfit.evaluate(theta)
+    full = short.misfit.embedding.filled(theta, found.eliminated.values)
+    assert whole.value(full) == pytest.approx(short.value(theta), rel=1e-9)
+    assert whole.value(full * np.where(np.arange(len(full)) < 2, 1, 1.01)) > short.value(theta)
+    assert problem().objective.without_scales().names == ("k", "x0")
+
+
 def test_the_gradient_of_several_experiments_with_priors_on_what_is_local() -> None:
     data = oj.Data.of(
         experiment

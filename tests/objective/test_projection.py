@@ -25,7 +25,7 @@ def eliminated(outputs, states=None, **options):
     data = oj.Data(TIMES, dict.fromkeys(outputs, 1 + TIMES))
     problem = Problem(oj.Model(states, outputs), data, **options)
     found = projected(problem.misfit, problem.frame())
-    return [] if found is None else [problem.unknowns[i] for i in found.gone]
+    return [] if found is None else [problem.unknowns[i] for i in found.embedding.gone]
 
 
 @pytest.mark.parametrize(
@@ -92,11 +92,13 @@ def test_the_gradient_is_that_of_the_best_scales(noise):
     found = part.evaluate(z)
     plain = part.evaluate(z, jacobian=False)
     np.testing.assert_allclose(plain.residuals, found.residuals, atol=1e-10)
-    full = part.filled(z, found.eliminated.values)
+    full = part.embedding.filled(z, found.eliminated.values)
     whole = problem.misfit.evaluate(full)
     np.testing.assert_allclose(whole.residuals, found.residuals, atol=1e-9)
     np.testing.assert_allclose(whole.dense, found.eliminated.jacobian.dense(), rtol=1e-9, atol=1e-10)
-    np.testing.assert_allclose(whole.residuals @ whole.dense[:, part.gone], 0, atol=1e-7)  # the best there are
+    np.testing.assert_allclose(
+        whole.residuals @ whole.dense[:, part.embedding.gone], 0, atol=1e-7
+    )  # the best there are
     gradient = found.residuals @ found.dense
     for i, axis in enumerate(np.eye(2)):
         squares = [0.5 * np.sum(part.evaluate(z + s * 1e-6 * axis, False).residuals ** 2) for s in (1, -1)]
@@ -147,7 +149,7 @@ def test_what_an_event_changes_is_neither_scale_nor_offset():
     model = oj.Model(LOGISTIC, {"y": "a*x + b"}, events=[oj.Event(at=5.0, set={"a": "2*a"})])
     problem = Problem(model, oj.Data(TIMES, {"y": 1 + TIMES}))
     found = projected(problem.misfit, problem.frame())
-    assert found is not None and [problem.unknowns[i] for i in found.gone] == ["b"]
+    assert found is not None and [problem.unknowns[i] for i in found.embedding.gone] == ["b"]
 
 
 def test_noise_that_depends_on_its_output_goes_with_scales():
@@ -165,15 +167,15 @@ def test_within_bounds_the_gradient_is_that_of_the_best_scales(noise, bounds):
     data = logistic_data("a*x + b", a=30.0, b=2.0)
     problem = Problem(oj.Model(LOGISTIC, {"y": "a*x + b"}), data, noise=noise, bounds=bounds, positive=True)
     part = projected(problem.misfit, problem.frame())
-    assert part is not None and [problem.unknowns[i] for i in part.gone] == ["a", "b", "s"]
+    assert part is not None and [problem.unknowns[i] for i in part.embedding.gone] == ["a", "b", "s"]
     z = np.array([0.08, 0.7])
     found = part.evaluate(z)
-    full = part.filled(z, found.eliminated.values)
+    full = part.embedding.filled(z, found.eliminated.values)
     whole = problem.misfit.evaluate(full)
     np.testing.assert_allclose(whole.residuals, found.residuals, atol=1e-9)
     np.testing.assert_allclose(whole.dense, found.eliminated.jacobian.dense(), rtol=1e-9, atol=1e-9)
     frame, slopes = problem.frame(), whole.residuals @ whole.dense
-    for entry in part.gone:  # the best there are, or held on a bound that keeps them from going on
+    for entry in part.embedding.gone:  # the best there are, or held on a bound that keeps them from going on
         outward = (full[entry] >= frame.high[entry] and slopes[entry] < 0) or full[entry] <= frame.low[entry]
         assert outward or abs(slopes[entry] * full[entry]) < 1e-4
     gradient = found.residuals @ found.dense

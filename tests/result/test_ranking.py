@@ -43,6 +43,63 @@ def test_the_table_is_text_and_a_data_frame():
     assert "<table" in found._repr_html_()
 
 
+def test_models_that_contain_each_other_are_tested():
+    """By Wilks' law; a model of other equations is tested against nothing."""
+    fixed = refined_fit(OFFSET.model.replace(fixed={"c": 0}, name="without"), DATA, [1.0, 0.6])
+    found = oj.compare({"offset": OFFSET, "without": fixed, "line": LINE})
+    (test,) = found.tests
+    gain = OFFSET.log_likelihood - fixed.log_likelihood
+    assert (test.smaller, test.larger, test.degrees, test.at_bound) == ("without", "offset", 1, False)
+    assert test.statistic == pytest.approx(2 * gain)
+    assert test.p_value == pytest.approx(stats.chi2.sf(2 * gain, 1))
+    assert f"offset against without: {2 * gain:.2f}, 1 degree of freedom, p = " in str(found)
+
+
+def several(noise: float = 0.05) -> Data:
+    rng = np.random.default_rng(5)
+    parts = []
+    for name, start in (("low", 1.0), ("middle", 2.0), ("high", 4.0)):
+        values = start * np.exp(-0.6 * TIMES) + noise * rng.normal(size=15)
+        parts.append(Data(TIMES, {"y": values}, name=name, initial={"x": start}).experiments[0])
+    return Data.of(parts)
+
+
+def test_experiments_that_are_left_out_are_foretold():
+    """As least squares in closed form does it: k of the others by SciPy, then the law of what was left out."""
+    from scipy.optimize import least_squares
+
+    data = several()
+    fit = refined_fit(Model({"x": "-k*x"}, {"y": "x"}, name="decay"), data, [0.6])
+    wrong = refined_fit(Model({"x": "-k"}, {"y": "x"}, name="line"), data, [0.6])
+    found = oj.compare([fit, wrong], cross_validate=True)
+    values = {one.name: one.outputs["y"].values for one in data.experiments}
+    starts = {"low": 1.0, "middle": 2.0, "high": 4.0}
+    for left, measured in values.items():
+        others = [name for name in values if name != left]
+
+        def residuals(k, names=others):
+            return np.concatenate([starts[name] * np.exp(-k[0] * TIMES) - values[name] for name in names])
+
+        best = least_squares(residuals, [0.6], xtol=1e-12).x
+        sd = math.sqrt(np.mean(residuals(best) ** 2))
+        expected = stats.norm.logpdf(measured, starts[left] * np.exp(-best[0] * TIMES), sd).sum()
+        assert found.validations["decay"].by_experiment[left] == pytest.approx(expected, abs=1e-4)
+    assert found["decay"].validation == pytest.approx(found.validations["decay"].total)
+    assert found["decay"].validation > found["line"].validation
+    assert str(found).splitlines()[0].endswith("left out")
+
+
+def test_what_others_cannot_foretell_is_refused():
+    free = Data.of(
+        Data(TIMES, {"y": DATA.experiments[0].outputs["y"].values}, name=name).experiments[0] for name in ("a", "b")
+    )
+    fit = refined_fit(DECAY.model, free, [1.0, 1.0, 0.6])
+    with pytest.raises(ModelError, match=r"'decay': x\(0\).* is unknown in one experiment alone"):
+        oj.compare([fit], cross_validate=True)
+    with pytest.raises(oj.DataError, match="there is only one"):
+        oj.compare([DECAY], cross_validate=True)
+
+
 def test_models_of_the_same_name_are_numbered():
     assert {row.name for row in oj.compare([DECAY, DECAY, LINE])} == {"decay 1", "decay 2", "line"}
     with pytest.raises(KeyError, match="there are"):

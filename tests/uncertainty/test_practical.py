@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from odejet import Data, Model, simulate
-from odejet.uncertainty.forms import Form
+from odejet.uncertainty.forms import Form, oriented
 from odejet.uncertainty.likelihood import Likelihood
 from odejet.uncertainty.practical import DETERMINED, UNDETERMINED, WEAK, Finding, judged, kind
 from tests.fits import predators, refined_fit
@@ -130,3 +130,9 @@ def test_a_profile_for_which_there_was_no_time_says_nothing(monkeypatch):
     monkeypatch.setattr(Likelihood, "hold", slow)
     findings, profiles = judged(fit.likelihood, loose, deadline=0.2)
     assert not profiles and {one.method for one in findings.values()} == {"fisher"}
+
+
+@pytest.mark.parametrize(("signs", "value", "text"), [((1, 1), -2.0, "b1 + b2"), ((1, -1), -2.0, "b2 - b1")])
+def test_sums_begin_with_what_they_add(signs, value, text):
+    coefficients = oriented(np.array(signs, dtype=float), value)
+    assert Form(coefficients, 0.01, product=False).text(["b1", "b2"]) == text

@@ -15,7 +15,8 @@ from odejet.algebra.select import Least, least, refined
 from odejet.algebra.system import SquareSystem
 from odejet.budget import Budget, OutOfBudget
 from odejet.errors import ModelError
-from odejet.identify import Verdict, identify
+from odejet.identify import Verdict
+from odejet.identify.judge import judge
 from odejet.model import Model
 
 IDENTIFY_SECONDS = 10.0
@@ -48,7 +49,7 @@ class Library:
         """The verdict that so many seconds allow; what they leave undecided is tried again when there are more."""
         seconds, known = min(seconds, IDENTIFY_SECONDS), self.memory
         if known.verdict is None or (known.verdict.reason and seconds > MORE * known.judged):
-            known.verdict, known.judged = identify(self.model, budget=seconds, engine="exact"), seconds
+            known.verdict, known.judged = judge(self.model, (), "generic", seconds, 0, "exact"), seconds
         return known.verdict
 
     def system(self, points: int = 1, budget: Budget | None = None) -> SquareSystem:

@@ -15,12 +15,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import factorial
+from typing import Any
 
 import numpy as np
 
 from odejet.jets import numeric
 from odejet.model import Model, tape
-from odejet.model.expressions import TIME, Expression, Symbol, fresh, names, substituted
+from odejet.model.expressions import TIME, Symbol, fresh, names, substituted
+from odejet.model.transform import copies, joined, rewritten
 
 Row = tuple[int, int]
 """An equation: (output of the joined model, order of its derivative)."""
@@ -58,31 +60,17 @@ def join(model: Model, points: int = 1) -> Joined:
     """The joined model of one or two points."""
     timed = any(TIME in names(e) for table in (model.states, model.outputs) for e in table.values())
     taken = {*model.states, *model.outputs, *model.inputs, *model.parameters, *model.fixed}
-    states: dict[str, Expression] = {}
-    outputs: dict[str, Expression] = {}
-    inputs: dict[str, str] = {}
-    for point in range(points):
-        moving = [*model.states, *model.outputs, *model.inputs]
-        # At the first point names are themselves.
-        renamed = {name: fresh(f"{name}_at_{point + 1}", taken) if point else name for name in moving}
-        renamed[TIME] = fresh(f"time__at_{point + 2}", taken) if timed else TIME
-        symbols: dict[str, Expression] = {name: Symbol(other) for name, other in renamed.items()}
-        for name, rate in model.states.items():
-            states[renamed[name]] = substituted(rate, symbols)
-        for name, output in model.outputs.items():
-            outputs[renamed[name]] = substituted(output, symbols)
-        # What an input does in time is no concern of the algebra, which is given its jets.
-        inputs |= {renamed[name]: TIME for name in model.inputs}
-        if timed:
-            inputs[renamed[TIME]] = TIME
-    together = Model(
-        states=states,
-        outputs=outputs,
-        inputs=inputs,
-        parameters=list(model.parameters),
-        fixed=dict(model.fixed),
-        name=model.name,
-    )
+    # What an input does in time is no concern of the algebra, which is given its jets; so is the time itself.
+    clock = fresh("time__at_2", taken) if timed else TIME
+    inputs = dict.fromkeys([*model.inputs, *([clock] if timed else [])], Symbol(TIME))
+    moved = {TIME: Symbol(clock)}
+    tables: dict[str, Any] = {
+        table: {name: substituted(value, moved) for name, value in getattr(model, table).items()}
+        for table in ("states", "outputs")
+    }
+    first = rewritten(model, **tables, inputs=inputs, initial={}, before={}, events=())
+    others = copies(first, (f"_at_{point + 1}" for point in range(1, points)), taken)
+    together = joined([first, *(other for other, _ in others)], model.parameters)
     return Joined(model, points, together, timed)
 
 

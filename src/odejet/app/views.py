@@ -19,19 +19,20 @@ from odejet.app import posing
 from odejet.app.drafts import Draft
 from odejet.data import Experiment
 from odejet.errors import ModelError
-from odejet.identify import identify
+from odejet.identifying import identify
 from odejet.model import Model
 from odejet.model.expressions import constant
 from odejet.problem import Problem, joint
 from odejet.problem.unknowns import Unknown
 from odejet.simulate.flow import Outcome
 from odejet.simulate.steady import RestingFlow
+from odejet.simulate.trajectory import defined_part
 
 CURVE = 240
 """Times of a curve."""
 
 MOST_POINTS = 1200
-"""Measurements of a series that are drawn; of more, every so manieth."""
+"""Points of a series that are drawn at most; a longer one is thinned evenly to about this many."""
 
 MOST_PANELS = 48
 """Pictures on a page."""
@@ -70,7 +71,7 @@ class Alone:
         parameters = [given[name] for name in self.model.parameters]
         times = np.linspace(0.0, self.span, CURVE)
         run = self.flow.run(parameters, states, times, start=0.0, **LIMITS)
-        return [_curve("", self.model, times, run)]
+        return [_curve("", self.model, times, defined_part(run, times))]
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,6 +101,7 @@ class Measured:
             start=experiment.start,
             **LIMITS,
         )
+        run = defined_part(run, times)
         shown = _curve(experiment.name, model, times, run)
         reached = times[run.reached]
         for i, name in enumerate(model.outputs):

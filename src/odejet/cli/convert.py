@@ -1,4 +1,4 @@
-"""Convert: a model file in another format, or a PEtab problem in version 2."""
+"""Convert: a model file in another format, a PEtab problem in version 2, or a saved fit for other tools."""
 
 from __future__ import annotations
 
@@ -16,10 +16,12 @@ from odejet.errors import ModelError
 def describe(commands: Any) -> None:
     details = (
         "Formats go by suffix: .toml, .xml or .sbml (SBML), .ant (Antimony). TOML alone keeps bounds and experiments. "
-        "A PEtab problem (.yaml), of either version, is written into the folder OUT in version 2."
+        "A PEtab problem (.yaml), of either version, is written into the folder OUT in version 2. A saved fit (.json) "
+        "becomes its model with the estimates in it, also as a Python function (.py), Stan (.stan) or LaTeX (.tex)."
     )
     parser = described(commands, run, "convert", "write a model file in another format", details, problems=True)
     parser.add_argument("output", metavar="OUT", help="the file to write (.toml, .xml, .sbml or .ant), or a folder")
+    parser.add_argument("--experiment", metavar="NAME", help="of a saved fit: which experiment (default: the first)")
     parser.add_argument("-q", "--quiet", action="store_true", help="no words on stderr")
 
 
@@ -28,6 +30,10 @@ def run(arguments: argparse.Namespace) -> int:
 
     if is_problem(arguments.model):
         return _problem(arguments)
+    if Path(arguments.model).suffix.lower() == ".json":
+        return _fit(arguments)
+    if arguments.experiment is not None:
+        raise ModelError(f"{arguments.model}: a model has no experiments; leave out --experiment")
     if is_same(arguments.model, arguments.output):
         raise ModelError(f"{arguments.output}: this is the model file; name another file to write to")
     model = read_model(arguments.model, arguments.free)
@@ -50,4 +56,16 @@ def _problem(arguments: argparse.Namespace) -> int:
     path = read_petab(arguments.model).to_petab(arguments.output)
     if not arguments.quiet:
         told(str(path))
+    return Status.DONE
+
+
+def _fit(arguments: argparse.Namespace) -> int:
+    """A saved fit, with its estimates."""
+    from odejet.io.fits import read
+
+    if arguments.free:
+        raise ModelError(f"{arguments.model}: a fit is written with all its estimates; leave out --free")
+    read(arguments.model).export(arguments.output, arguments.experiment)
+    if not arguments.quiet:
+        told(arguments.output)
     return Status.DONE

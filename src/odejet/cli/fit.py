@@ -32,8 +32,8 @@ def describe(commands: Any) -> None:
         nargs="?",
         help="measurements (CSV): a column time and one per output, or PEtab's columns; a PEtab problem names its own",
     )
-    _describe_experiments(parser.add_argument_group("what was done"))
-    _describe_knowledge(parser.add_argument_group("what is known beforehand"))
+    describe_experiments(parser.add_argument_group("what was done"))
+    describe_knowledge(parser.add_argument_group("what is known beforehand"))
     _describe_search(parser.add_argument_group("how to look"))
     _describe_results(parser.add_argument_group("what to tell"))
 
@@ -43,7 +43,7 @@ def _several(group: Any, name: str, metavar: str, words: str) -> None:
     group.add_argument(name, metavar=metavar, nargs="+", action="extend", default=[], help=words)
 
 
-def _describe_experiments(group: Any) -> None:
+def describe_experiments(group: Any) -> None:
     add = group.add_argument
     words = "what was given (CSV): the columns time, state, amount and, if needed, duration, every, count, steady"
     add("--doses", metavar="FILE", help=words)
@@ -55,7 +55,7 @@ def _describe_experiments(group: Any) -> None:
     _several(group, "--local", "NAME", "parameters with a value of their own in each experiment")
 
 
-def _describe_knowledge(group: Any) -> None:
+def describe_knowledge(group: Any) -> None:
     add = group.add_argument
     add("--positive", action="store_true", help="all unknowns are positive")
     add("--bounds", metavar=("LO", "HI"), nargs=2, help="where to look for every unknown; not needed")

@@ -55,7 +55,7 @@ def run(arguments: argparse.Namespace) -> int:
 
     model = read_model(arguments.model, arguments.free)
 
-    from odejet.identify import identify
+    from odejet.identifying import identify
 
     asked = arguments.functions, arguments.inputs, arguments.budget, arguments.seed
     with Progress(True, arguments.budget) as shown:

@@ -107,20 +107,25 @@ def _noisy(outputs: Mapping[str, np.ndarray], eta: float, seed: int) -> dict[str
 
     rng = np.random.default_rng(seed)
     return {
-        name: values + eta * abs(values.mean()) * rng.standard_normal(len(values)) for name, values in outputs.items()
+        name: values + eta * abs(np.nanmean(values)) * rng.standard_normal(len(values))
+        for name, values in outputs.items()
     }
 
 
 def _summarise(simulation: Simulation, outputs: Mapping[str, np.ndarray], files: Sequence[str]) -> None:
     """What was done, for people: the range of each output, and the files."""
+    import numpy as np
+
     from odejet.tables import table
 
     times = simulation.times
     span = f"{len(times)} times from {times.min():.6g} to {times.max():.6g}"
     print(f"{simulation.model.name}: {span}, solved by {simulation.method}", file=sys.stderr)
+    if simulation.message != simulation.trajectory.message:
+        print(f"note: {simulation.message}", file=sys.stderr)
     if outputs:
         rows: list[tuple[str, ...]] = [("output", "min", "mean", "max")]
         for name, values in outputs.items():
-            rows.append((name, *(f"{number:.6g}" for number in (values.min(), values.mean(), values.max()))))
+            rows.append((name, *(f"{number(values):.6g}" for number in (np.nanmin, np.nanmean, np.nanmax))))
         print("\n" + "\n".join(f"  {line}" for line in table(rows, right=(1, 2, 3))) + "\n", file=sys.stderr)
     told(*files)

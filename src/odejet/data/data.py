@@ -87,6 +87,7 @@ class Data:
             steady=steady,
             events=arrays.events(events),
             doses=given_doses,
+            started=start is not None,
             **known,
         )
         object.__setattr__(self, "experiments", (experiment,))
@@ -143,7 +144,7 @@ class Data:
 
     def starting(self, start: float) -> Data:
         """The same measurements, with the initial state of every experiment at this time."""
-        return Data.of(replace(one, start=arrays.finite(start, "start")) for one in self.experiments)
+        return Data.of(replace(one, start=arrays.finite(start, "start"), started=True) for one in self.experiments)
 
     def knowing(self, known: Mapping[str, Mapping[str, float | str]], states: Collection[str] = ()) -> Data:
         """The same measurements, with values by experiment and name: of parameters, or of these states at the start."""

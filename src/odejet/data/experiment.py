@@ -39,11 +39,13 @@ class Experiment:
     doses: tuple[Dose, ...] = ()
     covariates: Mapping[str, Covariate] = field(default_factory=dict)  # what else a table tells of it
     start: float = float("nan")  # when the initial state holds; by default the first measurement
+    started: bool = True  # whether that was told: if not, the model may know better
 
     def __post_init__(self) -> None:
         first = min(float(series.times[0]) for series in self.outputs.values())
         if self.start != self.start:
             object.__setattr__(self, "start", first)
+            object.__setattr__(self, "started", False)
         if self.start == math.inf:
             raise DataError(f"{self.name}: all measurements are at t = inf; give the start")
         if self.start > first:

@@ -121,7 +121,7 @@ def _subject(name: str, rows: list[Row], words: set[str]) -> Experiment:
     doses = tuple(read_nonmem(ordered))
     points = {key: np.array(own) for key, own in measured.items()}
     series = {key: arrays.series(key, own[:, 0], own[:, 1], None) for key, own in points.items()}
-    found = experiment(arrays.label(name), series, min(times), doses=doses)
+    found = experiment(arrays.label(name), series, min(times), doses=doses, started=False)
     return replace(found, covariates=_covariates(rows, times, words))
 
 

@@ -185,7 +185,7 @@ def _wide(table: Table, rows: np.ndarray, name: str) -> Experiment:
     }
     if len(series) < len(table.numbers) - 1:
         raise DataError("two columns have the same name; rename or remove one of them")
-    return experiment(arrays.label(name), series, float(times.min()))
+    return experiment(arrays.label(name), series, float(times.min()), started=False)
 
 
 def _tidy(table: Table, rows: np.ndarray, name: str) -> Experiment:
@@ -199,7 +199,7 @@ def _tidy(table: Table, rows: np.ndarray, name: str) -> Experiment:
         if arrays.output_name(key) in series:
             raise DataError(f"two observables are called '{arrays.output_name(key)}'; use one spelling")
         series[arrays.output_name(key)] = arrays.series(key, times[members], values[members], known)
-    return experiment(arrays.label(name), series, float(times[rows].min()))
+    return experiment(arrays.label(name), series, float(times[rows].min()), started=False)
 
 
 # --- writing ---

@@ -40,7 +40,9 @@ def advise(misfit: Misfit, refined: Refined, answer: Adequacy) -> Adequacy:
     reasons = [_placed(reason, by_name.get(reason.output)) for reason in answer.reasons]
     off = [by_name[reason.output] for reason in reasons if reason.kind in ("autocorrelation", "size")]
     off = list(dict.fromkeys(off))
-    told = list(_subjects(misfit, refined, [output for output in off if output.differ]))
+    uneven = [output for output in outputs if output.uneven and len(output.names) > 1]
+    told = [words for output in uneven for words in output.of_sizes()]
+    told += list(_subjects(misfit, refined, [output for output in off if output.differ]))
     told += [words for output in off if not output.differ and (words := output.stretch())]
     return Adequacy(str(answer), reasons, told)
 
@@ -75,6 +77,31 @@ class _Output:
         between = float(sizes @ (means - overall) ** 2) / (groups - 1)
         within = sum(float(((r - m) ** 2).sum()) for r, m in zip(self.residuals, means, strict=True)) / (count - groups)
         return within > 0 and float(fdtrc(groups - 1, count - groups, between / within)) < DIFFER
+
+    @property
+    def uneven(self) -> bool:
+        """Whether residuals are of different sizes in different experiments (Bartlett's test)."""
+        from scipy.special import chdtrc
+
+        own = [r for r in self.residuals if len(r) > 2]
+        if len(own) < 2:
+            return False
+        free = np.array([len(r) - 1 for r in own])
+        variances = np.array([max(float(r.var(ddof=1)), 1e-300) for r in own])
+        pooled = float(free @ variances) / free.sum()
+        score = free.sum() * math.log(pooled) - float(free @ np.log(variances))
+        score /= 1 + (float((1 / free).sum()) - 1 / free.sum()) / (3 * (len(own) - 1))
+        return float(chdtrc(len(own) - 1, score)) < DIFFER
+
+    def of_sizes(self) -> Iterator[str]:
+        """That noise differs between experiments, and how to say so."""
+        sizes = [float(np.sqrt(np.mean(r**2))) for r in self.residuals]
+        largest, least = (pick(range(len(sizes)), key=sizes.__getitem__) for pick in (max, min))
+        yield (
+            f"the residuals of {self.name} are {sizes[largest] / max(sizes[least], 1e-300):.2g} times as large in "
+            f"{self.names[largest]} as in {self.names[least]}: let the noise differ between experiments, by "
+            f"noise={{'{self.name}': 'normal(s)'}} and local=['s']"
+        )
 
     def farthest(self) -> list[tuple[float, str]]:
         """How far the mean of each experiment is off, in standard errors, the farthest first."""

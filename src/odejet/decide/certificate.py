@@ -21,7 +21,7 @@ import numpy as np
 
 from odejet.decide.adequacy import NO, UNTESTED, YES, Adequacy, Witness, judge, listed
 from odejet.decide.optima import Optimum
-from odejet.decide.optimality import CONFIRMED, LIKELY, OPEN, Optimality, Tally
+from odejet.decide.optimality import CONFIRMED, LIKELY, OPEN, Effort, Optimality, Tally
 from odejet.decide.outliers import Measurement
 from odejet.decide.statistics import FitCheck, OutputCheck
 from odejet.objective.misfit import Misfit
@@ -112,6 +112,8 @@ class Evidence:
     unknowable: tuple[str, ...] = ()  # what no data can determine
     roots: int | None = 1  # of the model's square system, if known
     box: Sequence[Refined] = ()  # where independent starts in the box ended
+    effort: Effort = field(default_factory=Effort)  # that these have taken
+    apart: Optimality | None = None  # how sure the optimum is of experiments that were searched one by one
     curves: float = 1.0  # essentially different ones that the box has, where signal may be taken for noise
     looks: float = math.inf  # points of the box that were looked at
 
@@ -120,11 +122,12 @@ def certify(best: Optimum, evidence: Evidence) -> Certificate:
     """The certificate of the best optimum."""
     misfit, checks = best.misfit, best.check
     agreeing = sum(other.cost - best.cost <= SAME and other.ending.settled for other in evidence.optima)
+    agreeing = max(agreeing, evidence.apart.agreeing if evidence.apart is not None else 0)
     noise = _noise(misfit, best.refined, checks)
     if not best.is_settled:  # what the data say of each other is only known at an optimum
         checks = replace(checks, suspicious=())
     adequacy = _adequacy(best, checks, evidence)
-    tally = Tally.of(evidence.box, best.cost)
+    tally = Tally.of(evidence.box, best.cost, evidence.effort)
     search = _search(best, evidence, agreeing, adequacy, tally)
     granted = search == CONFIRMED and adequacy == YES
     if granted:
@@ -155,6 +158,8 @@ def _search(best: Optimum, evidence: Evidence, agreeing: int, adequacy: Adequacy
     if best.is_exact:
         exact = [BLUNT] if evidence.blunt else ["the residuals are down to rounding"]
         return tally.answer(LIKELY if evidence.blunt else CONFIRMED, exact)
+    if evidence.apart is not None:
+        return evidence.apart
     if rough := _reasons_against_density(evidence):
         return tally.answer(OPEN, rough)
     if adequacy == NO or tally.word == CONFIRMED:

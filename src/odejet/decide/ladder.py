@@ -16,7 +16,9 @@ from odejet.budget import Budget
 from odejet.data.series import MIN_TIMES
 from odejet.decide import stages
 from odejet.decide.answer import Answer, answer
+from odejet.decide.apart import fitted_apart, groups
 from odejet.decide.optima import Provenance
+from odejet.decide.optimality import Optimality
 from odejet.decide.state import State
 from odejet.decide.task import Record, Task
 from odejet.problem import Problem
@@ -79,7 +81,9 @@ def climb(state: State) -> Iterator[State]:
         yield (state := stages.look(state))
     yield (state := stages.identify(state))
     yield (state := stages.smooth(state))
-    for step in plan:
+    if state.task.options.refine and (found := groups(state.task.problem)):
+        yield (state := fitted_apart(state, found, _answered))
+    for step in plan if not is_over(state) else ():
         state = yield from climbed(state, step)
         if is_over(state):
             break
@@ -87,6 +91,12 @@ def climb(state: State) -> Iterator[State]:
         state = yield from climbed(state, stages.sweep if state.is_rough else stages.search_box)
     if state.task.options.refine:
         yield from stages.find_others(state)
+
+
+def _answered(task: Task) -> tuple[Refined, Optimality]:
+    """The best that a search finds, and how sure it is."""
+    found = search(task)
+    return found.best, found.certificate.search
 
 
 def climbed(state: State, step: Step) -> stages.Steps:
@@ -186,6 +196,8 @@ def rungs(state: State) -> list[Step]:
     """Rungs in order: where a few shooting times are not enough, the box mostly tells more than all of them, and where
     smoothing cannot work, it comes first."""
     options, box = state.task.options, stages.search_box
+    if not any(condition.model.unknowns for condition in state.task.problem.conditions):
+        return [box]  # derivatives tell nothing of the noise
     if not options.refine:
         return [EVERY if options.effort == "full" else FEW_TIMES]
     if options.effort == "quick":

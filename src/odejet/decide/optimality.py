@@ -11,6 +11,7 @@ the data show by themselves, and the starts agree (see `certificate`).
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -30,9 +31,10 @@ UNSEEN = {CONFIRMED: 0.002, LIKELY: 0.01}
 AGREEING = {CONFIRMED: 40, LIKELY: 15}
 """Starts that end at the best optimum and tell as much, however many others there are."""
 
-PATIENCE = 5000
-"""Evaluations with derivatives after which a search ends whose answer is likely: in nearly all problems that take
-longer to confirm it, a start takes seconds."""
+PATIENCE, LONGER = 3000, 5
+"""Evaluations with derivatives, and times those that it took to meet the best optimum first, after which it is likely
+that there is no better one, and a search ends: in nearly all problems that take longer to confirm it, a start takes
+seconds."""
 
 FEWEST = 3
 """Starts that must end at an optimum in any case."""
@@ -74,19 +76,40 @@ class Optimality(str):
 
 
 @dataclass(frozen=True)
+class Effort:
+    """What a search of the box has taken so far, in evaluations with derivatives."""
+
+    spent: int = 0
+    first: int = 0  # when the best optimum was met
+    best: float = math.inf  # its cost
+
+    def going_on(self, best: float, spent: int) -> Effort:
+        """Later, when the best is this."""
+        better = best < self.best - ONE
+        return Effort(spent, spent if better else self.first, best if better else self.best)
+
+    @property
+    def long(self) -> bool:
+        """Whether a better optimum would likely have been met by now."""
+        return self.spent >= max(PATIENCE, LONGER * self.first)
+
+
+@dataclass(frozen=True)
 class Tally:
     """Where independent starts ended."""
 
     starts: int  # that ended at an optimum
     agreeing: int  # at the best
     optima: int
+    long: bool = False  # whether a better one would likely have been met by now
 
     @classmethod
-    def of(cls, ends: Iterable[Refined], best: float) -> Tally:
+    def of(cls, ends: Iterable[Refined], best: float, effort: Effort | None = None) -> Tally:
         """The ends of starts, told apart by their costs; `best` is the lowest cost that is known."""
         costs = np.sort([one.cost for one in ends if one.ending.settled and np.isfinite(one.cost)])
         agreeing = int(np.count_nonzero(costs - best <= ONE))
-        return cls(len(costs), agreeing, int(np.count_nonzero(np.diff(costs) > ONE)) + (len(costs) > 0))
+        optima = int(np.count_nonzero(np.diff(costs) > ONE)) + (len(costs) > 0)
+        return cls(len(costs), agreeing, optima, effort is not None and effort.long)
 
     @property
     def unseen(self) -> float:
@@ -102,7 +125,7 @@ class Tally:
             enough = self.agreeing >= AGREEING[word] or self.unseen <= UNSEEN[word]
             if enough and self.agreeing >= FEWEST:
                 return word
-        return OPEN
+        return LIKELY if self.long and self.agreeing >= FEWEST else OPEN
 
     @property
     def sentence(self) -> str:
@@ -121,9 +144,9 @@ class Tally:
         return Optimality(word or self.word, self.starts, self.agreeing, self.optima, self.unseen, told)
 
 
-def is_answered(word: str, spent: int) -> bool:
+def is_answered(word: str, effort: Effort) -> bool:
     """Whether more starts would tell nothing new: the best optimum is confirmed, or after many evaluations likely."""
-    return word == CONFIRMED or (word == LIKELY and spent >= PATIENCE)
+    return word == CONFIRMED or (word == LIKELY and effort.spent >= PATIENCE)
 
 
 @dataclass
@@ -131,12 +154,14 @@ class Watch:
     """Asks during a search whether it has its answer."""
 
     before: Sequence[Refined]  # where starts of earlier searches ended
-    spent: int  # evaluations of these, and of this search as far as is known
+    effort: Effort  # of these, and of this search as far as it has come
 
     def __post_init__(self) -> None:
-        self._earlier = self.spent
+        self._earlier = self.effort.spent
 
     def __call__(self, ends: Sequence[Refined], spent: int) -> bool:
         """Whether the ends of all starts, and the evaluations that they took, are enough."""
-        every, self.spent = [*ends, *self.before], self._earlier + spent
-        return is_answered(Tally.of(every, min(one.cost for one in every)).word, self.spent)
+        every = [*ends, *self.before]
+        best = min((one.cost for one in every), default=math.inf)
+        self.effort = self.effort.going_on(best, self._earlier + spent)
+        return is_answered(Tally.of(every, best, self.effort).word, self.effort)

@@ -67,6 +67,9 @@ def identify(state: State) -> State:
     problem = state.task.problem
     with state.task.stage("identify") as budget:
         together = joint(problem)
+        if not together.model.unknowns:
+            # Only the noise is unknown, and every residual tells it.
+            return replace(state, verdict=Identifiability(dict.fromkeys(problem.unknowns, "global")))
         verdict = Identifiability.of(Library(together.model).judged(budget.seconds), together.names)
         return replace(state, libraries=libraries(problem), verdict=verdict)
 
@@ -318,7 +321,7 @@ def starts_around(
     """With the optima to which starts in the box, or around a scale, lead."""
     task = state.task
     # Smoothing is not to be trusted here: neither its noise nor, within bounds, the scale of what came of it.
-    watch = Watch(state.box, state.spent)
+    watch = Watch(state.box, state.effort)
     found = multistart(
         task.misfit,
         task.problem.given_bounds,
@@ -333,7 +336,7 @@ def starts_around(
         plausible=partial(is_plausible, task.misfit),
         answered=watch,
     )
-    state = replace(state, spent=watch.spent)
+    state = replace(state, effort=watch.effort)
     for one in found:
         state = state.adding(one, Provenance(BOX, start="multistart"))
     return state

@@ -15,12 +15,12 @@ from odejet.algebra.library import Library
 from odejet.decide.adequacy import NO, Witness, reasons_against_tests, shortcomings, spreads_of
 from odejet.decide.certificate import AGREEING, ROUGH, Certificate, Evidence, certify, is_vague
 from odejet.decide.optima import Optima, Optimum, Provenance
-from odejet.decide.optimality import Optimality, is_answered
+from odejet.decide.optimality import Effort, Optimality, is_answered
 from odejet.decide.task import Task
 from odejet.decide.verdict import Identifiability
 from odejet.problem.coordinates import Coordinates
 from odejet.search.candidates import Candidate
-from odejet.search.multistart import CONFIRMING
+from odejet.search.multistart import CONFIRMING, SAME
 from odejet.search.refine import Refined
 from odejet.smooth import Smoothed
 
@@ -50,7 +50,8 @@ class State:
     challenged: Optimum | None = None  # the optimum whose other roots were tried
     blunt: bool = False  # whether small measurements are not explained down to their rounding, after an attempt
     rounds: int = 0  # of the search of the box
-    spent: int = 0  # evaluations of the search of the box
+    effort: Effort = field(default_factory=Effort)  # of the search of the box
+    apart: tuple[float, Optimality] | None = None  # the optimum of experiments one by one: its cost, and how sure it is
     looks: int = 0  # points of the box that a sweep has looked at
 
     @classmethod
@@ -158,6 +159,8 @@ class State:
             unknowable=verdict.unknowable if verdict else (),
             roots=verdict.roots if verdict else None,
             box=self.box,
+            effort=self.effort,
+            apart=self.apart[1] if self.apart is not None and self.best.cost >= self.apart[0] - SAME else None,
             curves=self.curves,
             looks=self.looks + len(self.box),
         )
@@ -171,8 +174,9 @@ class State:
     def is_answered(self) -> bool:
         """Whether the search has its answer, so that more starts would tell nothing new; or enough of them agree on an
         optimum that goes through any data and will never be tested."""
-        spent = self.spent if self.certificate.adequacy == NO else 0  # a certificate may still be earned
-        if is_answered(self.search, spent):
+        # Confirmation is worth the time if it is asked for, or if it earns a certificate.
+        patient = self.task.options.effort == "full" or self.certificate.adequacy != NO
+        if is_answered(self.search, Effort() if patient else self.effort):
             return True
         return self.explains_data and not self.is_tested and self.optima.at_best(BOX) >= AGREE
 

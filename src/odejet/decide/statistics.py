@@ -14,7 +14,7 @@ from functools import cached_property
 import numpy as np
 
 from odejet.decide import outliers
-from odejet.decide.fitted import LAGS, WEIGHTS, Fitted, beside, fitted, neighbours
+from odejet.decide.fitted import LAGS, RANK, WEIGHTS, Fitted, beside, fitted, neighbours
 from odejet.decide.outliers import Measurement
 from odejet.objective.misfit import Misfit
 from odejet.search.refine import Refined
@@ -85,7 +85,7 @@ class FitCheck:
     """The residuals of all outputs judged, with the criteria that compare models."""
 
     outputs: tuple[OutputCheck, ...]
-    rank: int  # directions among the unknowns that the data determine
+    rank: int  # directions among the unknowns that are free to fit the data
     aic: float
     bic: float
     suspicious: tuple[Measurement, ...] = ()  # measurements that are no normal noise
@@ -113,7 +113,7 @@ def check(misfit: Misfit, refined: Refined, reference: np.ndarray | None = None)
         residuals = _Residuals.of(misfit, refined, outputs[number], number, level)
         checks.append(told := residuals.check())
         suspicious += residuals.suspicious(told, WHITE / len(known))
-    free, cost = rank + int(misfit.estimated.sum()), refined.cost - refined.prior
+    free, cost = charged(refined, rank) + int(misfit.estimated.sum()), refined.cost - refined.prior
     if not misfit.weighted:  # half the squares are no likelihood; one noise level for all outputs makes them one
         variance = max(2 * cost / misfit.points, float(misfit.floors.max()) ** 2)
         free, cost = free + 1, 0.5 * misfit.points * math.log(2 * math.pi * variance) + cost / variance
@@ -122,6 +122,20 @@ def check(misfit: Misfit, refined: Refined, reference: np.ndarray | None = None)
         cost = math.nan
     aic, bic = 2 * free + 2 * cost, free * math.log(misfit.points) + 2 * cost
     return FitCheck(tuple(checks), rank, aic, bic, tuple(suspicious), found)
+
+
+def charged(refined: Refined, rank: int) -> int:
+    """Directions among the unknowns that AIC and BIC charge for: those that the data determine.
+
+    An unknown on its bound fits nothing, and takes no degree of freedom from the residuals; but it was free to be
+    elsewhere, and a model with it is no simpler because these data would have it beyond its bound.
+    """
+    if not refined.held.any():
+        return rank
+    sizes = np.sqrt((refined.jacobian**2).sum(axis=0))
+    scaled = refined.jacobian[:, sizes > 0] / sizes[sizes > 0]
+    singular = np.linalg.svd(scaled, compute_uv=False)
+    return int(np.count_nonzero(singular > RANK * singular.max(initial=0.0)))
 
 
 def collapses(misfit: Misfit, refined: Refined) -> tuple[Collapse, ...]:

@@ -22,6 +22,7 @@ LIMITS = {"quick": 60.0, "auto": 120.0, "full": 1200.0}
 
 SHARES = {
     "look": 0.1,
+    "apart": 0.8,
     "identify": 0.1,
     "smooth": 0.1,
     "algebra": 0.1,

@@ -8,16 +8,18 @@ only are decided once.  The numbers of solutions multiply.
 from __future__ import annotations
 
 import random
-import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from typing import Any
 
 from odejet.budget import Budget
 from odejet.identify.globally import Count
 from odejet.identify.local import Local
 from odejet.model import Model
-from odejet.model.expressions import names
+from odejet.model.expressions import Expression, Symbol, names, substituted
+from odejet.model.grammar import parse
+from odejet.model.transform import renamed, rewritten
 
 TOGETHER = (1, 2, 3)
 """How many blocks are asked together for shared parameters."""
@@ -85,7 +87,7 @@ def count(ranks: Local, decide: Decide, budget: Budget) -> Count | None:
     if known != shared:
         return None
     total = Count(1, dict.fromkeys(known, 1), True, 1)
-    solved: dict[str, Count | None] = {}
+    solved: dict[Any, Count | None] = {}
     for i, block in enumerate(blocks):
         if budget.over:
             return None
@@ -128,42 +130,37 @@ def _shared(model: Model, blocks: Sequence[Block], shared: set[str], decide: Dec
 def _part(model: Model, blocks: Sequence[Block], known: Iterable[str]) -> Model:
     """The model of some blocks, with some parameters fixed at numbers without pattern."""
     states = [state for block in blocks for state in block.states]
-    outputs = [output for block in blocks for output in block.outputs]
-    expressions = [*(model.states[s] for s in states), *(model.outputs[o] for o in outputs)]
-    initial = {s: model.initial[s] for s in states if s in model.initial}
-    mentioned = {name for expression in (*expressions, *initial.values()) for name in names(expression)}
+    tables = {
+        "states": {s: model.states[s] for s in states},
+        "outputs": {o: model.outputs[o] for block in blocks for o in block.outputs},
+        "initial": {s: model.initial[s] for s in states if s in model.initial},
+    }
+    mentioned = {name for table in tables.values() for expression in table.values() for name in names(expression)}
     draw = random.Random(len(model.parameters))
-    fixed = {name: value for name, value in model.fixed.items() if name in mentioned}
-    fixed |= {name: Fraction(draw.randrange(10**5, 10**6), 10**5) for name in sorted(known) if name in mentioned}
-    return Model(
-        states={s: model.states[s] for s in states},
-        outputs={o: model.outputs[o] for o in outputs},
-        inputs={name: value for name, value in model.inputs.items() if name in mentioned},
-        initial=initial,
-        fixed=fixed,
-        name=model.name,
-    )
+    numbers = {name: Fraction(draw.randrange(10**5, 10**6), 10**5) for name in sorted(known) if name in mentioned}
+    inputs = {name: value for name, value in model.inputs.items() if name in mentioned}
+    return rewritten(model, **tables, inputs=inputs, fixed={**model.fixed, **numbers}, ordered=False)
 
 
-def _alike(part: Model, asked: Sequence[str], decide: Decide, solved: dict[str, Count | None]) -> Count | None:
+def _alike(part: Model, asked: Sequence[str], decide: Decide, solved: dict[Any, Count | None]) -> Count | None:
     """The count of a part, looked up among parts that differ in names only."""
     if not part.unknowns:
         return Count(1, {}, True, 1)
     everything = [*part.states, *part.outputs, *part.parameters, *part.fixed]
     anonymous = {name: f"n{i}_" for i, name in enumerate(everything)}
-
-    plain = Model.from_toml_text(_renamed(part.replace(name="part").to_toml(), anonymous))
-    questions = {_renamed(text, anonymous): text for text in asked}
-    key = "\n".join([plain.to_toml(), *questions])
+    plain = renamed(part, anonymous)
+    questions = {str(_in_words(text, anonymous)): text for text in asked}
+    key = (plain.key, *questions)
     if key not in solved:
         solved[key] = decide(plain, list(questions))
     found = solved[key]
     if found is None:
         return None
-    back = {**{new: old for old, new in anonymous.items()}, **questions}
-    values = {back[name]: number for name, number in found.values.items()}
-    return replace(found, values=values, invariants=tuple(_renamed(text, back) for text in found.invariants))
+    back = {new: old for old, new in anonymous.items()}
+    values = {questions.get(name) or back[name]: number for name, number in found.values.items()}
+    return replace(found, values=values, invariants=tuple(str(_in_words(text, back)) for text in found.invariants))
 
 
-def _renamed(text: str, new: Mapping[str, str]) -> str:
-    return re.sub(r"[^\W\d]\w*", lambda word: new.get(word[0], word[0]), text)
+def _in_words(text: str, new: Mapping[str, str]) -> Expression:
+    """An expression under other names."""
+    return substituted(parse(text), {name: Symbol(other) for name, other in new.items()})

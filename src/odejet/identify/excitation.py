@@ -28,6 +28,7 @@ from odejet.model.derivatives import derivative
 from odejet.model.expressions import Expression, Product, Sum, Symbol, constant, fresh, names, number, switches
 from odejet.model.folding import folded
 from odejet.model.modes import decided, difference
+from odejet.model.transform import rewritten
 
 CONDITIONS = "the model has events on conditions, and identifiability is decided for events at known times alone"
 RESETS = "an event sets a state to another value, and identifiability is decided for events that add to states alone"
@@ -85,7 +86,27 @@ def excited(model: Model, generic: bool = True) -> Excited | str:
                 if added is None:
                     return RESETS
                 pulses.append(_Pulse(event, name, added, pulse))
+    pulses = list(_distinct(pulses, model))
     return _timed(model, _driven(model, tables, held, known, pulses), tables, held, pulses)
+
+
+def _distinct(pulses: Sequence[_Pulse], model: Model) -> Iterator[_Pulse]:
+    """The pulses of events that are not alike: at known times what adds the same, or any number, is one input."""
+    groups: dict[str, list[_Pulse]] = {}
+    for pulse in pulses:
+        groups.setdefault(pulse.input, []).append(pulse)
+    seen = set()
+    for group in groups.values():
+        if not _unknown_times(group[0].event, model):
+            amounts = [constant(pulse.added) for pulse in group]
+            if None not in amounts and len({pulse.target for pulse in group}) == 1:
+                total = sum(amount for amount in amounts if amount is not None)
+                group = [replace(group[0], added=number(1 if total else 0))]
+            alike = frozenset((pulse.target, pulse.added) for pulse in group)
+            if alike in seen:
+                continue
+            seen.add(alike)
+        yield from group
 
 
 def _driven(
@@ -105,11 +126,8 @@ def _driven(
 
 def _model(model: Model, held: Sequence[str], **tables: Any) -> Model:
     """A model of other equations, in which parameters that events set are none."""
-    used = {
-        name for table in ("states", "outputs", "initial") for value in tables[table].values() for name in names(value)
-    }
-    fixed = {name: value for name, value in model.fixed.items() if name in used and name not in held}
-    return Model(**tables, fixed=fixed, name=model.name)
+    fixed = {name: value for name, value in model.fixed.items() if name not in held}
+    return rewritten(model, **tables, fixed=fixed, events=(), ordered=False)
 
 
 # --- times that depend on parameters ---

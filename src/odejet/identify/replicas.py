@@ -7,41 +7,19 @@ model's own names, which so are the first choice where something lost must be he
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 from odejet.identify import globally, local, orders
 from odejet.identify.globally import Count, Engine
 from odejet.identify.local import Local
 from odejet.model import Model
-from odejet.model.expressions import Expression, Symbol, fresh, substituted
+from odejet.model.transform import copies, joined
 
 
 def replicated(model: Model, experiments: int) -> Model:
     """The model of several experiments: its own names for one of them, and the parameters once."""
     taken = {*model.states, *model.outputs, *model.inputs, *model.parameters, *model.fixed}
-    parts = []
-    for number in range(experiments, 1, -1):
-        moving = (*model.states, *model.outputs, *model.inputs)
-        parts.append({name: fresh(f"{name}_{number}", taken) for name in moving})
-    parts.append({})
-
-    def every(table: str) -> dict[str, Any]:
-        found: dict[str, Any] = {}
-        for names in parts:
-            symbols: dict[str, Expression] = {name: Symbol(other) for name, other in names.items()}
-            for name, value in getattr(model, table).items():
-                found[names.get(name, name)] = value if value is None else substituted(value, symbols)
-        return found
-
-    return Model(
-        states=every("states"),
-        outputs=every("outputs"),
-        inputs=every("inputs"),
-        initial=every("initial"),
-        parameters=list(model.parameters),
-        fixed=dict(model.fixed),
-        name=model.name,
-    )
+    others = copies(model, (f"_{number}" for number in range(experiments, 1, -1)), taken)
+    return joined([*(other for other, _ in others), model], model.parameters)
 
 
 def count(ranks: Local, engine: Engine, seed: int = 0) -> Count:

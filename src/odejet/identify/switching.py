@@ -54,6 +54,7 @@ from odejet.model.expressions import (
 )
 from odejet.model.folding import folded
 from odejet.model.modes import Branches, difference
+from odejet.model.transform import rewritten
 
 MOST = 16
 """Modes that are looked at."""
@@ -228,7 +229,7 @@ def modes(model: Model) -> Iterator[Mode]:
         for i, g in enumerate(new):
             pending.append({**given, **dict.fromkeys(new[:i], 1), g: -1})
         try:
-            yield Mode(_analytic(model, tables, model.fixed), signs)
+            yield Mode(rewritten(model, **tables, ordered=False), signs)
         except ExpressionError:
             continue  # without a real value, such as a logarithm of zero: no solution is there
 
@@ -262,14 +263,4 @@ def mixture(found: Sequence[Mode], beside: Sequence[Expression] = ()) -> Model:
         for expression in (*mode.model.outputs.values(), *mode.signs, *beside):
             measure(expression)
     tables = {"states": {name: Sum(tuple(terms)) for name, terms in rates.items()}, "outputs": outputs}
-    return _analytic(first, {**tables, "inputs": inputs}, fixed)
-
-
-def _analytic(model: Model, tables: Mapping[str, Any], known: Mapping[str, Fraction]) -> Model:
-    """The model with other equations; what does not occur in them is no parameter of it."""
-    expressions = [
-        value for table in (*tables.values(), model.initial) for value in table.values() if value is not None
-    ]
-    used = {name for expression in expressions for name in names(expression)}
-    fixed = {name: value for name, value in known.items() if name in used}
-    return Model(**tables, initial=model.initial, fixed=fixed, name=model.name)
+    return rewritten(first, **tables, inputs=inputs, fixed=fixed, ordered=False)

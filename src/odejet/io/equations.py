@@ -53,6 +53,7 @@ def parse(text: str, name: str = "model") -> Model:
         table[line.name] = line.value
     if not tables.get("states"):
         raise ModelError("a model needs at least one state; write a line such as x' = -k*x")
+    entries.check_sizes(tables)
     return Model(**{"states": {}, **tables}, name=name)
 
 
@@ -97,7 +98,7 @@ def write(model: Model) -> str | None:
     """The lines of a model; None for one that is more than its equations, or that lines would not tell apart."""
     told: Mapping[str, Any] = model.to_dict()
     beyond = ("before", "bounds", "experiments", "noise", "priors", "local", "events")
-    if any(told[table] for table in beyond) or model.steady:
+    if any(told[table] for table in beyond) or model.steady or model.start is not None:
         return None
     if any(_NUMBER.fullmatch(str(value)) for value in model.outputs.values()):
         return None

@@ -134,6 +134,7 @@ def encode(fit: Fit) -> dict[str, Any]:
         "covariance": fit.covariance.values,
         "directions": fit.uncertainty.directions,
         "noise_freedom": fit.uncertainty.degrees_of_freedom,
+        "reach": {label: list(pair) for label, pair in fit.uncertainty.reach.items()},
         "candidates": None if fit.candidates is None else asdict(fit.candidates),
         "model": {"name": fit.model.name, "toml": fit.model.to_toml()},
         "data": [experiments.encode(experiment, fit.sds[experiment.name]) for experiment in fit.data.experiments],
@@ -211,6 +212,7 @@ def decode(document: Any, where: str) -> Fit:
             Matrix(problem.layout.entries, entry("covariance", lambda told: _covariance(told, n))),
             entry("directions", lambda told: tuple({now[_text(k)]: _real(v) for k, v in one.items()} for one in told)),
             entry("noise_freedom", lambda told: {now[label]: _real(told[label], math.inf) for label in old}),
+            entry("reach", lambda told: {now[_text(k)]: _reaches(v) for k, v in told.items()}, {}),
         ),
         bounds=entry("unknowns", lambda told: dict(zip(labels, (_pair(one["bounds"]) for one in told), strict=True))),
         held=entry("held", lambda told: tuple(now[label] for label in _texts(told))),
@@ -282,6 +284,11 @@ def _reals(table: Mapping[str, Any], nothing: float | None = None) -> dict[str, 
 def _pair(ends: Any) -> tuple[float, float]:
     low, high = ends
     return _real(low, -math.inf), _real(high, math.inf)
+
+
+def _reaches(ends: Any) -> tuple[float, float]:
+    below, above = ends
+    return _real(below, math.inf), _real(above, math.inf)
 
 
 def _covariance(rows: Any, n: int) -> np.ndarray:

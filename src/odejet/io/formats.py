@@ -19,7 +19,7 @@ INSTEAD = dict.fromkeys(
     (".yaml", ".yml"), "a PEtab problem is taken by odejet fit and odejet convert; here name the model file inside it"
 ) | {
     ".csv": "this is a table of data; name the model file (.toml, .xml or .ant), and data after it",
-    ".json": "this is a saved fit; odejet report, predict and compare read it",
+    ".json": "this is a saved fit; odejet report, predict, compare and convert read it",
 }
 """What is no model, by suffix, and what to do with it."""
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 from odejet.data import Data
-from odejet.io.sbml.network import START
 from odejet.model import Model
 
 MEASURED = "{}_measured"
@@ -15,7 +14,7 @@ MEASURED = "{}_measured"
 def measured(model: Model, data: Data) -> tuple[Model, Data]:
     """The model with an output for every state that has a column, and the data of these outputs.
 
-    A network has no outputs of its own but what its rules compute; its initial values hold at the time zero.
+    A network has no outputs of its own but what its rules compute.
     """
     columns = {name for one in data.experiments for name in one.outputs if name in model.states}
     name_of = {state: MEASURED.format(state) for state in model.states if state in columns}
@@ -24,7 +23,6 @@ def measured(model: Model, data: Data) -> tuple[Model, Data]:
         replace(
             one,
             outputs={name_of.get(name, name): series for name, series in one.outputs.items()},
-            start=min(one.start, START),
         )
         for one in data.experiments
     )

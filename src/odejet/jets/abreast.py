@@ -71,4 +71,4 @@ def find_rates_abreast(point, piece, t, h, places, count):
         else:
             function, e = peek(code, row + _FUNCTION), peek(code, row + _C)
             for lane in range(count):
-                poke(c, out + lane, function_at(function, peek(c, a + lane), peek(c, e if e >= 0 else a)))
+                poke(c, out + lane, function_at(function, peek(c, a + lane), peek(c, e if e >= 0 else a), point.tables))

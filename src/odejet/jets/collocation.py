@@ -21,10 +21,11 @@ from typing import NamedTuple
 import numpy as np
 
 from odejet.jets.abreast import find_rates_abreast, take_statics
+from odejet.jets.caps import caps_matter, is_marked, own_tables, unmark
 from odejet.jets.direct import Benches, Direct
 from odejet.jets.drive import Drive
 from odejet.jets.features import VANISHES, awake_step, exponent_of, may_hide, next_peak, slack_of
-from odejet.jets.kernel import TABLES, Layout, lay_out, prepare
+from odejet.jets.kernel import Layout, lay_out, prepare
 from odejet.jets.lanes import (
     entry,
     kernel,
@@ -124,7 +125,7 @@ def collocate(
         float(start),
         np.ascontiguousarray(times, dtype=float),
         (float(tolerance), int(max_steps), float(least), bool(tangents)),
-        TABLES,
+        own_tables(),
         found,
         switches,
     )
@@ -355,6 +356,7 @@ def follow(
     point, slope = point_of(layouts[0], memories[0], drive, tables), point_of(layouts[1], memories[1], drive, tables)
     force, stages, watched = point_of(layouts[2], memories[2], drive, tables), len(rule.points), layouts[0].watched
     none = np.int64(0)  # named: numba would compile kernels anew for each literal
+    unmark(point.tables)
     prepare(force.p, layouts[2], constants, parameters, states, point.tables, none)
     take_statics(slope, force, 1)
     for a in range(len(moving)):
@@ -422,6 +424,11 @@ def follow(
             elif coarse > grain:
                 rough = max(rough, coarse * goal / aim)
             denials, denied = 0, np.inf
+        if is_marked(point.tables):
+            for a in range(len(moving)):
+                poke(slope.p, peek(slope.states, moving[a]), work.values[a, stages])
+            if caps_matter(slope, piece, t + h, pointer(work.columns)):
+                break
         for i in range(len(switches.signs)):
             switches.zeros[i] = 0
         while done < len(times) and abs(times[done] - start) <= abs(t + h - start):

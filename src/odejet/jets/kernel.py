@@ -55,8 +55,11 @@ _POWER, _BOUNDED = int(Elementary.POWER), int(Elementary.BOUNDED)  # no function
 _ENDS = math.exp(LARGEST)
 _VANISHED = 1e-300  # powers below this have series without digits
 MAX_ORDER = 32
-TABLES = np.arange(MAX_ORDER + 3.0), np.r_[0.0, 1 / np.arange(1.0, MAX_ORDER + 3)]
-"""The integers and their reciprocals, for real arithmetic."""
+TABLES = np.arange(MAX_ORDER + 3.0), np.r_[1.0, 1 / np.arange(1.0, MAX_ORDER + 3)]
+"""The integers and their reciprocals, for real arithmetic.
+
+Nobody divides by zero here: the first integer is set where a function has grown beyond all numbers, and the first
+reciprocal is the factor of what such a function counts as (see `stands_still`)."""
 
 
 class Layout(NamedTuple):
@@ -257,12 +260,12 @@ def elementary(function, x, exponent):
     return y, exponent * y / x, y * np.log(x)
 
 
-def begin(c, o, a, b, e, function, lanes, modulus):
+def begin(c, o, a, b, e, function, lanes, tables, modulus):
     """Order zero of F(a): its value and tangents."""
 
 
 @overload(begin)
-def _begin(c, o, a, b, e, function, lanes, modulus):
+def _begin(c, o, a, b, e, function, lanes, tables, modulus):
     return _begin_residue if c.dtype == types.uint64 else _begin_number
 
 
@@ -271,7 +274,7 @@ def stands_still(function, number):
 
     Doubles end where exp(x) does: from there on exponentials and bounded powers are constant, so that 1/(1 + exp(x)) is
     zero and not undefined; other powers may overflow.  Those too small are zero, also at a base of zero.  Other numbers
-    are never so large.
+    are never so large.  Whoever evaluates them looks whether twice as much would matter (see `caps`).
     """
 
 
@@ -285,19 +288,27 @@ def _stands_still(function, number):
 
 
 @kernel
-def still(number):
+def still(number, tables):
     """The value of a function where it stands still."""
     if abs(number) < 1:
         return 0.0
-    return _ENDS if number.real > 0 else -_ENDS
+    poke(tables[0], 0, peek(tables[0], 1))
+    factor = peek(tables[1], 0).real
+    return _ENDS * factor if number.real > 0 else -_ENDS * factor
 
 
-def _begin_number(c, o, a, b, e, function, lanes, modulus):
+def _begin_number(c, o, a, b, e, function, lanes, tables, modulus):
     value, slope, growth = elementary(function, peek(c, a), peek(c, e))
     if stands_still(function, value):
         for lane in range(0, lanes, width(c)):
             store(c, o + lane, zero(c))
-        poke(c, o, still(value))
+        poke(c, o, still(value, tables))
+        return
+    if not np.isfinite(slope):  # as of a root at zero: what does not move it has no part in it
+        for lane in range(1, lanes):
+            tangent = peek(c, a + lane)
+            poke(c, o + lane, 0.0 * value if tangent == 0 else slope * tangent)
+        poke(c, o, value)
         return
     for lane in range(0, lanes, width(c)):
         total = madd(zero(c), slope, load(c, a + lane), modulus)
@@ -308,13 +319,13 @@ def _begin_number(c, o, a, b, e, function, lanes, modulus):
 
 
 @kernel
-def function_at(function, x, exponent):
+def function_at(function, x, exponent, tables):
     """F(x), or where it stands still."""
     value = elementary(function, x, exponent)[0]
-    return still(value) if stands_still(function, value) else value
+    return still(value, tables) if stands_still(function, value) else value
 
 
-def _begin_residue(c, o, a, b, e, function, lanes, modulus):
+def _begin_residue(c, o, a, b, e, function, lanes, tables, modulus):
     # The value was drawn beforehand; its slope F'(a) stands in b, once all values are there.
     value, slope = peek(c, o), peek(c, b)
     for lane in range(0, lanes, width(c)):
@@ -327,7 +338,7 @@ def quadrature(c, out, a, b, e, function, reach, k, lanes, tables, modulus):
     """k y_k = sum_{j>=1} j a_j b_{k-j}, where y = F(a) and b = F'(a)."""
     o = out + k * lanes
     if k == 0:
-        begin(c, o, a, b, e, function, lanes, modulus)
+        begin(c, o, a, b, e, function, lanes, tables, modulus)
     elif stands_still(function, peek(c, out)):
         for lane in range(0, lanes, width(c)):
             store(c, o + lane, zero(c))

@@ -57,12 +57,18 @@ def point_of(layout, memory, drive, tables):
 
 
 @kernel
-def find_rates(point, piece, t):
-    """Time derivatives of all states, with their tangents, as the first orders of the states in the registers."""
+def drive_to(point, piece, t):
+    """The time and the sampled inputs, into the registers."""
     for i in range(point.sampled):
         a, d, total = 4 * (i * point.pieces + piece), t - peek(point.knots, piece), 0.0
         for k in range(3, -1, -1):
             total = total * d + peek(point.coefficients, a + k)
         poke(point.p, peek(point.inputs, i), total)
     poke(point.p, point.time, t)
+
+
+@kernel
+def find_rates(point, piece, t):
+    """Time derivatives of all states, with their tangents, as the first orders of the states in the registers."""
+    drive_to(point, piece, t)
     run(point.p, point.code, point.terms, point.first, point.last, 0, point.dynamic, point.lanes, point.tables, 0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from odejet.jets.caps import is_marked, spoil
 from odejet.jets.jumps import happen
 from odejet.jets.lanes import WIDTH, kernel, load, peek, pointer, poke, store
 from odejet.jets.shared import run
@@ -26,6 +27,8 @@ def observe(memory, layout, drive, times, first, last, trajectory, outputs, tabl
         for j in range(q):
             for lane in range(0, lanes, WIDTH):
                 store(target, (i * q + j) * lanes + lane, load(c, layout.outputs[j] + lane))
+        if is_marked(tables):
+            spoil(c, layout, pointer(layout.code), code, terms, target, i * q * lanes, lanes, tables)
 
 
 @kernel

@@ -14,9 +14,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from odejet.jets.caps import caps_matter, is_marked, unmark
 from odejet.jets.crossings import Side, may_pass, pass_over
 from odejet.jets.drive import first_piece, next_stop, steer
-from odejet.jets.features import Checks, attentive_step, continues, is_plain, keep, take_back, verified_step
+from odejet.jets.features import Checks, attentive_step, continues, is_plain, keep, proceed, take_back, verified_step
 from odejet.jets.jumps import HAPPEN, STOP
 from odejet.jets.kernel import MAX_ORDER, expand, prepare
 from odejet.jets.lanes import kernel, peek, plain_entry, pointer, poke
@@ -252,7 +253,9 @@ def integrate(
     lanes, modulus, reciprocals = layout.lanes, 0, tables[1]
     memory, point_memory, advances, scales, rates, kept, trajectory, outputs = arrays
     c, pointers = pointer(memory), (pointer(tables[0]), pointer(reciprocals), pointer(advances))
+    unmark(pointers)
     prepare(c, layout, constants, parameters, states, pointers, modulus)
+    capped = is_marked(pointers)
     for i in range(layout.dynamic):
         point_memory[i] = memory[i]
     at = Checks(c, pointer(layout.states), point_of(point, point_memory, drive, tables), pointer(rates))
@@ -308,7 +311,14 @@ def integrate(
             advances[k] = unit * reciprocals[k]
         if driven:  # a call is not free: numba counts references to all arrays of a layout
             steer(c, layout, drive, piece, t, unit)
+        if not capped:
+            unmark(pointers)
         expand(c, layout, t, none, first_order, layout.split[1], pointers, modulus)
+        if is_marked(pointers):
+            proceed(at, piece, t, unit, none, 0.0, 0.0)
+            if caps_matter(at.point, piece, t, at.rates):
+                status = NONFINITE
+                break
         repeated = open_end and not continues(at, slopes, sizes, unit_before, unit, length, goal)
         if repeated:
             take_back(at, rows)

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from odejet.jets.caps import own_tables
 from odejet.jets.direct import Benches, Direct
 from odejet.jets.drive import Drive
 from odejet.jets.kernel import MAX_ORDER, TABLES, Layout, lay_out
@@ -87,7 +88,7 @@ def steps_along(
         np.ascontiguousarray(times, dtype=float),
         (float(tolerance), *map(int, counts)),
         tape.work,
-        TABLES,
+        own_tables(),
         arrays,
         *(passing or (None, None, None)),
     )

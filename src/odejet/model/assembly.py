@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 
@@ -43,9 +43,13 @@ class Assembly:
     instructions: list[Instruction] = field(default_factory=list)
     numbers: dict[Fraction, int] = field(default_factory=dict)
 
-    def needed(self, roots: Iterable[int]) -> set[int]:
-        """The instructions (by position) on which the registers `roots` depend."""
-        by_out = {step.out: i for i, step in enumerate(self.instructions) if step.op != Op.ADVANCE}
+    def writers(self) -> dict[int, int]:
+        """The instruction (by position) that writes each register."""
+        return {step.out: i for i, step in enumerate(self.instructions) if step.op != Op.ADVANCE}
+
+    def needed(self, roots: Iterable[int], writers: Mapping[int, int] | None = None) -> set[int]:
+        """The instructions (by position) on which the registers `roots` depend; `writers` if they are known already."""
+        by_out = self.writers() if writers is None else writers
         found: set[int] = set()
         stack = list(roots)
         while stack:

@@ -12,7 +12,6 @@ from collections.abc import Set as AbstractSet
 from datetime import date, datetime, time
 from decimal import Decimal
 from fractions import Fraction
-from functools import lru_cache
 from numbers import Real
 from typing import Any
 
@@ -26,10 +25,14 @@ from odejet.model.expressions import (
     names,
     number,
 )
-from odejet.model.grammar import MAX_DEPTH, parse
+from odejet.model.grammar import parse
 from odejet.model.symbolic import from_sympy
+from odejet.model.wellformed import MAX_DEPTH, IllFormed, well_formed
 
 MAX_ENTRIES = 1000
+"""States of a network in a file."""
+MAX_LINES = 10_000
+"""Entries of a table in a file; what a program puts together may have more."""
 SAMPLED = "sampled"
 """What stands in a model file in place of the function of an input whose values come with the data."""
 JOINED = ("hold", "linear", "spline")
@@ -60,9 +63,14 @@ def is_steady(initial: object, before: object) -> bool:
     return steady
 
 
+def check_sizes(document: Mapping[str, Any]) -> None:
+    """Refuse tables of a file that no model needs."""
+    for name, told in document.items():
+        if isinstance(told, (Mapping, list, tuple)) and len(told) > MAX_LINES:
+            raise ModelError(f"[{name}] has {len(told)} entries, and {MAX_LINES} is the limit")
+
+
 def _unique(table: str, pairs: list[tuple[Any, Any]]) -> dict[str, Any]:
-    if len(pairs) > MAX_ENTRIES:
-        raise ModelError(f"[{table}] has {len(pairs)} entries, and {MAX_ENTRIES} is the limit")
     entries: dict[str, Any] = {}
     for key, value in pairs:
         name = _name(table, key)
@@ -194,14 +202,13 @@ def check_owners(given: Mapping[str, Mapping[str, Any]], parameters: Iterable[st
 def _expression(
     table: str, key: str, value: object, known: Iterable[str] | None, refused: Mapping[str, str]
 ) -> Expression:
-    """Whatever stands for an expression, read as text: so all kinds obey one grammar and print as they are read."""
+    """Whatever stands for an expression: all kinds obey one grammar and print as they are read."""
     try:
-        if isinstance(value, Expression):
-            found = _read_again(value)
-            allowed = None if known is None else {TIME, *known}
-            if not any(name in refused or (allowed is not None and name not in allowed) for name in names(found)):
-                return found
-        return parse(text(value), known, refused)
+        found = tree(value)
+        allowed = None if known is None else {TIME, *known}
+        if found is None or any(n in refused or (allowed is not None and n not in allowed) for n in names(found)):
+            return parse(text(value), known, refused)
+        return found
     except ExpressionError as error:
         raise error.at(f"[{table}] {key}") from None
     except RecursionError:
@@ -210,10 +217,14 @@ def _expression(
         raise ModelError(f"[{table}] {key}: {error}") from None
 
 
-@lru_cache(maxsize=4096)
-def _read_again(expression: Expression) -> Expression:
-    """An expression as its own text reads; models are often made of parts of others, and reading takes long."""
-    return parse(text(expression))
+def tree(value: Any) -> Any:
+    """Return an expression or condition as it may stand in a model; None where it has to be read as text."""
+    if not isinstance(value, Expression | Condition):
+        return None
+    try:
+        return well_formed(value)
+    except IllFormed:
+        return None  # reading its text says what is wrong, and where
 
 
 def text(value: Any) -> str:
@@ -257,6 +268,15 @@ def bounds(key: str, value: Any, fixed: Mapping[str, Fraction]) -> tuple[float, 
     if key in fixed and not low <= fixed[key] <= high:
         raise ModelError(f"[bounds] {key}: the fixed value {float(fixed[key]):g} lies outside [{low:g}, {high:g}]")
     return low, high
+
+
+def start(value: Any) -> float | None:
+    """The time at which initial values hold, if the model says so."""
+    if value is None:
+        return None
+    if not _is_number(value) or not math.isfinite(float(value)):
+        raise ModelError(f"start is the time at which initial values hold, a finite number, not {_kind(value)}")
+    return float(value)
 
 
 def title(name: object) -> str:

@@ -12,16 +12,20 @@ start.  What is asked for at the time of an event is what holds before it, unles
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache
 from numbers import Integral
 from types import MappingProxyType
 from typing import Any, NoReturn
 
 from odejet.errors import ExpressionError, ModelError, clipped, nearest
-from odejet.model.entries import text
+from odejet.model.entries import text, tree
 from odejet.model.expressions import (
     TIME,
     Condition,
     Expression,
+    Number,
+    Sum,
+    Symbol,
     checked_name,
     constant,
     names,
@@ -112,6 +116,15 @@ class Event:
             seen=self.seen,
         )
 
+    def renamed(self, new: Mapping[str, str]) -> Event:
+        """The event under other names."""
+        changed = self.substituted({name: Symbol(other) for name, other in new.items()})
+        return changed.setting({new.get(name, name): value for name, value in changed.set.items()})
+
+    def setting(self, values: Mapping[str, Expression]) -> Event:
+        """An event at the same times or on the same condition that sets other things."""
+        return Event(**{**self.to_dict(), "set": values})
+
     def __reduce__(self) -> tuple[Any, ...]:
         return _rebuilt, (self.to_dict(),)
 
@@ -159,7 +172,7 @@ def _times(at: Any) -> tuple[Expression, ...]:
 
 def _condition(when: Any) -> Condition:
     try:
-        condition = parse_condition(when if isinstance(when, str) else str(when))
+        condition = tree(when) or parse_condition(str(when))
     except ExpressionError as error:
         raise error.at("when") from None
     return condition
@@ -187,11 +200,31 @@ def _count(count: Any, every: Any) -> int | None:
 
 def _expression(where: str, value: Any) -> Expression:
     try:
-        return parse(text(value))
+        return tree(value) or parse(text(value))
     except ExpressionError as error:
         raise error.at(where) from None
     except ModelError as error:
         raise ModelError(f"{where}: {error}") from None
+
+
+@lru_cache(maxsize=1 << 15)
+def _parsed(value: Expression) -> Expression:
+    return parse(text(value))
+
+
+def _read_again(value: Expression) -> Expression:
+    """An expression as its own text reads; events are often made of parts of others, and reading takes long."""
+    return value if _is_plain(value) else _parsed(value)
+
+
+def _is_plain(value: Expression) -> bool:
+    """Whether an expression is surely what its text would be read as, as the doses of long tables are."""
+    match value:
+        case Number() | Symbol():
+            return True
+        case Sum(((1, Number() | Symbol()), *others)):
+            return bool(others) and all(isinstance(term, Number | Symbol) for _, term in others)
+    return False
 
 
 # --- events of a model ---

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import ast
 import keyword
-import math
 import re
 import unicodedata
 import warnings
@@ -37,13 +36,11 @@ from odejet.model.expressions import (
     Product,
     Sum,
     Symbol,
-    children,
     signed,
 )
+from odejet.model.wellformed import MAX_DEPTH, MAX_EXPONENT, measure
 
 MAX_LENGTH = 20_000
-MAX_DEPTH = 60
-MAX_EXPONENT = 100
 
 CALLED = (*FUNCTIONS, *CHOICES, "piecewise")
 ALLOWED = "an expression may hold numbers, names, t, + - * / **, parentheses and the functions " + ", ".join(CALLED)
@@ -226,7 +223,6 @@ class _Reader:
 
     def __init__(self, text: str, start: int, known: dict[str, None] | None, refused: Mapping[str, str]) -> None:
         self.text, self.start, self.known, self.refused = text, start, known, refused
-        self.measures: dict[int, tuple[Expression | Condition, float | None, float]] = {}
         # `ast` counts columns in UTF-8 bytes.
         self.columns = [i for i, character in enumerate(text) for _ in character.encode()] + [len(text)]
 
@@ -235,7 +231,7 @@ class _Reader:
             raise self.error(node, f"the expression is nested more than {MAX_DEPTH} deep; split it")
         expression = self.build(node, depth)
         try:
-            _, _, exponent = self.measure(expression)
+            exponent = measure(expression).exponent
         except (ArithmeticError, ValueError):
             raise self.error(node, "this has no finite real value") from None
         if exponent > MAX_EXPONENT:
@@ -349,24 +345,6 @@ class _Reader:
         after = self.columns_of(node)[1]
         return self.text[after:].lstrip()[:1] == ")"
 
-    def measure(self, expression: Expression | Condition) -> tuple[Expression | Condition, float | None, float]:
-        """Its value if it holds no names, and the largest product of nested exponents (kept alive: keys are ids)."""
-        if id(expression) not in self.measures:
-            parts = [self.measure(child) for child in children(expression)]
-            values = [value for _, value, _ in parts if value is not None]
-            if isinstance(expression, Product) and any(
-                sign < 0 and value == 0 for (sign, _), (_, value, _) in zip(expression.factors, parts, strict=True)
-            ):
-                raise ZeroDivisionError
-            value = None
-            if len(values) == len(parts) and not isinstance(expression, (Symbol, Choice, Piecewise, Comparison, Logic)):
-                value = _evaluate(expression, values)
-            exponent = max([1.0, *(exponent for _, _, exponent in parts)])
-            if isinstance(expression, Power) and parts[1][1] is not None:
-                exponent *= max(1.0, abs(parts[1][1]))
-            self.measures[id(expression)] = expression, value, exponent
-        return self.measures[id(expression)]
-
     def symbol(self, node: ast.expr, name: str) -> Symbol:
         if name in FUNCTIONS:
             raise self.error(node, f"the function '{name}' needs an argument in parentheses")
@@ -393,28 +371,3 @@ class _Reader:
 
     def error(self, node: ast.expr, reason: str) -> ExpressionError:
         return ExpressionError(reason, self.text, self.columns_of(node)[0])
-
-
-def _evaluate(expression: Expression, parts: list[float]) -> float:
-    """The finite value of a node from the values of its children; undefined or infinite ones raise."""
-    match expression:
-        case Number(exact):
-            value = float(exact)
-        case Sum(terms):
-            value = math.fsum(sign * part for (sign, _), part in zip(terms, parts, strict=True))
-        case Product(factors):
-            value = 1.0
-            for (exponent, _), part in zip(factors, parts, strict=True):
-                value = value * part if exponent > 0 else value / part
-        case Power():
-            value = math.pow(*parts)
-            # Exact arithmetic would have to carry what a double loses.
-            if value == 0 and parts[0] != 0:
-                raise OverflowError
-        case Function(name, _):
-            value = getattr(math, name)(*parts)
-        case _:
-            raise AssertionError(expression)
-    if not math.isfinite(value):
-        raise OverflowError
-    return value

@@ -403,8 +403,10 @@ class Lowering(Assembly):
         roots = [[self.static_register(self.lower(one).constant) for one in group] for group in groups]
         together = [register for group in roots for register in group]
         tape = self.assemble(time, *self.leaves(model, given), together, [None] * len(model.states), [])
-        order = {i: place for place, i in enumerate(sorted(self.needed(together)))}
-        return tape, [np.array(sorted(order[i] for i in self.needed(group)), dtype=np.int64) for group in roots]
+        writers = self.writers()
+        order = {i: place for place, i in enumerate(sorted(self.needed(together, writers)))}
+        groups_of = (sorted(order[i] for i in self.needed(group, writers)) for group in roots)
+        return tape, [np.array(own, dtype=np.int64) for own in groups_of]
 
     def leaves(self, model: Model | Equations, inputs: list[str]) -> tuple[list[int], list[int], list[int]]:
         """The registers of parameters, states and inputs."""

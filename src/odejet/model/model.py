@@ -34,7 +34,7 @@ from odejet.model.symbolic import to_sympy
 MAX_SHOWN = 60
 
 TABLES = ("states", "outputs", "inputs", "initial", "before", "bounds", "fixed", "experiments", "noise", "priors")
-KEYS = ("name", "parameters", *TABLES, "local", "events")
+KEYS = ("name", "parameters", *TABLES, "local", "events", "start")
 
 
 class Model:
@@ -47,6 +47,7 @@ class Model:
     parameters have a value of their own in each.  `events` are `Event`s, or tables with their arguments.  `noise` by
     output and `priors` by name are texts or numbers, as `oj.Problem` takes them, and for problems only.
 
+    `start` is the time at which initial values hold; without it they hold when an experiment begins.
     `initial="steady"` starts at the equilibrium; `before` tells what parameters and inputs were until then, and from
     which states it was approached, where totals are conserved.
     """
@@ -68,6 +69,7 @@ class Model:
         "priors",
         "regimens",
         "sampling",
+        "start",
         "states",
         "steady",
     )
@@ -88,6 +90,7 @@ class Model:
     priors: Mapping[str, str]
     events: tuple[Event, ...]
     regimens: tuple[Regimen, ...]
+    start: float | None
     name: str
     _declared: tuple[str, ...] | None
 
@@ -107,11 +110,12 @@ class Model:
         priors: Mapping[Any, Any] | None = None,
         events: Iterable[Any] | None = None,
         before: Mapping[Any, Any] | None = None,
+        start: Any = None,
         regimens: Iterable[Any] = (),
     ) -> None:
         steady = entries.is_steady(initial, before)
-        start = {"initial": None if steady else initial, "before": before}
-        tables = {"states": states, "outputs": outputs, "inputs": inputs, **start, "bounds": bounds}
+        first = {"initial": None if steady else initial, "before": before}
+        tables = {"states": states, "outputs": outputs, "inputs": inputs, **first, "bounds": bounds}
         given = {name_: entries.table(name_, told) for name_, told in (tables | {"fixed": fixed}).items()}
         if not given["states"]:
             raise ModelError("a model needs at least one state; give states={'x': '-k*x'} or a table [states]")
@@ -142,6 +146,7 @@ class Model:
         object.__setattr__(self, "local", entries.local_names(local, used))
         object.__setattr__(self, "events", found)
         object.__setattr__(self, "regimens", tuple(regimens))
+        object.__setattr__(self, "start", entries.start(start))
         object.__setattr__(self, "name", entries.title(name))
         object.__setattr__(self, "_declared", declared)
 
@@ -173,8 +178,8 @@ class Model:
         if not isinstance(other, Model):
             return NotImplemented
         ordered = all(list(getattr(self, t).items()) == list(getattr(other, t).items()) for t in TABLES[:3])
-        start = ("initial", "steady", "before", "sampling", "events", "regimens")
-        rest = (*start, "parameters", "bounds", "fixed", "experiments", "local", "noise", "priors", "name")
+        first = ("initial", "steady", "before", "sampling", "events", "regimens", "start")
+        rest = (*first, "parameters", "bounds", "fixed", "experiments", "local", "noise", "priors", "name")
         return ordered and all(getattr(self, key) == getattr(other, key) for key in rest)
 
     # Equality looks at every equation; a hash that did too would invite use as a key for no purpose.
@@ -184,7 +189,7 @@ class Model:
     def key(self) -> tuple[Any, ...]:
         """All that the model is, to look up what is known of it: models with one key are equal."""
         tables = (tuple(getattr(self, table).items()) for table in TABLES if table != "experiments")
-        others = self.steady, self.events, self.regimens, *self.sampling.items(), repr(self.experiments)
+        others = self.steady, self.events, self.regimens, self.start, *self.sampling.items(), repr(self.experiments)
         return (self.name, self.parameters, *others, *tables)
 
     @property
@@ -227,6 +232,7 @@ class Model:
                 hint = nearest(str(key), KEYS, cutoff=0.6) or f"; a model has {', '.join(KEYS)}"
                 raise ModelError(f"{where}: unknown {kind} {clipped(str(key))}{hint}")
         try:
+            entries.check_sizes(document)
             return cls(**{"states": {}, **document})
         except ExpressionError as error:
             raise error.at(_join(where, error.where)) from None
@@ -245,6 +251,7 @@ class Model:
             "local": self.local,
             "events": list(self.events),
             **({"regimens": self.regimens} if self.regimens else {}),
+            **({} if self.start is None else {"start": self.start}),
             **tables,
         }
 

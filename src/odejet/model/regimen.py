@@ -28,3 +28,7 @@ class Regimen:
     def substituted(self, new: Mapping[str, Expression]) -> Regimen:
         """The regimen with other expressions in the place of names."""
         return replace(self, events=tuple(event.substituted(new) for event in self.events))
+
+    def renamed(self, new: Mapping[str, str]) -> Regimen:
+        """The regimen under other names."""
+        return replace(self, events=tuple(event.renamed(new) for event in self.events))

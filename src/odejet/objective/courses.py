@@ -25,6 +25,7 @@ from odejet.problem.unknowns import Unknowns
 from odejet.simulate.flow import TOLERANCE, Flow, Outcome, Trajectory
 from odejet.simulate.rest import Rest
 from odejet.simulate.steady import RestingFlow
+from odejet.simulate.trajectory import defined_part
 
 _AHEAD = 2
 """Simulations per core that are begun before they are asked for."""
@@ -88,7 +89,7 @@ class Course:
         states = np.zeros(len(self.flow.model.states))
         states[self.states] = z[self.entries]
         more = effort.per_time * self.recorded
-        return self.flow.run(
+        found = self.flow.run(
             z[self.parameters],
             states,
             self.times,
@@ -101,6 +102,8 @@ class Course:
             max_switches=effort.max_switches,
             deadline=deadline,
         )
+        # Outputs that are not compared may be anything.
+        return defined_part(found, self.times, [output for _, output, _ in self.series] or None)
 
     def reached(self, run: Trajectory) -> float:
         """The fraction of the time span that was simulated."""

@@ -86,6 +86,7 @@ class Eliminated:
 
     values: np.ndarray
     jacobian: Jacobian
+    held: bool  # whether a bound holds one of them
 
 
 @dataclass(frozen=True, eq=False)

@@ -23,7 +23,7 @@ _ROUNDS, _LARGEST = 60, 100.0
 _SINGULAR = 1e-12
 """Of the curvature: what is added so that a step exists where some of it tells nothing."""
 
-_ENOUGH = 1e-11
+_ENOUGH = 1e-18
 """A predicted decrease of the negative log-likelihood that ends them: the gradient left is no more than its root."""
 
 _DAMPED, _EASED = 1e-2, 10.0

@@ -23,7 +23,6 @@ from typing import Any
 import numpy as np
 
 from odejet.clock import now
-from odejet.model import Model
 from odejet.objective.affine import Affine, affine
 from odejet.objective.courses import (
     GLANCE,
@@ -37,16 +36,14 @@ from odejet.objective.courses import (
     together,
     work,
 )
-from odejet.objective.evaluation import Aim, Evaluation, NoiseAt
+from odejet.objective.evaluation import Aim, Evaluation
 from odejet.objective.jacobian import Block, BlockJacobian, DenseJacobian, Jacobian, RowMap, laid_out
+from odejet.objective.noise_model import NoiseModel, Simulator
 from odejet.objective.scoring import Refusal, Scoring, tuned
 from odejet.objective.streaming import Rows, Streaming
-from odejet.problem.conditions import Condition
-from odejet.problem.distributions import Logarithmic, Normal
 from odejet.problem.measurements import Measurements
 from odejet.problem.priors import Truncated
-from odejet.problem.unknowns import Unknown, Unknowns
-from odejet.simulate.flow import Flow, Outcome, Trajectory
+from odejet.simulate.flow import Outcome, Trajectory
 
 ROUGH_POINTS = 30
 """Measurements per series that are compared at a glance."""
@@ -63,18 +60,7 @@ LARGE = 1 << 20
 
 
 @dataclass(frozen=True, eq=False)
-class Simulator:
-    """What the experiments of a problem need to be simulated, whichever of their measurements are looked at."""
-
-    model: Model
-    conditions: tuple[Condition, ...]
-    flows: tuple[Flow, ...]
-    unknowns: Unknowns
-    feelings: tuple[int, ...]  # how many unknowns each output feels
-
-
-@dataclass(frozen=True, eq=False)
-class Misfit:
+class Misfit(NoiseModel):
     """Residuals, their Jacobian and the likelihood of all experiments as functions of z."""
 
     simulator: Simulator
@@ -84,100 +70,6 @@ class Misfit:
     effort: Effort = THOROUGH
     jobs: int = 1  # cores on which experiments are simulated
     priors: tuple[Truncated, ...] = ()
-
-    # --- what it is a function of ---
-
-    @property
-    def model(self) -> Model:
-        return self.simulator.model
-
-    @property
-    def unknowns(self) -> Sequence[Unknown]:
-        return self.simulator.unknowns
-
-    @property
-    def labels(self) -> tuple[str, ...]:
-        return tuple(unknown.label for unknown in self.unknowns)
-
-    @property
-    def points(self) -> int:
-        return len(self.values)
-
-    # --- what it is compared with ---
-
-    @property
-    def outputs(self) -> tuple[str, ...]:
-        return self.measurements.outputs
-
-    @property
-    def values(self) -> np.ndarray:
-        return self.measurements.values
-
-    @property
-    def times(self) -> np.ndarray:
-        return self.measurements.times
-
-    @property
-    def shapes(self) -> np.ndarray:
-        return self.measurements.shapes
-
-    @property
-    def groups(self) -> tuple[slice, ...]:
-        return self.measurements.groups
-
-    @property
-    def counts(self) -> np.ndarray:
-        return self.measurements.counts
-
-    @property
-    def floors(self) -> np.ndarray:
-        return self.measurements.floors
-
-    @property
-    def scales(self) -> np.ndarray:
-        return self.measurements.scales
-
-    @cached_property
-    def scoring(self) -> Scoring | None:
-        """The rows of what is no level times a shape; None where there is nothing of the kind."""
-        if self.measurements.usual and not self.priors:
-            return None
-        return Scoring(self.measurements, self.priors)
-
-    @property
-    def rows(self) -> int:
-        """How many residuals there are: one per measurement, then those of scales and of priors."""
-        return self.points if self.scoring is None else self.scoring.rows
-
-    @property
-    def row_groups(self) -> tuple[slice, ...]:
-        """Where the residuals of each output stand, and after them all others, if there are any."""
-        return self.groups if self.rows == self.points else (*self.groups, slice(self.points, self.rows))
-
-    @cached_property
-    def estimated(self) -> np.ndarray:
-        """Which outputs have a noise level that is to be estimated."""
-        return np.isnan(self.known)
-
-    @cached_property
-    def free_noise(self) -> np.ndarray:
-        """Which outputs have noise whose size the fit has to find: a level, or a scale that depends on unknowns."""
-        free = {block.output for block in self.measurements.blocks if block.density and block.density.varies}
-        return self.estimated | np.array([name in free for name in self.outputs])
-
-    @cached_property
-    def borrowing(self) -> np.ndarray:
-        """Outputs with no degrees of freedom of their own: no more points than unknowns that could fit them exactly."""
-        return self.estimated & (self.counts <= np.array(self.simulator.feelings))
-
-    @cached_property
-    def pool(self) -> np.ndarray:
-        """Outputs that share a noise level, relative to their spread: those that borrow, and one with most points."""
-        if not self.borrowing.any():
-            return self.borrowing
-        lenders = self.estimated & ~self.borrowing
-        most = np.argmax(np.where(lenders if lenders.any() else self.estimated, self.counts, -1))
-        return self.borrowing | (np.arange(len(self.outputs)) == most)
 
     # --- evaluation ---
 
@@ -334,81 +226,6 @@ class Misfit:
         better = self._scored(self.scoring, z, outputs, None, found.work)
         worth = better.complete and found.rest - better.rest > WORTH_STREAMING
         return (z, self.evaluate(z)) if worth else (z, found)
-
-    # --- noise and likelihood ---
-
-    def squares(self, residuals: np.ndarray) -> np.ndarray:
-        """The sum of squares per output, safe against overflow."""
-        with np.errstate(over="ignore"):
-            return np.array([float(residuals[rows] @ residuals[rows]) for rows in self.groups])
-
-    def is_exact(self, found: Evaluation) -> bool:
-        """Whether the residuals of every output are down to rounding."""
-        assert found.residuals is not None
-        rms = np.sqrt(self.squares(found.residuals) / np.maximum(self.counts, 1))
-        own = self.measurements.densities if found.standing is not None else np.zeros(len(rms), dtype=bool)
-        parts = () if found.standing is None else found.standing.parts
-        return bool(np.all((rms <= self.floors) | own)) and all(part.is_exact for part in parts)
-
-    def levels(self, residuals: np.ndarray) -> np.ndarray:
-        """The most likely noise level per output: its rms residual where it is not known, never below rounding.
-
-        A few points can be fitted exactly, which says nothing of their noise: an output without degrees of freedom of
-        its own shares one level, relative to its spread, with the output that has most.
-        """
-        squares = self.squares(residuals)
-        rms = np.sqrt(squares / np.maximum(self.counts, 1))
-        if self.pool.any():
-            spreads, counts = self.scales[self.pool], self.counts[self.pool]
-            rms[self.pool] = spreads * math.sqrt(float((squares[self.pool] / spreads**2).sum()) / counts.sum())
-        return np.where(self.estimated, np.maximum(rms, self.floors), self.known)
-
-    def cost(self, residuals: np.ndarray, levels: np.ndarray | None = None, rest: float = 0.0) -> float:
-        """The negative log-likelihood (half the sum of squares with weights "none"); levels as likely as possible.
-
-        `rest` is what an evaluation has beside squares.
-        """
-        squares = np.where(self.measurements.densities, 0.0, self.squares(residuals))
-        if not self.weighted:
-            return 0.5 * float(squares.sum()) + rest
-        levels = self.levels(residuals) if levels is None else levels
-        # Below rounding all residuals are as good.
-        squares = np.where(self.estimated, np.maximum(squares, self.counts * self.floors**2), squares)
-        with np.errstate(over="ignore"):
-            return float(self.counts @ np.log(levels) + 0.5 * (squares / levels**2).sum()) + self.constant + rest
-
-    @cached_property
-    def constant(self) -> float:
-        """What no value changes of the cost of squares."""
-        points = self.points - int(self.counts[self.measurements.densities].sum())
-        logarithms = sum(
-            float(np.log(block.values * block.logarithm).sum())
-            for block in self.measurements.blocks
-            if block.logarithm and block.density is None
-        )
-        return 0.5 * points * math.log(2 * math.pi) + float(np.log(self.shapes).sum()) + logarithms
-
-    def noise_at(self, found: Evaluation, levels: np.ndarray) -> NoiseAt:
-        """The noise of every measurement, with these levels where it is a level times a shape."""
-        assert found.residuals is not None
-        rows = np.repeat(levels, self.counts)
-        scores, sds = found.residuals[: self.points] / rows, rows * self.shapes
-        scales = sds.copy()
-        for own, block in zip(self.measurements.rows, self.measurements.blocks, strict=True):
-            if block.logarithm and block.density is None:
-                mu = np.exp(block.logarithm * (found.residuals[own] * block.shapes + block.targets))
-                sds[own] = Logarithmic(Normal(), block.logarithm).sd(mu, sds[own])
-        for part in () if found.standing is None else found.standing.parts:
-            law = part.density.law
-            scores[part.rows] = law.scores(part.values, part.mu, part.s)
-            sds[part.rows] = law.sd(part.mu, part.s)
-            scales[part.rows] = sds[part.rows] if law.whole else part.s
-        return NoiseAt(scores, sds, scales)
-
-    def row_levels(self, levels: np.ndarray) -> np.ndarray:
-        """A level per output, repeated for every residual; one for those that belong to no output."""
-        rows = np.repeat(levels, self.counts)
-        return rows if self.rows == self.points else np.concatenate([rows, np.ones(self.rows - self.points)])
 
     def score(self, z: np.ndarray, levels: np.ndarray | None = None, deadline: float = math.inf) -> float:
         """The cost of a candidate, without derivatives; infinite where it cannot be simulated in time."""

@@ -21,10 +21,12 @@ from functools import cached_property
 
 import numpy as np
 
+from odejet.clock import now
 from odejet.errors import ModelError
 from odejet.objective.evaluation import Evaluation
 from odejet.objective.linear_model import LinearModel
-from odejet.objective.misfit import Misfit
+from odejet.objective.projection import projected
+from odejet.objective.reduced import AnyMisfit, Reduced
 from odejet.objective.triangles import by_rows
 from odejet.problem.coordinates import Coordinates
 
@@ -33,10 +35,11 @@ from odejet.problem.coordinates import Coordinates
 class Objective:
     """The negative log-posterior as a function of the unknowns, on the natural scale."""
 
-    misfit: Misfit
+    misfit: AnyMisfit
     coordinates: Coordinates  # the scale of the search, and its box
     bounds: tuple[np.ndarray, np.ndarray]  # lower and upper ends as given; infinite where there are none
     noise_levels: np.ndarray | None = None  # per output, where they are held
+    time_limit: float = 60.0  # seconds after which a simulation is given up
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -49,14 +52,17 @@ class Objective:
     @property
     def prior_entries(self) -> np.ndarray:
         """The positions of the unknowns that have a prior."""
-        return np.array(sorted({prior.entry for prior in self.misfit.priors}), dtype=int)
+        kept = self.misfit.kept.tolist() if isinstance(self.misfit, Reduced) else range(len(self))
+        stated = {prior.entry for prior in self.misfit.priors}
+        return np.array([i for i, entry in enumerate(kept) if entry in stated], dtype=int)
 
     # --- the function ---
 
     def value(self, theta: Sequence[float] | np.ndarray) -> float:
         """Return the negative log-posterior; infinite outside the bounds and where the model cannot be simulated."""
         z = self._vector(theta)
-        return self.misfit.score(z, self.noise_levels) if self._inside(z) else math.inf
+        found = self._evaluated(z, jacobian=False) if self._inside(z) else None
+        return math.inf if found is None else self._cost(found)
 
     def value_and_gradient(self, theta: Sequence[float] | np.ndarray) -> tuple[float, np.ndarray]:
         """Return the value and its gradient by theta; (inf, NaN) where there is none."""
@@ -72,7 +78,7 @@ class Objective:
         NaN where the model cannot be simulated.
         """
         z = self._vector(theta)
-        found = self.misfit.evaluate(z, jacobian=False)
+        found = self._simulated(z, jacobian=False)
         if found.residuals is None:
             return np.full(self.misfit.rows, math.nan)
         return found.residuals / self.misfit.row_levels(self._levels(found))
@@ -98,6 +104,15 @@ class Objective:
         """Return the objective on the scale of the search."""
         return Scaled(self)
 
+    def without_scales(self) -> Objective:
+        """Return the objective as a function of all unknowns but scales and offsets of outputs and sizes of noise that
+        follow from them: at each theta these are the best there are.  The objective itself where there are none."""
+        reduced = projected(self.misfit, self.coordinates) if self.noise_levels is None else None
+        if reduced is None:
+            return self
+        low, high = self.bounds
+        return replace(self, misfit=reduced, coordinates=reduced.frame, bounds=(low[reduced.kept], high[reduced.kept]))
+
     def with_noise(self, levels: Sequence[float] | np.ndarray) -> Objective:
         """Return the objective with the noise levels of its outputs held, so that it is a sum of squares."""
         held = np.asarray(levels, dtype=float)
@@ -115,7 +130,7 @@ class Objective:
         for name, value, low, high in zip(self.names, z, *self.bounds, strict=True):
             if not low <= value <= high:
                 return f"{name} = {value:g} is outside its bounds, {low:g} to {high:g}"
-        found = self.misfit.evaluate(z, jacobian=False)
+        found = self._simulated(z, jacobian=False)
         return None if found.residuals is not None and np.isfinite(found.residuals).all() else found.message
 
     # --- parts ---
@@ -129,8 +144,13 @@ class Objective:
     def _inside(self, z: np.ndarray) -> bool:
         return bool(np.all((z >= self.bounds[0]) & (z <= self.bounds[1])))
 
-    def _evaluated(self, z: np.ndarray) -> Evaluation | None:
-        found = self.misfit.evaluate(z)
+    def _simulated(self, z: np.ndarray, jacobian: bool) -> Evaluation:
+        # Far away numbers may be too large, which is an answer too.
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+            return self.misfit.evaluate(z, jacobian, deadline=now() + self.time_limit)
+
+    def _evaluated(self, z: np.ndarray, jacobian: bool = True) -> Evaluation | None:
+        found = self._simulated(z, jacobian)
         return found if found.residuals is not None and np.isfinite(found.residuals).all() else None
 
     def _required(self, theta: Sequence[float] | np.ndarray) -> Evaluation:
@@ -149,8 +169,7 @@ class Objective:
 
     def _all_levels(self, found: Evaluation) -> np.ndarray:
         """The levels of all groups of rows: one for what has a scale of its own."""
-        levels = self._levels(found)
-        return levels if self.misfit.rows == self.misfit.points else np.append(levels, 1.0)
+        return self.misfit.group_levels(self._levels(found))
 
     def _weighted(self, found: Evaluation) -> LinearModel:
         assert found.residuals is not None and found.jacobian is not None

@@ -16,9 +16,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
@@ -29,20 +28,25 @@ from odejet.objective.jacobian import DenseJacobian
 from odejet.objective.joint import Joint
 from odejet.objective.line import Line
 from odejet.objective.misfit import Misfit
+from odejet.objective.reduced import AnyMisfit, Reduced
 from odejet.problem.coordinates import Coordinates
 from odejet.problem.distributions import is_of_squares
-from odejet.problem.unknowns import Unknown
+from odejet.problem.measurements import Measurements
 
 _RANK = 1e-12
 """Of the largest singular value: scales and offsets that the data do not tell apart."""
+
+_HELD = 1e-3
+"""The cosine of residuals and a column from which on an unknown is not free: on its way to zero it stays where a bound
+of the others, or the scale of logarithms, leaves it."""
 
 _TURNS, _SAME = 20, 1e-6
 """Turns in which scales, offsets and sizes of noise follow from each other, and a relative change that ends them."""
 
 
-def projected(misfit: Misfit, frame: Coordinates) -> Projected | None:
+def projected(misfit: AnyMisfit, frame: Coordinates) -> Reduced[Elimination] | None:
     """The misfit without scales and offsets; None where there are none."""
-    if type(misfit) is not Misfit or misfit.in_blocks or not misfit.weighted:
+    if isinstance(misfit, Reduced) or misfit.in_blocks or not misfit.weighted:
         return None
     found = _eliminable(misfit, frame, misfit.affine)
     gone = {entry for one in found for entry in (*one.scales, *one.offsets)}
@@ -52,7 +56,7 @@ def projected(misfit: Misfit, frame: Coordinates) -> Projected | None:
     sizes = _sizes(misfit) | {entry for one in found if one.noisy for entry in _own_noise(misfit, frame, one)}
     if len(gone | sizes) == len(misfit.unknowns):
         return None
-    return Projected.of(misfit, frame, found, np.array(sorted(gone | sizes)))
+    return Reduced(misfit, Elimination(misfit, frame, found, np.array(sorted(gone | sizes))))
 
 
 def _eliminable(misfit: Misfit, frame: Coordinates, found: Sequence[Affine]) -> tuple[Affine, ...]:
@@ -116,32 +120,26 @@ def _own_noise(misfit: Misfit, frame: Coordinates, part: Affine) -> list[int]:
 
 
 @dataclass(frozen=True, eq=False)
-class Projected(Misfit):
-    """A misfit as a function of all unknowns but those that follow from them."""
+class Elimination:
+    """All unknowns from those that others do not follow from."""
 
-    whole: Misfit = field(kw_only=True)
-    frame: Coordinates = field(kw_only=True)
-    parts: tuple[Affine, ...] = field(kw_only=True)
-    gone: np.ndarray = field(kw_only=True)  # entries of z that are eliminated
-
-    @classmethod
-    def of(cls, whole: Misfit, frame: Coordinates, parts: tuple[Affine, ...], gone: np.ndarray) -> Projected:
-        same = {one.name: getattr(whole, one.name) for one in fields(Misfit)}
-        return cls(**same, whole=whole, frame=frame, parts=parts, gone=gone)
-
-    @property
-    def unknowns(self) -> Sequence[Unknown]:
-        return tuple(self.whole.unknowns[i] for i in self.kept)
+    whole: Misfit
+    frame: Coordinates
+    parts: tuple[Affine, ...]
+    gone: np.ndarray  # entries of z that are eliminated
+    streams = False  # scales are only known when all experiments are simulated, and derivatives depend on them
 
     @cached_property
     def kept(self) -> np.ndarray:
         return np.setdiff1d(np.arange(len(self.whole.unknowns)), self.gone)
 
-    @cached_property
-    def rest(self) -> Coordinates:
-        """The coordinates of the unknowns that are left."""
-        frame = self.frame
-        return Coordinates(*(a[self.kept] for a in (frame.low, frame.high, frame.signs, frame.units)))
+    @property
+    def measurements(self) -> Measurements:
+        return self.whole.measurements
+
+    @property
+    def outputs(self) -> tuple[str, ...]:
+        return self.whole.outputs
 
     @cached_property
     def lines(self) -> tuple[Line, ...]:
@@ -190,23 +188,16 @@ class Projected(Misfit):
         full[self.kept], full[self.gone] = z, self.plain_values if eliminated is None else eliminated
         return full
 
-    def evaluate(
-        self, z: np.ndarray, jacobian: bool = True, deadline: float = math.inf, aim: Aim | None = None
-    ) -> Evaluation:
+    def evaluate(self, whole: Misfit, z: np.ndarray, jacobian: bool, deadline: float, aim: Aim | None) -> Evaluation:
         full = self.filled(z)
-        found = self.whole.predicted(full, jacobian, deadline)
+        found = whole.predicted(full, jacobian, deadline)
         if found.residuals is None:
             return found
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
             outputs = self._fitted(full, found.residuals)
             if not np.isfinite(full).all():
                 return replace(found, residuals=None, jacobian=None, message="an output is too large for a number")
-            return self._projected(full, self.whole.compared(full, self._stretched(full, found, outputs)))
-
-    @cached_property
-    def large(self) -> bool:
-        """Never: scales are only known when all experiments are simulated, and derivatives depend on them."""
-        return False
+            return self._projected(full, whole.compared(full, self._stretched(full, found, outputs)))
 
     # --- what follows from the others ---
 
@@ -236,7 +227,7 @@ class Projected(Misfit):
 
     def _sds(self, full: np.ndarray) -> np.ndarray | None:
         """The noise of every measurement but for a factor of its output; None where it is the same for all of one."""
-        sds, laws = self.shapes.copy(), False
+        sds, laws = self.whole.shapes.copy(), False
         if len(self.joints) == len(self.lines):
             return None
         for rows, block in zip(self.measurements.rows, self.measurements.blocks, strict=True):
@@ -249,7 +240,7 @@ class Projected(Misfit):
         """Enter the sizes of noise that residuals have, as far as their bounds allow."""
         if not self.sizes:
             return
-        residuals = np.empty(self.points)
+        residuals = np.empty(self.whole.points)
         for rows, block in zip(self.measurements.rows, self.measurements.blocks, strict=True):
             base = block.density.law.logarithm if block.density is not None else 0.0
             mu, values = outputs[rows], block.values
@@ -276,24 +267,21 @@ class Projected(Misfit):
             return found
         whole, values = found.dense, full[self.gone]
         held = (values <= self.frame.low[self.gone]) | (values >= self.frame.high[self.gone])
+        held |= _slopes(found.residuals, whole[:, self.gone]) > _HELD
         basis, left = _basis(whole[:, self.gone[~held]]), whole[:, self.kept]
         left = left - basis @ (basis.T @ left)
-        return replace(found, jacobian=DenseJacobian(left), eliminated=Eliminated(values, DenseJacobian(whole)))
+        return replace(
+            found, jacobian=DenseJacobian(left), eliminated=Eliminated(values, DenseJacobian(whole), held.any())
+        )
 
     # --- for a search ---
 
-    def tuned(
-        self,
-        z: np.ndarray,
-        found: Evaluation,
-        entries: np.ndarray | None = None,
-        box: tuple[np.ndarray, np.ndarray] | None = None,
-    ) -> tuple[np.ndarray, Evaluation]:
+    def tuned(self, whole: Misfit, z: np.ndarray, found: Evaluation) -> tuple[np.ndarray, Evaluation]:
         if found.eliminated is None:
             return z, found
-        own = np.setdiff1d(self.whole.noise_entries, self.gone)
+        own = np.setdiff1d(whole.noise_entries, self.gone)
         full = self.filled(z, found.eliminated.values)
-        full, again = self.whole.tuned(full, found, own, (self.frame.low, self.frame.high))
+        full, again = whole.tuned(full, found, own, (self.frame.low, self.frame.high))
         return (z, found) if again is found else (full[self.kept], self._projected(full, again))
 
     def complete(self, found: Evaluation) -> Evaluation:
@@ -301,8 +289,14 @@ class Projected(Misfit):
         assert found.eliminated is not None
         return replace(found, jacobian=found.eliminated.jacobian, eliminated=None, predicted=None)
 
-    def window(self, *arguments: Any, **options: Any) -> Misfit:
-        return Projected.of(self.whole.window(*arguments, **options), self.frame, self.parts, self.gone)
+    def on(self, whole: Misfit) -> Elimination:
+        return replace(self, whole=whole)
+
+
+def _slopes(residuals: np.ndarray, columns: np.ndarray) -> np.ndarray:
+    """The cosines of residuals and columns: zero where an unknown is at its best."""
+    sizes = np.sqrt((columns**2).sum(axis=0) * (residuals @ residuals))
+    return np.abs(residuals @ columns) / np.where(sizes > 0, sizes, 1.0)
 
 
 def _basis(matrix: np.ndarray) -> np.ndarray:

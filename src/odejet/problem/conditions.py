@@ -21,7 +21,8 @@ from odejet.data.covariate import Covariate
 from odejet.errors import DataError, ModelError, clipped, nearest
 from odejet.jets.inputs import Sampled, sampled
 from odejet.model import Model, entries
-from odejet.model.expressions import TIME, Expression, constant, names, number, substituted
+from odejet.model.expressions import Expression, constant, names, number, substituted
+from odejet.model.transform import rewritten
 from odejet.problem.given import check_given, given_in, names_given
 
 Known = Mapping[str, Expression]
@@ -144,6 +145,9 @@ def _bound(experiment: Experiment, model: Model, fixed: Known, noise: Sequence[s
     for name in experiment.outputs:
         if name not in (*model.outputs, *model.inputs, *parameters):
             raise DataError(f"{where}{_stranger(name, model)}")
+    if model.start is not None and not experiment.started:
+        experiment = replace(experiment, start=min(experiment.start, model.start))
+    experiment = replace(experiment, started=True)
     told, steady, before = _start(experiment, model)
     values = {
         **{name: value for name, value in fixed.items() if name not in model.states},
@@ -312,34 +316,23 @@ def _own(model: Model, experiment: Experiment) -> Model:
     for event in own.events:
         if tied := [name for name in event.set if name in others]:
             raise ModelError(f"an event sets '{tied[0]}', which is {others[tied[0]]} here; keep one of them")
-    equations = {
+    start = {} if steady else {**model.initial, **experiment.initial}
+    before = {} if begun else experiment.before
+    tables = {"states": own.states, "outputs": model.outputs, "initial": start, "before": before}
+    equations: dict[str, Any] = {
         table: {name: substituted(value, others) for name, value in entries.items()}
-        for table, entries in (
-            ("states", own.states),
-            ("outputs", model.outputs),
-            ("initial", {} if steady else {**model.initial, **experiment.initial}),
-            ("before", {} if begun else experiment.before),
-        )
+        for table, entries in tables.items()
     }
+    if steady:
+        equations["initial"] = entries.STEADY
     inputs = {name: None if isinstance(value, Sampled) else value for name, value in experiment.inputs.items()}
-    events = [event.substituted(others) for event in own.events]
-    used = dict.fromkeys(name for table in equations.values() for value in table.values() for name in names(value))
-    used |= dict.fromkeys(name for event in events for part in event.expressions() for name in names(part))
-    for name in (TIME, *model.states, *model.inputs):
-        used.pop(name, None)
-    fixed = {name: value for name, value in {**model.fixed, **numbers, **own.rates}.items() if name in used}
-    order = [name for name in (*model.parameters, *model.fixed) if name in used]
-    start: dict[str, Any] = {"initial": entries.STEADY} if steady else {}
-    return Model(
-        **{**equations, **start},
+    return rewritten(
+        model,
+        **equations,
         inputs={**model.inputs, **inputs},
-        parameters=list(dict.fromkeys([*order, *used])),
-        bounds={
-            name: pair for name, pair in model.bounds.items() if name in model.states or name in used - fixed.keys()
-        },
-        fixed=fixed,
-        events=events,
-        name=model.name,
+        events=[event.substituted(others) for event in own.events],
+        fixed={**model.fixed, **numbers, **own.rates},
+        bounds=model.bounds,
         regimens=[one.substituted(others) for one in own.regimens],
     )
 

@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from odejet.model import Event, Model
-from odejet.model.entries import STEADY
-from odejet.model.expressions import ZERO, Expression, Symbol, fresh, names, substituted
+from odejet.model.expressions import ZERO, Expression, Sum, Symbol, constant, fresh, substituted
 from odejet.model.expressions import number as numeral
 from odejet.model.folding import folded
+from odejet.model.transform import joined, renamed, restricted
 from odejet.problem.problem import Problem
 
 ALIKE = 2
@@ -52,14 +52,7 @@ def joint(problem: Problem) -> Joint:
             for name, entry in problem.layout.places[number].items():
                 if own is not None and name in own:  # the noise has unknowns that the model does not have
                     labels.setdefault(problem.unknowns[entry], own[name])
-    tables: dict[str, Any] = {}
-    for part in parts.values():
-        for table, entries in part.tables.items():
-            tables.setdefault(table, {}).update(entries)
-    if any(_from_zero(problem.conditions[number].model).steady for number in chosen):
-        tables["initial"] = STEADY
-    tables["events"] = [event for part in parts.values() for event in part.events]
-    model = Model(**tables, name=problem.model.name)
+    model = joined([part.model for part in parts.values()])
     if not model.is_smooth:
         # Where the equations switch, bounds may tell on which side of a switch the experiments begin.
         bounds = {name: problem.bounds[label] for label, name in labels.items() if name in model.unknowns}
@@ -71,15 +64,15 @@ def joint(problem: Problem) -> Joint:
 class _Part:
     """One experiment under names of its own."""
 
-    tables: Mapping[str, Mapping[str, Any]]
-    events: list[Event]
+    model: Model
     names: Mapping[str, str]
 
 
 def _renamed(problem: Problem, number: int, several: bool, taken: set[str]) -> _Part:
     condition, layout = problem.conditions[number], problem.layout
-    own, shared = _from_zero(condition.model), set(layout.shared.tolist())
+    own, shared = _with_few_pulses(_from_zero(condition.model)), set(layout.shared.tolist())
     places = layout.places[number]
+    # A number is the same number in every experiment, but two experiments may know different ones.
     moving = [
         *own.states,
         *own.outputs,
@@ -90,25 +83,36 @@ def _renamed(problem: Problem, number: int, several: bool, taken: set[str]) -> _
     # `x_hot` for x in the experiment hot.
     suffix = "".join(c if c.isalnum() else "_" for c in condition.experiment.name)
     new = {name: fresh(f"{name}_{suffix}"[:90], taken) if several else name for name in moving}
-    symbols: dict[str, Expression] = {name: Symbol(other) for name, other in new.items()}
-    outputs = {name: value for name, value in own.outputs.items() if name in condition.experiment.outputs}
-    equations = {
-        table: {new[name]: substituted(value, symbols) for name, value in entries.items()}
-        for table, entries in (
-            ("states", own.states),
-            ("outputs", outputs),
-            ("initial", own.initial),
-            ("before", own.before),
-        )
-    }
-    used = {name for table in equations.values() for value in table.values() for name in names(value)}
-    events = [renamed(event, new) for event in own.events]
-    used |= {name for event in events for part in event.expressions() for name in names(part)}
-    # A number is the same number in every experiment, but two experiments may know different ones.
-    fixed = {new[name]: value for name, value in own.fixed.items() if new[name] in used}
-    inputs = {new[name]: value for name, value in own.inputs.items()}
-    tables = {**equations, "inputs": inputs, "fixed": fixed}
-    return _Part(tables, events, {**{n: n for n in own.parameters}, **new})
+    model = renamed(restricted(own, condition.experiment.outputs), new)
+    return _Part(model, {**{n: n for n in own.parameters}, **new})
+
+
+def _with_few_pulses(model: Model) -> Model:
+    """A model in which all numbers that events add to a quantity at known times are those of one event.
+
+    To what can be known they are one input whose course is known, however many there are.
+    """
+    events: list[Event] = []
+    seen: set[str] = set()
+    for event in model.events:
+        target = _known_pulse(event)
+        if target is None or target not in seen:
+            events.append(event)
+        if target is not None:
+            seen.add(target)
+    return model if len(events) == len(model.events) else model.replace(events=events)
+
+
+def _known_pulse(event: Event) -> str | None:
+    """What an event adds a number to at times that are numbers, if it does nothing else."""
+    times = (*event.at, *(() if event.every is None else (event.every,)))
+    if event.when is not None or len(event.set) != 1 or any(constant(time) is None for time in times):
+        return None
+    ((target, value),) = event.set.items()
+    match value:
+        case Sum(((1, Symbol(name)), (_, added))) if name == target and constant(added) is not None:
+            return target
+    return None
 
 
 def _from_zero(model: Model) -> Model:
@@ -125,10 +129,3 @@ def _from_zero(model: Model) -> Model:
     if any(folded(substituted(rate, nothing)) != ZERO for rate in model.states.values()):
         return model
     return model.replace(initial=dict.fromkeys(model.states, 0), before=None, regimens=())
-
-
-def renamed(event: Event, new: Mapping[str, str]) -> Event:
-    """An event under other names."""
-    changed = event.substituted({name: Symbol(other) for name, other in new.items()})
-    fields = changed.to_dict()
-    return Event(**{**fields, "set": {new.get(name, name): value for name, value in changed.set.items()}})

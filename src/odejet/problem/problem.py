@@ -214,7 +214,7 @@ class Problem:
     def objective(self) -> Objective:
         """The negative log-posterior as a function of the unknowns, with exact derivatives."""
         ends = np.array(list(self.bounds.values())).reshape(-1, 2)
-        return Objective(self.misfit, self.frame(), (ends[:, 0], ends[:, 1]))
+        return Objective(replace(self.misfit, effort=PATIENT), self.frame(), (ends[:, 0], ends[:, 1]))
 
     def _feelings(self, output: str) -> int:
         """How many unknowns an output feels, all experiments together."""

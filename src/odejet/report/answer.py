@@ -10,6 +10,7 @@ from odejet.clock import now
 from odejet.errors import DataError, ModelError
 from odejet.numerals import between, measured, short
 from odejet.report import text
+from odejet.report.combinations import readable
 from odejet.report.markup import SMALL, gallery, left_out, more, name, soft, table, toned
 from odejet.report.pictures import profile_picture
 from odejet.result import Estimate, Fit
@@ -74,9 +75,10 @@ def known(fit: Fit) -> Known:
 
 def _doubts(fit: Fit, profiles: Mapping[str, Profile]) -> Mapping[str, str]:
     """Intervals that are not to be trusted, as far as no profile stands beside them."""
-    if "doubts" in vars(fit):
+    if text.doubted(fit):
         return fit.doubts
-    return doubts(fit.likelihood, {k: v for k, v in fit.intervals().items() if k not in profiles}, LEVEL)
+    found = doubts(fit.likelihood, {k: v for k, v in fit.intervals().items() if k not in profiles}, LEVEL, fit.held)
+    return {label: doubt.words for label, doubt in found.items()}
 
 
 def estimates(fit: Fit, found: Known) -> str:
@@ -161,7 +163,8 @@ def _remarks(fit: Fit, found: Known) -> str:
             notes.setdefault(own.note, []).append(name(label))
     remarks = [f"Along {', '.join(labels)}: {html.escape(note)}." for note, labels in notes.items()]
     if fit.verdict and fit.verdict.combinations:
-        remarks.append("Known in combination: " + ", ".join(map(name, fit.verdict.combinations)) + ".")
+        shown = ", ".join(name(readable(one)) for one in fit.verdict.combinations)
+        remarks.append(f"Known in combination: {shown}.")
     if fit.verdict and fit.verdict.fix:
         fixed = ", ".join(map(name, fit.verdict.fix))
         remarks.append(f"Give a value to {fixed}, and every other quantity can be known.")
@@ -219,6 +222,7 @@ def _side_by_side(fit: Fit, what: str, beside: Sequence[Estimate], words: str, a
     rows.append(["misfit", *(f"{one.cost:.2f}" for one in columns)])
     rows.append(["within bounds", *("yes" if one.inside_bounds else "no" for one in columns)])
     heads = ["quantity", *(["answer"] if answer is not None else []), *(f"{what} {i + 1}" for i in range(len(shown)))]
-    more = soft(f"The other {same} quantities are the same in all of them.") if same else ""
+    others = "The other quantity is" if same == 1 else f"The other {same} quantities are"
+    more = soft(f"{others} the same in all of them.") if same else ""
     more += left_out(len(beside) - MOST_BESIDE, f"fit.{what}s", f"{what}s")
     return f"<p>{words}</p>{table(heads, rows, right=range(1, len(heads)))}{more}"

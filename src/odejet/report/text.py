@@ -10,9 +10,11 @@ from odejet.attach import attach
 from odejet.decide.answer import NO_SEARCH
 from odejet.decide.statistics import TOLD, OutputCheck
 from odejet.errors import DataError, ModelError
-from odejet.numerals import between, duration, measured, short, significant, whole
+from odejet.numerals import between, duration, measured, short, significant, spread, whole
+from odejet.report.combinations import readable
 from odejet.result import Estimate, Fit
 from odejet.tables import table
+from odejet.uncertainty.doubts import Doubt
 from odejet.uncertainty.practical import DETERMINED, UNDETERMINED, Practical, kind
 
 MAX_ROWS = 200
@@ -28,7 +30,7 @@ HEAD = ("quantity", "value", "± stderr", "95 % interval", "verdict")
 def summary(fit: Fit, verbose: bool = False) -> str:
     """The table of estimates, then the certificate and how the fit came about."""
     with suppress(ModelError, DataError):  # there may be no fit, or one that cannot be simulated
-        fit.glance, fit.doubts  # noqa: B018 - what they find is known from now on
+        fit.glance, fit._doubted  # noqa: B018 - what they find is known from now on
     return _text(fit, verbose)
 
 
@@ -98,9 +100,23 @@ def row(fit: Fit, label: str) -> tuple[str, str, str, str, str]:
         ends = fit.interval(label)
         bounded = between(*ends, math.inf) if any(map(math.isfinite, ends)) else "any value"
         return label, short(value, 3), "unknown", bounded, remark(fit, label)
+    ends, known = interval(fit, label), error
+    if label in doubted(fit):
+        known = spread(*ends) or error
     # Digits of what is not determined would say what nobody knows.
-    shown = roughly(value) if grade(fit, label) == UNDETERMINED else measured(value, error)
-    return label, shown, significant(error, 2), between(*fit.interval(label), error, value), remark(fit, label)
+    shown = roughly(value) if grade(fit, label) == UNDETERMINED else measured(value, known)
+    return label, shown, significant(error, 2), between(*ends, known, value), remark(fit, label)
+
+
+def doubted(fit: Fit) -> Mapping[str, Doubt]:
+    """Intervals by curvature that are not to be trusted, if they have been looked at."""
+    return vars(fit).get("_doubted") or {}
+
+
+def interval(fit: Fit, label: str) -> tuple[float, float]:
+    """The interval that a table shows: by curvature, or where that is wrong about the one that the likelihood has."""
+    own = doubted(fit).get(label)
+    return fit.interval(label) if own is None else own.interval
 
 
 def roughly(value: float) -> str:
@@ -126,7 +142,7 @@ def grade(fit: Fit, label: str) -> str:
     """How well the data determine an unknown, by its interval; empty without a fit."""
     if not fit.found:
         return ""
-    return kind(fit.values[label], fit.interval(label))
+    return kind(fit.values[label], interval(fit, label))
 
 
 def facts(fit: Fit) -> dict[str, str]:
@@ -155,19 +171,21 @@ def compounds(fit: Fit) -> str:
 
 
 def doubts(fit: Fit, most: int = 8) -> str:
-    """Which intervals in the table are not to be trusted, if they have been looked at."""
-    known: Mapping[str, str] = vars(fit).get("doubts") or {}
-    if not known:
+    """Which intervals by curvature are not to be trusted, if they have been looked at."""
+    named = [f"{label} ({one.words})" for label, one in doubted(fit).items()]
+    if not named:
         return ""
-    named = [f"{label} ({words})" for label, words in known.items()]
     more = [f"{len(named) - most} more"] if len(named) > most else []
-    return f"the intervals of {', '.join(named[:most] + more)}; fit.profile has better ones"
+    return (
+        f"the intervals by curvature of {', '.join(named[:most] + more)}; the table has about those of the "
+        "likelihood, and fit.profile exact ones"
+    )
 
 
 def anywhere(fit: Fit, label: str) -> bool:
     """Whether the data say no more of an unknown than its bounds do."""
     bounds = fit.bounds.get(label, (-math.inf, math.inf))
-    return fit.found and math.isfinite(sum(map(abs, bounds))) and fit.interval(label) == bounds
+    return fit.found and math.isfinite(sum(map(abs, bounds))) and interval(fit, label) == bounds
 
 
 def notes(fit: Fit, verbose: bool = False) -> dict[str, str]:
@@ -191,7 +209,7 @@ def notes(fit: Fit, verbose: bool = False) -> dict[str, str]:
     if fit.found and fit.undetermined:
         told["not determined"] = f"{', '.join(fit.undetermined)}; other values of them give the same outputs"
     if fit.verdict is not None and fit.verdict.combinations:
-        told["known in combination"] = ", ".join(fit.verdict.combinations)
+        told["known in combination"] = ", ".join(map(readable, fit.verdict.combinations))
     if doubted := doubts(fit):
         told["not to be trusted"] = doubted
     if known := compounds(fit):
@@ -250,12 +268,18 @@ def noise(fit: Fit, most: int = 8) -> str:
     """The sds that were found, by output."""
     if len(fit.without_error) == len(fit.labels):
         return "unknown: as many unknowns as measurements leave no residuals to show it; more measurements would"
-    parts = []
+    sizes: dict[str, dict[str, str]] = {}
     for experiment, own in fit.sds.items():
-        where = f" in {experiment}" if len(fit.sds) > 1 else ""
         for output, sds in own.items():
             typical = sorted(sds.tolist())[len(sds) // 2] if sds.ndim else float(sds)
-            parts.append(f"{output}{where} {significant(typical, 2)}{' (median)' if sds.ndim else ''}")
+            shown = f"{significant(typical, 2)}{' (median)' if sds.ndim else ''}"
+            sizes.setdefault(output, {})[experiment] = shown
+    parts = []
+    for output, found in sizes.items():
+        if len(set(found.values())) == 1:  # the same wherever it was measured
+            parts.append(f"{output} {next(iter(found.values()))}")
+        else:
+            parts += [f"{output} in {experiment} {shown}" for experiment, shown in found.items()]
     more = [f"and {len(parts) - most} more"] if len(parts) > most else []
     return "sd of " + ", ".join(parts[:most] + more)
 

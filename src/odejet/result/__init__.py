@@ -6,6 +6,8 @@ comparison        data beside fit
 frame             the estimates as a data frame
 prediction        outputs and states at any time, with bands
 ranking           fits of different models to the same data
+nested            likelihood ratios of models that contain each other
+validation        how likely a fit makes experiments that it has not seen
 """
 
 from odejet.decide import Candidates, Certificate, Identifiability, Provenance

@@ -7,15 +7,13 @@ itself.  Initial states and noise are by name for one experiment, and by experim
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from odejet.attach import attached
 from odejet.data import Data, Experiment
 from odejet.decide import Adequacy, Attempt, Candidates, Certificate, Identifiability, Optimality, Provenance
 from odejet.decide.certificate import UNSOUGHT
@@ -26,17 +24,20 @@ from odejet.problem import Problem, Unknowns, find
 from odejet.result.comparison import Comparison, compared
 from odejet.result.estimate import Estimate, named, of_one
 from odejet.result.frame import frame
+from odejet.result.intervals import LEVEL, of_expression, of_unknown
 from odejet.result.noise import sds_of, stated
 from odejet.result.prediction import Prediction, prediction
+from odejet.result.shown import Shown
 from odejet.search.refine import Refined
 from odejet.simulate import Simulation
 from odejet.simulate.simulation import checked_times
 from odejet.smooth import Smoothed
-from odejet.uncertainty import ByName, Matrix, Uncertainty, fisher, held_labels, interval, noise_inflation
+from odejet.uncertainty import ByName, Matrix, Uncertainty, fisher, held_labels, information, noise_inflation
 from odejet.uncertainty.bands import bands
+from odejet.uncertainty.bounded import reaches
 from odejet.uncertainty.derived import derived
 from odejet.uncertainty.design import Design, repeated
-from odejet.uncertainty.doubts import doubts
+from odejet.uncertainty.doubts import Doubt, doubts
 from odejet.uncertainty.error_budget import ErrorBudget, error_budget
 from odejet.uncertainty.likelihood import Likelihood
 from odejet.uncertainty.practical import QUICK, Practical, practical
@@ -45,15 +46,11 @@ from odejet.uncertainty.samples import to_inference_data
 
 if TYPE_CHECKING:
     import arviz
-    import matplotlib.figure
     import pandas
-
-LEVEL = 0.95
-"""The probability of the intervals that tables show."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Fit:
+class Fit(Shown):
     """All parameters and initial states, on their natural scale, and everything that is known about them."""
 
     problem: Problem
@@ -115,12 +112,17 @@ class Fit:
         told.setdefault("certificate", Certificate(reasons=(UNSOUGHT, *unbounded), outputs=checks.outputs, noise=noise))
         stages = {"refine": refined.seconds} if stages is None else stages
         uncertainty = fisher(misfit, refined, checks)
+        held = tuple(held_labels(refined, uncertainty.stderr, bounds))
+        if simulated:
+            known = information(misfit, refined, checks)
+            reach = reaches(misfit, refined, checks, known, held, bounds, LEVEL)
+            uncertainty = replace(uncertainty, reach=reach)
         return cls(
             problem=problem,
             estimates=np.array(refined.z, dtype=float),
             uncertainty=uncertainty,
             bounds=bounds,
-            held=tuple(held_labels(refined, uncertainty.stderr, bounds)),
+            held=held,
             sds=sds_of(misfit, experiments, refined, levels),
             cost=refined.cost,
             aic=checks.aic,
@@ -254,19 +256,8 @@ class Fit:
         try:
             place = find(self.unknowns, name)
         except KeyError:
-            return self._expression_interval(name, level)
-        label, value = self.labels[place], float(self.estimates[place])
-        bounds = self.bounds.get(label, (-math.inf, math.inf))
-        degrees = self.uncertainty.degrees_of_freedom[label]
-        return interval(value, self.stderr[label], level, degrees, bounds, label in self.held)
-
-    def _expression_interval(self, text: str, level: float) -> tuple[float, float]:
-        asked = derived(text, self.model, self.unknowns)
-        value, gradient = asked.at(self.estimates)
-        known, rows = self.likelihood.information, gradient[None]
-        positive = asked.keeps_sign(self.likelihood.frame.signs)
-        bounds = ((0.0, math.inf) if value > 0 else (-math.inf, 0.0)) if positive else (-math.inf, math.inf)
-        return interval(value, float(known.stderr(rows)[0]), level, float(known.degrees_of_freedom(rows)[0]), bounds)
+            return of_expression(self, derived(name, self.model, self.unknowns), level)
+        return of_unknown(self, place, level)
 
     def intervals(
         self, method: str = "fisher", level: float = LEVEL, names: Sequence[str] | None = None
@@ -306,7 +297,16 @@ class Fit:
     def doubts(self) -> dict[str, str]:
         """Unknowns whose intervals by curvature are not to be trusted, by label, with what is wrong with these, such as
         "too narrow above"; `fit.profile` has better ones."""
-        return doubts(self.likelihood, self.intervals(), LEVEL) if self.found else {}
+        return {label: doubt.words for label, doubt in self._doubted.items()}
+
+    @property
+    def better(self) -> dict[str, tuple[float, float]]:
+        """Of `doubts`, about the intervals that the likelihood has instead."""
+        return {label: doubt.interval for label, doubt in self._doubted.items()}
+
+    @cached_property
+    def _doubted(self) -> dict[str, Doubt]:
+        return doubts(self.likelihood, self.intervals(), LEVEL, self.held) if self.found else {}
 
     @cached_property
     def practical(self) -> Practical:
@@ -374,7 +374,8 @@ class Fit:
 
     @property
     def free(self) -> int:
-        """Parameters that AIC and BIC charge for: directions that the data determine, and estimated noise levels."""
+        """Parameters that AIC and BIC charge for: directions that the data determine, among them what is on a bound,
+        and estimated noise levels."""
         spread = math.log(self.points) - 2
         return round((self.bic - self.aic) / spread) if math.isfinite(self.aic) else len(self.labels)
 
@@ -436,65 +437,6 @@ class Fit:
             tables[pair.experiment][pair.output] = pair.residuals
         return dict(of_one(tables))
 
-    # --- looks ---
-
-    @attached
-    def summary(self, verbose: bool = False) -> str:
-        """The table of estimates and the story of the fit, as text, all of it if `verbose`; compounds that the data
-        determine are looked for, which may take some seconds."""
-        raise NotImplementedError
-
-    @attached
-    def __str__(self) -> str:
-        """The same with what is known already."""
-        raise NotImplementedError
-
-    def __repr__(self) -> str:
-        return str(self)
-
-    @attached
-    def _repr_html_(self) -> str:
-        raise NotImplementedError
-
     def to_dataframe(self, level: float = LEVEL) -> pandas.DataFrame:
         """One row per unknown: value, stderr, interval, verdict."""
         return frame(self, level)
-
-    @attached
-    def plot(self, path: str | os.PathLike[str] | None = None) -> matplotlib.figure.Figure:
-        """Data, fit and residuals for every output of every experiment; `path` is a file to write (PNG, PDF or SVG)."""
-        raise NotImplementedError
-
-    @attached
-    def report(self, path: str | os.PathLike[str]) -> None:
-        """Write one HTML page that needs nothing else: verdict, table, plots, timings."""
-        raise NotImplementedError
-
-    # --- files ---
-
-    @attached
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values under the names of the attributes, ready for JSON; `from_dict` reads them back."""
-        raise NotImplementedError
-
-    @classmethod
-    @attached
-    def from_dict(cls, document: Mapping[str, Any], where: str = "the fit") -> Fit:
-        """The fit in the plain values of a file; `where` names it in messages."""
-        raise NotImplementedError
-
-    @attached
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write everything to a JSON file, whole or not at all."""
-        raise NotImplementedError
-
-    @attached
-    def to_pypesto(self, path: str | os.PathLike[str]) -> None:
-        """Write every start and where it has led to an HDF5 file that pyPESTO reads; needs `odejet[pypesto]`."""
-        raise NotImplementedError
-
-    @classmethod
-    @attached
-    def load(cls, path: str | os.PathLike[str]) -> Fit:
-        """The fit in a JSON file; nothing in it is executed."""
-        raise NotImplementedError

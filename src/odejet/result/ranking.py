@@ -3,13 +3,15 @@
 AIC = 2k - 2 log L and BIC = k log N - 2 log L charge for k parameters, among them the noise levels that were estimated;
 AICc = AIC + 2k(k + 1)/(N - k - 1) charges more where measurements are few.  The weight of a fit is proportional to
 exp(-AICc/2): about how probable it is that its model predicts best of those compared (Burnham and Anderson 2002).
+Models that contain each other are tested by their likelihood ratio, and where there are several experiments each can be
+left out in turn.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -18,12 +20,14 @@ from odejet.errors import ModelError
 from odejet.extras import needed
 from odejet.numerals import short
 from odejet.result.fit import Fit
+from odejet.result.nested import NestedTest, nested_tests
+from odejet.result.validation import Validation, cross_validated
 from odejet.tables import table
 
 if TYPE_CHECKING:
     import pandas
 
-HEAD = ("model", "parameters", "log-likelihood", "AIC", "AICc", "BIC", "ΔAICc", "weight", "certified")
+HEAD = ("model", "parameters", "log-likelihood", "AIC", "AICc", "BIC", "ΔAICc", "weight", "certified", "left out")
 
 
 @dataclass(frozen=True)
@@ -38,6 +42,7 @@ class Ranked:
     bic: float
     weight: float
     certified: bool
+    validation: float | None = None  # log-likelihood of experiments that were left out in turn
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,6 +50,8 @@ class Ranking(Sequence[Ranked]):
     """Fits to the same data, the best first."""
 
     rows: tuple[Ranked, ...]
+    tests: tuple[NestedTest, ...] = ()  # of models that contain each other
+    validations: Mapping[str, Validation] = field(default_factory=dict)  # by name, where experiments were left out
 
     def __getitem__(self, key: int | str) -> Ranked:  # type: ignore[override]
         """A fit by its rank or by its name."""
@@ -81,21 +88,27 @@ class Ranking(Sequence[Ranked]):
         for row in self.rows:
             beyond = row.aicc - least if math.isfinite(row.aicc) else math.inf
             numbers = (f"{one:.2f}" for one in (row.log_likelihood, row.aic, row.aicc, row.bic))
-            ends = f"{beyond:.2f}", short(row.weight, 3), "yes" if row.certified else "no"
+            left_out = "" if row.validation is None else f"{row.validation:.2f}"
+            ends = f"{beyond:.2f}", short(row.weight, 3), "yes" if row.certified else "no", left_out
             found.append((row.name, str(row.parameters), *numbers, *ends))
         return found
 
     def __repr__(self) -> str:
-        return "\n".join(table([HEAD, *self.cells()], right=range(1, 8)))
+        lines = table([HEAD, *self.cells()], right=(*range(1, 8), 9))
+        lines += (
+            ["", "likelihood ratios of models that contain each other", *map(str, self.tests)] if self.tests else []
+        )
+        return "\n".join(lines)
 
     def _repr_html_(self) -> str:
         return str(self.to_dataframe().to_html())
 
 
-def compare(fits: Mapping[str, Fit] | Iterable[Fit]) -> Ranking:
-    """Fits of different models to the same data side by side: log-likelihood, AIC, AICc, BIC and weights.
+def compare(fits: Mapping[str, Fit] | Iterable[Fit], *, cross_validate: bool = False) -> Ranking:
+    """Rank fits of different models to the same data: log-likelihood, AIC, AICc, BIC, weights, likelihood ratios.
 
-    They are called by the names of their models, or as a dictionary calls them.
+    They are called by the names of their models, or as a dictionary calls them.  `cross_validate` leaves out every
+    experiment in turn and tells how likely each model makes it, fitted to the others.
     """
     if isinstance(fits, Fit):
         raise ModelError("there is one fit only; compare a list of fits")
@@ -112,11 +125,13 @@ def compare(fits: Mapping[str, Fit] | Iterable[Fit]) -> Ranking:
             )
     corrected = np.array([fit.aicc for fit in named.values()])
     weights = _weights(corrected if np.isfinite(corrected).any() else np.array([fit.aic for fit in named.values()]))
-    rows = [
-        Ranked(name, fit.free, fit.log_likelihood, fit.aic, fit.aicc, fit.bic, float(weight), fit.certified)
-        for (name, fit), weight in zip(named.items(), weights, strict=True)
-    ]
-    return Ranking(tuple(sorted(rows, key=lambda row: (row.aicc, row.aic))))
+    left_out = {name: cross_validated(name, fit) for name, fit in named.items()} if cross_validate else {}
+    rows = []
+    for (name, fit), weight in zip(named.items(), weights, strict=True):
+        criteria = fit.log_likelihood, fit.aic, fit.aicc, fit.bic
+        total = left_out[name].total if name in left_out else None
+        rows.append(Ranked(name, fit.free, *criteria, float(weight), fit.certified, total))
+    return Ranking(tuple(sorted(rows, key=lambda row: (row.aicc, row.aic))), nested_tests(named), left_out)
 
 
 def _named(fits: Sequence[Fit]) -> dict[str, Fit]:

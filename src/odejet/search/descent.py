@@ -11,8 +11,8 @@ from odejet.clock import now
 from odejet.objective.arrow import ArrowSolver
 from odejet.objective.evaluation import Aim, Evaluation
 from odejet.objective.linear_model import LinearModel
-from odejet.objective.misfit import Misfit
-from odejet.objective.projection import Projected
+from odejet.objective.projection import Elimination
+from odejet.objective.reduced import AnyMisfit, Reduced
 from odejet.objective.trust import Solver, Step, secant
 from odejet.problem.coordinates import Coordinates
 from odejet.search.ending import Ending
@@ -44,7 +44,7 @@ class Descent:
 
     def __init__(
         self,
-        misfit: Misfit,
+        misfit: AnyMisfit,
         frame: Coordinates,
         levels: np.ndarray,
         deadline: float,
@@ -107,11 +107,9 @@ class Descent:
         Beyond such a bound the misfit without them bends at once, and a descent may go back and forth along the kink;
         with all unknowns it is a bound like any other.
         """
-        if self.good or not self.adaptive or not isinstance(part := self.misfit, Projected):
-            return False
-        assert self.here is not None and self.here.eliminated is not None
-        low, high, values = part.frame.low[part.gone], part.frame.high[part.gone], self.here.eliminated.values
-        return bool(np.any((values <= low) | (values >= high)))
+        assert self.here is not None
+        eliminated = self.here.eliminated
+        return not self.good and self.adaptive and eliminated is not None and eliminated.held
 
     def tune(self) -> None:
         """Noise of the size that the residuals have."""
@@ -123,20 +121,20 @@ class Descent:
         if self.decrease(found) > 0:
             self.stand(np.clip(self.frame.to(z), self.low, self.high), found)
 
-    def follow(self, part: Projected, start: np.ndarray) -> Ending:
+    def follow(self, part: Reduced[Elimination], start: np.ndarray) -> Ending:
         """The way without scales and offsets, and these at its end."""
-        within = Descent(part, part.rest, self.levels, self.deadline, self.limit, self.precision)
+        within = Descent(part, part.frame, self.levels, self.deadline, self.limit, self.precision)
         ending = within.run(start[part.kept])
         self.evaluations, self.work = within.evaluations, within.work
         z = within.frame.back(within.theta)
         if within.here is None:
-            self.theta, self.failure = self.frame.to(self.frame.inside(part.filled(z))), within.failure
+            self.theta, self.failure = self.frame.to(self.frame.inside(part.embedding.filled(z))), within.failure
             return ending
         assert within.here.eliminated is not None
-        z = part.filled(z, within.here.eliminated.values)
+        z = part.embedding.filled(z, within.here.eliminated.values)
         self.theta, self.here = (
             np.clip(self.frame.to(self.frame.inside(z)), self.low, self.high),
-            part.complete(within.here),
+            part.embedding.complete(within.here),
         )
         if within.hindered == _HINDERED:
             self.adaptive, self.levels, self.radius = True, within.levels, within.radius
@@ -417,7 +415,7 @@ class Descent:
 
     def all_levels(self) -> np.ndarray:
         """The levels of all groups of rows."""
-        return self.levels if self.misfit.rows == self.misfit.points else np.append(self.levels, 1.0)
+        return self.misfit.group_levels(self.levels)
 
     def solver(self) -> Solver | ArrowSolver:
         """Steps from here; a refused one leaves them as they are."""

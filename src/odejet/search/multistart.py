@@ -19,7 +19,8 @@ import numpy as np
 
 from odejet.clock import now
 from odejet.objective.misfit import ROUGH, Misfit
-from odejet.objective.projection import Projected, projected
+from odejet.objective.projection import projected
+from odejet.objective.reduced import AnyMisfit, Reduced
 from odejet.problem import coordinates
 from odejet.problem.coordinates import Bounds, Coordinates
 from odejet.search.hops import Hops
@@ -143,11 +144,11 @@ class _Guide:
     def scores(self, starts: np.ndarray) -> list[float]:
         return [self.score(z, self.early) for z in starts]
 
-    def score(self, z: np.ndarray, part: Misfit) -> float:
+    def score(self, z: np.ndarray, part: AnyMisfit) -> float:
         """How far a part of the data is from a start; one bad point of a good start counts little."""
         if now() > self.deadline:
             return math.inf
-        own = z[part.kept] if isinstance(part, Projected) else z
+        own = z[part.kept] if isinstance(part, Reduced) else z
         found = part.evaluate(own, jacobian=False, deadline=self.deadline)
         if found.residuals is None:
             return math.inf
@@ -164,7 +165,7 @@ class _Guide:
 
         A scale that is free fits a short piece of nearly anything, so that there is less to learn from parts.
         """
-        if isinstance(self.early, Projected):
+        if isinstance(self.early, Reduced):
             end = self.led(z, [(self.parts[-1], AT_ONCE)])
             if end is not None and end.rms <= CLOSE:
                 return end
@@ -352,6 +353,7 @@ class _Search:
         return self.guide.parts[0].points >= SEEN * max(len(self.guide.misfit.measurements.blocks), 1)
 
     def over(self, goal: float, agree: int) -> bool:
+        answered = self.answered(self.found, self.spent)
         if now() > self.guide.deadline:
             return True
         if not self.found:
@@ -363,7 +365,7 @@ class _Search:
         better = any(other.cost < best.cost - SAME for other in self.before)
         if better or own < min(CONFIRMING, agree):
             return False
-        return (own + others >= agree and self.plausible(best)) or self.answered(self.found, self.spent)
+        return (own + others >= agree and self.plausible(best)) or answered
 
     @property
     def is_explained(self) -> bool:

@@ -22,6 +22,7 @@ from odejet.errors import DataError, ModelError
 from odejet.model import Event, Model
 from odejet.model.expressions import Comparison, Symbol, evaluate, names
 from odejet.model.modes import difference
+from odejet.model.transform import rewritten
 from odejet.problem import Problem
 from odejet.problem.conditions import Condition
 from odejet.problem.stretches import stretches
@@ -160,17 +161,16 @@ def _without_events(model: Model) -> Model | None:
             waiting += names(model.states[name]) if name in model.states else ()
     if not seen & model.states.keys():
         return None
-    return model.replace(
+    return rewritten(
+        model,
         states={name: value for name, value in model.states.items() if name in seen},
         inputs={name: value for name, value in model.to_dict()["inputs"].items() if name in seen},
-        events=(),
         initial={},
-        experiments={},
-        parameters=[name for name in (*model.parameters, *model.fixed) if name in seen],
-        fixed={name: value for name, value in model.fixed.items() if name in seen},
-        bounds={name: pair for name, pair in model.bounds.items() if name in seen and name not in model.states},
-        local=[name for name in model.local if name in seen],
-        priors={},
+        before={},
+        events=(),
+        bounds={name: pair for name, pair in model.bounds.items() if name not in model.states},
+        local=model.local,
+        noise=model.noise,
     )
 
 

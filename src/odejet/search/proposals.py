@@ -17,8 +17,10 @@ from odejet.algebra.library import Library
 from odejet.budget import Budget
 from odejet.model import Model
 from odejet.model.expressions import Expression, Symbol, evaluate, names
+from odejet.model.transform import restricted, rewritten
 from odejet.problem import Problem
 from odejet.problem.conditions import Condition
+from odejet.problem.unknowns import Unknowns
 from odejet.search import candidates, shooting
 from odejet.search.candidates import Candidate, Census, Root, distance
 from odejet.search.shooting import Shot
@@ -54,19 +56,10 @@ def algebraic_model(condition: Condition) -> Model:
     """The model of an experiment as the algebra sees it: what was measured there, at a time when nothing is known and
     nothing happens."""
     own = condition.model
-    outputs = {name: value for name, value in own.outputs.items() if name in condition.experiment.outputs}
-    used = {name for table in (own.states, outputs) for value in table.values() for name in names(value)}
-    if len(outputs) == len(own.outputs) and not own.initial and not own.steady and not own.events:
+    measured = condition.experiment.outputs
+    if len(measured) == len(own.outputs) and not own.initial and not own.steady and not own.events:
         return own
-    return own.replace(
-        outputs=outputs,
-        initial={},
-        before={},
-        events=(),
-        parameters=[name for name in (*own.parameters, *own.fixed) if name in used],
-        fixed={name: value for name, value in own.fixed.items() if name in used},
-        bounds={},
-    )
+    return rewritten(restricted(own, measured), initial={}, before={}, events=())
 
 
 def libraries(problem: Problem) -> tuple[Library, ...]:
@@ -192,12 +185,25 @@ def _joined(problem: Problem, parts: Sequence[Mapping[str, float]], first: int =
     order = [first, *(i for i in range(len(parts)) if i != first)]
     layout = problem.layout
     z = replace(layout, places=tuple(layout.places[i] for i in order)).scatter([parts[i] for i in order])
-    for i in np.flatnonzero(np.isnan(z)).tolist():
-        # What is unknown in one experiment is likely to be of the size that it has in the others.
-        alike = [z[j] for j, other in enumerate(layout) if other.name == layout[i].name and not math.isnan(z[j])]
-        told_by_noise = i in problem.misfit.noise_entries
-        z[i] = float(np.median(alike)) if alike else problem.sizes[i] if told_by_noise else 1.0
+    missing = np.isnan(z)
+    if missing.any():
+        for members in _of_one_name(layout):
+            # What is unknown in one experiment is likely to be of the size that it has in the others.
+            open_, told = members[missing[members]], members[~missing[members]]
+            if len(open_) and len(told):
+                z[open_] = float(np.median(z[told]))
+            elif len(open_):
+                noise = np.isin(open_, list(problem.misfit.noise_entries))
+                z[open_] = np.where(noise, problem.sizes[open_], 1.0)
     return z
+
+
+def _of_one_name(layout: Unknowns) -> list[np.ndarray]:
+    """The entries of what has the same name in every experiment."""
+    found: dict[str, list[int]] = {}
+    for i, unknown in enumerate(layout):
+        found.setdefault(unknown.name, []).append(i)
+    return [np.array(members) for members in found.values()]
 
 
 def _middle(problem: Problem, parts: Sequence[Mapping[str, float]]) -> np.ndarray:

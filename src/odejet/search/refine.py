@@ -29,6 +29,7 @@ import numpy as np
 from odejet.clock import now
 from odejet.objective.misfit import Misfit
 from odejet.objective.projection import projected
+from odejet.objective.reduced import AnyMisfit
 from odejet.problem import coordinates
 from odejet.problem.coordinates import Bounds, Coordinates
 from odejet.search.descent import Descent
@@ -44,7 +45,7 @@ MAX_EVALUATIONS = 500
 
 
 def refine(
-    misfit: Misfit,
+    misfit: AnyMisfit,
     start: np.ndarray,
     bounds: Bounds = None,
     positive: bool | Collection[str] = False,

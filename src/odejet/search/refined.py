@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from odejet.objective.evaluation import Evaluation, NoiseAt
-from odejet.objective.misfit import Misfit
+from odejet.objective.noise_model import NoiseModel
 from odejet.search.ending import Ending
 
 
@@ -50,7 +50,7 @@ class Refined:
 
 
 def refined_at(
-    misfit: Misfit,
+    misfit: NoiseModel,
     z: np.ndarray,
     found: Evaluation,
     ends: tuple[np.ndarray, np.ndarray],
@@ -64,7 +64,7 @@ def refined_at(
     rows = misfit.row_levels(levels)
     assert found.jacobian is not None
     residuals, by_rows = found.residuals / rows, found.jacobian.keeps_rows
-    every = levels if misfit.rows == misfit.points else np.append(levels, 1.0)
+    every = misfit.group_levels(levels)
     gradient = found.jacobian.gradient(found.residuals, misfit.row_groups, every)
     # One matrix at a time: it may be large.
     jacobian, _, groups = found.expected.weighted(found.residuals, misfit.row_groups, every)

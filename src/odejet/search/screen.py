@@ -10,7 +10,8 @@ import numpy as np
 
 from odejet.clock import now
 from odejet.objective.misfit import Misfit
-from odejet.objective.projection import Projected, projected
+from odejet.objective.projection import Elimination, projected
+from odejet.objective.reduced import Reduced
 from odejet.problem.coordinates import Coordinates
 
 
@@ -28,7 +29,7 @@ class Screen:
 
     misfit: Misfit
     frame: Coordinates
-    part: Projected | None  # the misfit without what follows from all other unknowns, if anything does
+    part: Reduced[Elimination] | None  # the misfit without what follows from all other unknowns, if anything does
 
     @classmethod
     def of(cls, misfit: Misfit, frame: Coordinates) -> Screen:

@@ -23,9 +23,10 @@ from odejet.budget import Budget
 from odejet.data import Data, Experiment, Series
 from odejet.errors import DataError, ModelError
 from odejet.model import Event, Model
-from odejet.model.expressions import Comparison, Expression, Symbol, evaluate, fresh, number
+from odejet.model.expressions import ZERO, Comparison, Expression, Product, Symbol, evaluate, fresh, number
 from odejet.model.expressions import names as names_in
 from odejet.model.modes import difference
+from odejet.model.transform import rewritten
 from odejet.problem import Problem
 from odejet.problem.coordinates import Coordinates
 from odejet.problem.stretches import between, known_times
@@ -328,8 +329,11 @@ def _chain(
 ) -> _Chain | None:
     """The stretches tied by measurements of zero with these errors; None where they make no problem."""
     model = whole.model
-    ties = {names.ties[state]: f"({state} - {names.ahead[state]})/{error!r}" for state, error in errors.items()}
-    ties |= {names.truth: f"{names.lacking}/{relative!r}"} if happenings else {}
+    ties = {
+        names.ties[state]: _ratio(difference(Symbol(state), Symbol(names.ahead[state])), error)
+        for state, error in errors.items()
+    }
+    ties |= {names.truth: _ratio(Symbol(names.lacking), relative)} if happenings else {}
     noise = {name: whole.noise.get(name) if isinstance(whole.noise, Mapping) else whole.noise for name in whole.noises}
     try:
         bare = _without_events(model, names, ties, bool(happenings))
@@ -345,17 +349,21 @@ def _chain(
     return replace(chain, problem=posed.bounded(chain.bounds))
 
 
-def _without_events(model: Model, names: _Names, ties: Mapping[str, str], is_free: bool) -> Model:
+def _ratio(value: Expression, error: float) -> Expression:
+    return Product(((1, value), (-1, number(error))))
+
+
+def _without_events(model: Model, names: _Names, ties: Mapping[str, Expression], is_free: bool) -> Model:
     """The model with ties for outputs; what happens is a matter of each stretch."""
-    bare = model.replace(
-        states={**model.states, **({names.lacking: "0"} if is_free else {})},
+    return rewritten(
+        model,
+        states={**model.states, **({names.lacking: ZERO} if is_free else {})},
         outputs={**model.outputs, **ties},
+        initial={},
+        before={},
         events=(),
-        **{table: {} for table in ("initial", "experiments", "noise", "priors", "bounds", "fixed")},
-        parameters=None,
-        local=[],
+        ordered=False,
     )
-    return bare.replace(fixed={name: value for name, value in model.fixed.items() if name in bare.parameters})
 
 
 def _links(

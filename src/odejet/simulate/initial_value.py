@@ -24,6 +24,7 @@ from odejet.jets.radau import stages_for
 from odejet.jets.roots import no_switches
 from odejet.jets.taylor import steps_along
 from odejet.model.tape import Tape
+from odejet.simulate.branch_points import get_past
 from odejet.simulate.events import Passage
 from odejet.simulate.frame import Frame
 from odejet.simulate.program import Busy, Endless, Irreversible, Program, Trouble, Undecided
@@ -35,6 +36,8 @@ if TYPE_CHECKING:
 
 _NO_SWITCHES = no_switches()  # made once: most models have none
 _GROWTH = 1e3  # a step that collapses after such growth of the states is taken for a pole
+_FAILURES = 20  # of collocation, after which Taylor series are not asked again
+_STUCK = 1e-12  # a step as short beside the time may be one before a branch point
 _OVERFLOWS = 1e250  # states as large have left what numbers can tell
 _FIRST_STEPS = 5  # a step that collapses right away is taken for a stiff initial layer
 _STEPS_PER_STOP, _STIFF_STEPS_PER_STOP = 40, 80  # that a fast state takes to come to rest after a knot or an event
@@ -239,9 +242,10 @@ class InitialValueProblem:
         patience, many = (_HASTY, _FEW) if tolerance >= _LOOSE else (steps.PATIENCE, _MANY)
         patience = patience if leg.implicit_steps > 0 and not self.flow.driven else _NEVER
         many, hasty = (many if leg.implicit_steps > 0 else _NEVER), patience
+        barred, failures = math.nan, 0  # where no step leads on; how often collocation has not arrived
         while leg.done < len(times):
             # The first slice is short, and often all: it is not refused.
-            if leg.steps and self.is_late:
+            if (leg.steps > 0 or self.passage is not None) and self.is_late:
                 return Outcome.OUT_OF_TIME
             status, order, step = self.explicit(leg, times[leg.done :], tolerance, many, patience)
             if self.passage is not None and status in (steps.SWITCHED, steps.PAUSED):
@@ -251,6 +255,14 @@ class InitialValueProblem:
             if status == steps.EXHAUSTED and leg.explicit_steps >= 1:
                 continue
             outcome = self.outcome(status, leg)
+            stuck = status in (steps.NONFINITE, steps.COLLAPSED) or (
+                status == steps.STIFF and step <= _STUCK * abs(leg.time)
+            )
+            if stuck and leg.time != barred:
+                past = get_past(self, leg, times[leg.done :])
+                barred = leg.time
+                if past:
+                    continue
             # Steps of collocation that did not pay are better than none.
             slow = outcome is Outcome.EXHAUSTED and leg.method != "taylor"
             passing = outcome is Outcome.SINGULAR and self.passage is None and leg.done > 0
@@ -267,7 +279,9 @@ class InitialValueProblem:
             if self.is_late:
                 return Outcome.OUT_OF_TIME
             if status != steps.SLOW and leg.time != times[-1]:
-                return Outcome.EXHAUSTED if leg.implicit_steps < 1 else outcome
+                failures += 1
+                if passing or leg.implicit_steps < 1 or leg.time == origin or failures > _FAILURES:
+                    return Outcome.EXHAUSTED if leg.implicit_steps < 1 else outcome
             # Taylor series go on from here, and wait longer before they ask again where that did not pay.
             paid = abs(leg.time - origin) > _PAID * least * (leg.stiff_steps - before)
             patience = _NEVER if leg.implicit_steps < 1 else hasty if paid else 2 * patience
@@ -340,8 +354,11 @@ class InitialValueProblem:
             return Outcome.BLOW_UP
         if status in (steps.STIFF, steps.SLOW) or (leg.steps <= _FIRST_STEPS and status == steps.COLLAPSED):
             return Outcome.STIFF_FAILURE
-        grown = np.abs(leg.states[:, 0]).max() > _GROWTH * max(np.abs(self.states[:, 0]).max(), 1e-300)
-        return Outcome.BLOW_UP if grown or not np.all(np.isfinite(leg.states)) else Outcome.SINGULAR
+        first = leg.trajectory[0, :, 0] if leg.done else self.states[:, 0]
+        if leg.steps == 0 and np.all(np.isfinite(leg.states[:, 0])):
+            return Outcome.SINGULAR
+        grown = np.abs(leg.states[:, 0]).max() > _GROWTH * max(np.abs(first).max(), 1e-300)
+        return Outcome.BLOW_UP if grown or not np.all(np.isfinite(leg.states[:, 0])) else Outcome.SINGULAR
 
     def implicit(self, leg: Leg, times: np.ndarray, tolerance: float, least: float) -> bool:
         """Steps of collocation, from knot to knot of the inputs and from event to event: do they arrive?"""

@@ -9,14 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
 from odejet.errors import ModelError
 from odejet.model import Event, Model
-from odejet.model.entries import STEADY
-from odejet.model.expressions import ZERO, Condition, Expression, names, number, substituted
+from odejet.model.expressions import ZERO, Expression, number, substituted
 from odejet.model.folding import folded
+from odejet.model.transform import rewritten
 from odejet.simulate.trajectory import Trajectory
 
 
@@ -102,28 +103,18 @@ def _without(model: Model, dead: set[str], gone: Mapping[str, Expression]) -> Mo
     def left(table: Mapping[str, Expression]) -> dict[str, Expression]:
         return {name: folded(substituted(value, gone)) for name, value in table.items() if name not in dead}
 
-    states, outputs, initial = left(model.states), left(model.outputs), left(model.initial)
-    before, events = left(model.before), tuple(_events(model, dead, gone))
-    parts: list[Expression | Condition] = [*states.values(), *outputs.values(), *initial.values()]
-    parts += [part for event in events for part in event.expressions()]
-    used = {name for part in parts for name in names(part)}
-    before = {name: value for name, value in before.items() if name in used or name in states or name in model.inputs}
-    used |= {name for value in before.values() for name in names(value)}
-    return Model(
-        states,
-        outputs,
-        model.to_dict()["inputs"],
-        [name for name in (*model.parameters, *model.fixed) if name in used],
-        STEADY if model.steady else initial,
-        fixed={name: value for name, value in model.fixed.items() if name in used},
-        events=events,
-        name=model.name,
-        before=before or None,
-    )
+    tables: dict[str, Any] = {table: left(getattr(model, table)) for table in ("states", "outputs")}
+    tables |= {"events": tuple(_events(model, dead, gone))} | ({} if model.steady else {"initial": left(model.initial)})
+    found = rewritten(model, **tables, before={})
+    if not model.before:
+        return found
+    occurring = {*found.states, *found.inputs, *found.parameters, *found.fixed}
+    before = {name: value for name, value in left(model.before).items() if name in occurring}
+    return rewritten(model, **tables, before=before)
 
 
 def _events(model: Model, dead: set[str], gone: Mapping[str, Expression]) -> Iterator[Event]:
     for event in model.events:
         kept = {name: value for name, value in event.set.items() if name not in dead}
         if kept:
-            yield Event(**{**event.to_dict(), "set": kept}).substituted(gone)
+            yield event.setting(kept).substituted(gone)

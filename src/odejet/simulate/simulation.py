@@ -52,7 +52,12 @@ class Simulation(Outputs[np.ndarray]):
 
     @property
     def message(self) -> str:
-        return self.trajectory.message
+        undefined = [name for name, series in self.outputs.items() if np.isnan(series).any()]
+        if not undefined:
+            return self.trajectory.message
+        when = min(self.times[np.isnan(self.outputs[name])][0] for name in undefined)
+        names = f"{', '.join(undefined)} {'is' if len(undefined) == 1 else 'are'}"
+        return f"{self.trajectory.message}; {names} not finite at t = {when:.6g}, and NaN there"
 
     @property
     def method(self) -> str:
@@ -88,10 +93,12 @@ class Simulation(Outputs[np.ndarray]):
         lines = [f"Simulation of {self.model.name}: {self.span} ({self.method})"]
         if not self.success:
             lines.append(f"  stopped: {self.message}")
+        elif self.message != self.trajectory.message:
+            lines.append(f"  {self.message}")
         for kind, values in (("output", self.outputs), ("state", self.states)):
             for name, series in values.items():
-                if len(series):
-                    lines.append(f"  {kind:6} {name}: {series.min():.6g} to {series.max():.6g}")
+                if not np.isnan(series).all():
+                    lines.append(f"  {kind:6} {name}: {np.nanmin(series):.6g} to {np.nanmax(series):.6g}")
         return "\n".join(lines)
 
 
@@ -110,12 +117,12 @@ def simulate(
 ) -> Simulation:
     """Solve the model for given values at any times, with exact sensitivities if asked for.
 
-    The initial state holds at `start`, by default the first of the times; times before it are reached by integrating
-    backward.  `inputs` replaces inputs for this simulation, by expressions in `t` or by samples `(times, values)` where
-    a time that stands twice is a jump.  A solution that ends early (blow-up, singularity) is not an error: the result
-    holds the times that were reached and says in `message` what happened.  It may take as many seconds as `time_limit`
-    says, and any number of steps unless `max_steps` limits those of either method, beside the steps that knots of
-    sampled inputs and events take.
+    The initial state holds at `start`, by default that of the model or the first of the times; times before it are
+    reached by integrating backward.  `inputs` replaces inputs for this simulation, by expressions in `t` or by samples
+    `(times, values)` where a time that stands twice is a jump.  A solution that ends early (blow-up, singularity) is no
+    error: the result holds the times that were reached and says in `message` what happened; an output that is
+    not finite at a time is NaN there.  It may take as many seconds as `time_limit` says, and any number of steps unless
+    `max_steps` limits those of either method, beside the steps that knots of sampled inputs and events take.
     """
     flow = _flow(model) if inputs is None else _driven(model, inputs)
     values = _values(parameters, model.parameters, "parameter", model.fixed)
@@ -126,7 +133,7 @@ def simulate(
         values,
         [given.get(state, 0.0) for state in model.states],
         requested := checked_times(times),
-        start=start,
+        start=model.start if start is None else start,
         sensitivities=sensitivities,
         tolerance=tolerance,
         max_steps=math.inf if max_steps is None else max_steps,

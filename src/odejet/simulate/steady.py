@@ -31,6 +31,7 @@ from odejet.model.expressions import (
 )
 from odejet.model.folding import folded
 from odejet.model.regimen import Regimen
+from odejet.model.transform import rewritten
 from odejet.simulate.flow import Flow, Outcome, Trajectory, just_after
 from odejet.simulate.lean import Lean, lean
 from odejet.simulate.periodic import Periodic
@@ -439,12 +440,5 @@ def held(
         )
         for event in (_waiting(model) if clock is not None or set(model.states) <= set(before) else ())
     ]
-    parts = (*states.values(), *initial.values(), *(part for event in events for part in event.expressions()))
-    used = {name for part in parts for name in names(part)}
-    return Model(
-        states,
-        initial=initial,
-        fixed={name: value for name, value in model.fixed.items() if name in used},
-        events=events,
-        name=model.name,
-    )
+    tables = {"states": states, "outputs": {}, "inputs": {}, "initial": initial, "before": {}, "events": events}
+    return rewritten(model, ordered=False, **tables)

@@ -34,6 +34,7 @@ from odejet.model.expressions import (
 )
 from odejet.model.folding import folded
 from odejet.model.modes import difference
+from odejet.model.transform import rewritten
 from odejet.simulate.flow import Flow
 from odejet.simulate.trajectory import Trajectory
 
@@ -61,13 +62,8 @@ class Still:
     @cached_property
     def flow(self) -> Flow:
         """The outputs of states that do not move."""
-        outputs = self.model.outputs.values()
-        inputs = self.model.to_dict()["inputs"]
-        used = {name for value in (*outputs, *self.model.inputs.values()) if value is not None for name in names(value)}
-        fixed = {name: value for name, value in self.model.fixed.items() if name in used}
-        motionless = Model(
-            dict.fromkeys(self.model.states, ZERO), self.model.outputs, inputs, fixed=fixed, name=self.model.name
-        )
+        states = dict.fromkeys(self.model.states, ZERO)
+        motionless = rewritten(self.model, states=states, initial={}, before={}, events=(), ordered=False)
         return Flow(motionless, self.samples)
 
     def run(self, parameters: np.ndarray, rows: np.ndarray, times: np.ndarray) -> Trajectory:

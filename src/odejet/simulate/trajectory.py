@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
 
@@ -16,7 +17,7 @@ class Outcome(Enum):
     BLOW_UP = "the solution grows without bound near t = {t:.6g}; other values, or fewer times, are needed"
     SINGULAR = (
         "the equations are not finite near t = {t:.6g} "
-        "(a division by zero, or a logarithm or root of a negative number)"
+        "(a division by zero, a logarithm or root of a negative number, or a number too large)"
     )
     UNDEFINED_OUTPUT = (
         "an output or a sensitivity is not finite at t = {t:.6g} "
@@ -69,11 +70,25 @@ def joined(branches: list[np.ndarray], parts: list[Trajectory]) -> Trajectory:
 
 
 def finite_part(trajectory: Trajectory, times: np.ndarray) -> Trajectory:
-    """The trajectory up to the first time at which something is not finite."""
-    rows = trajectory.outputs, trajectory.states
-    if all(np.isfinite(part).all() for part in rows):
+    """The trajectory up to the first time at which a state or a sensitivity of one is not finite; an output that is not
+    is NaN there."""
+    bad = ~np.isfinite(trajectory.states).all(axis=(1, 2))
+    found = _until(trajectory, times, bad) if bad.any() else trajectory
+    outputs = np.where(np.isfinite(found.outputs), found.outputs, np.nan)
+    outputs[np.isnan(outputs[:, :, 0])] = np.nan
+    return replace(found, outputs=outputs)
+
+
+def defined_part(trajectory: Trajectory, times: np.ndarray, outputs: Sequence[int] | None = None) -> Trajectory:
+    """The trajectory up to the first of its times at which one of these outputs, or one of all, is not finite."""
+    if math.isfinite(trajectory.outputs.sum()):  # in one pass, unless the sum overflows
         return trajectory
-    bad = ~np.logical_and(*(np.isfinite(part).all(axis=(1, 2)) for part in rows))
+    own = trajectory.outputs if outputs is None else trajectory.outputs[:, list(outputs)]
+    bad = ~np.isfinite(own).all(axis=(1, 2))
+    return _until(trajectory, times, bad) if bad.any() else trajectory
+
+
+def _until(trajectory: Trajectory, times: np.ndarray, bad: np.ndarray) -> Trajectory:
     first = int(np.argmax(bad))
     return replace(
         trajectory,
@@ -81,5 +96,5 @@ def finite_part(trajectory: Trajectory, times: np.ndarray) -> Trajectory:
         states=trajectory.states[:first],
         outputs=trajectory.outputs[:first],
         outcome=Outcome.UNDEFINED_OUTPUT,
-        time=float(times[first]),
+        time=float(times[trajectory.reached[first]]),
     )

@@ -1,6 +1,7 @@
 """Uncertainty: how far to trust each number of a fit.
 
 fisher        the curvature of the likelihood at its optimum: covariances, standard errors, quick intervals
+bounded       the same where unknowns sit on bounds, or have bounds within reach
 names         numbers by the labels of the unknowns
 derived       what one may ask about: an unknown, or an expression in the unknowns
 likelihood    the likelihood around the optimum of a fit, with some quantity held if wanted

@@ -101,7 +101,7 @@ class Design:
         found = misfit.evaluate(z)
         if found.jacobian is None or found.residuals is None:
             raise ModelError(f"the design cannot be simulated: {found.message}")
-        levels = misfit.known if misfit.rows == misfit.points else np.append(misfit.known, 1.0)
+        levels = misfit.group_levels(misfit.known)
         jacobian, _, _ = found.expected.weighted(found.residuals, misfit.row_groups, levels)
         return Matrix(tuple(misfit.unknowns), covariance(jacobian, np.ones(len(jacobian)))[0])
 

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -31,6 +31,7 @@ RANK = 1e-12
 """Singular values below this fraction of the largest are rounding: sensitivities are known to about 1e-13."""
 
 _VANISHING = 1e-3  # the share of its standard error below which a positive estimate is zero for all purposes
+_NOTHING = 1e-12  # of a value: an end of its interval that is nothing beside it
 _MOVED = 1e-4  # the share of an unknown in a direction of unit length that counts as being moved by it
 
 
@@ -41,6 +42,7 @@ class Uncertainty:
     covariance: Matrix  # infinite variances of what is not determined, and NaN beside them
     directions: tuple[Mapping[str, float], ...]  # ways to move the unknowns that change no output; largest part is one
     degrees_of_freedom: Mapping[str, float]  # of each variance, by label; infinite where the noise is known
+    reach: Mapping[str, tuple[float, float]] = field(default_factory=dict)  # of intervals in tables, if bounds are near
 
     @property
     def stderr(self) -> dict[str, float]:
@@ -61,9 +63,25 @@ def fisher(misfit: Misfit, refined: Refined, check: FitCheck) -> Uncertainty:
         np.fill_diagonal(nothing, math.inf)
         return Uncertainty(Matrix(tuple(misfit.unknowns), nothing), (), dict.fromkeys(labels, math.inf))
     known = information(misfit, refined, check)
+    values = known.covariance
+    if (firm := firmly_held(known, refined)).any():
+        # Beside what a bound holds, all else has the errors that it has where that is known.
+        inner = information(misfit, refined, check, ~firm)
+        values[np.ix_(~firm, ~firm)] = inner.covariance[np.ix_(~firm, ~firm)]
+        values[np.ix_(firm, ~firm)] = values[np.ix_(~firm, firm)] = 0.0
     directions = tuple(dict(zip(labels, row.tolist(), strict=True)) for row in _scaled(known.null))
     degrees = dict(zip(labels, known.degrees_of_freedom(np.eye(n)).tolist(), strict=True))
-    return Uncertainty(Matrix(tuple(misfit.unknowns), known.covariance), directions, degrees)
+    return Uncertainty(Matrix(tuple(misfit.unknowns), values), directions, degrees)
+
+
+def firmly_held(known: Information, refined: Refined) -> np.ndarray:
+    """Unknowns on a bound whose best values without it are a standard error beyond, or farther: these stay where they
+    are while others move.  What the data say nothing of is held by nothing."""
+    held = refined.held.copy()
+    if held.any():
+        sds = known.stderr(np.eye(len(held)))
+        held &= np.isfinite(sds) & (np.abs(refined.gradient) * np.where(np.isfinite(sds), sds, 0.0) >= 1)
+    return held
 
 
 @dataclass(frozen=True, eq=False)
@@ -268,23 +286,30 @@ def interval(
     degrees_of_freedom: float = math.inf,
     bounds: tuple[float, float] = (-math.inf, math.inf),
     held: bool = False,
+    reach: tuple[float, float] | None = None,
 ) -> tuple[float, float]:
     """The interval that contains the true value with this probability, by Student's t (normal for known noise).
 
     What bounds keep positive (or negative) has a normal logarithm, so that its interval never reaches beyond zero;
     other bounds cut it.  A value that is held on a bound has no logarithm worth the name: it is normal and cut.
+    `reach` is how far it reaches to either side, where that is not a number of standard errors (see `bounded`).
     """
     if not 0 < level < 1:
         raise ValueError(f"the level of an interval is a probability between 0 and 1, such as 0.95, not {level:g}")
     low, high = bounds
     one_sign = low >= 0 < value or high <= 0 > value
+    below, above = reach or (quantile(level, degrees_of_freedom) * stderr,) * 2
     if one_sign and not held:
         with np.errstate(over="ignore"):
-            factor = float(np.exp(quantile(level, degrees_of_freedom) * stderr / abs(value)))
-        ends = sorted((value / factor, value * factor))
+            ends = [value * float(np.exp(-below / value)), value * float(np.exp(above / value))]
+        if abs(ends[0]) < _NOTHING * value:  # zero, but for how far numbers go
+            ends[0] = 0.0
+        if abs(ends[1]) < -_NOTHING * value:
+            ends[1] = 0.0
     else:
-        reach = quantile(level, degrees_of_freedom) * stderr
-        ends = [value - reach, value + reach]
+        ends = [value - below, value + above]
+    if held and reach:  # as good as on its bound
+        ends = [end if far else bound for end, far, bound in zip(ends, reach, bounds, strict=True)]
     return min(max(ends[0], low), value), max(min(ends[1], high), value)
 
 

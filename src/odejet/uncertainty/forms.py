@@ -159,7 +159,13 @@ def _sums(
                 value = float(coefficients @ z)
                 sd = float(np.linalg.norm(root @ (coefficients * z))) / abs(value) if value else math.inf
                 if sd <= precision:
-                    yield Form(coefficients if value > 0 else -coefficients, sd, product=False)
+                    yield Form(oriented(coefficients, value), sd, product=False)
+
+
+def oriented(coefficients: np.ndarray, value: float) -> np.ndarray:
+    """The coefficients of a sum with the sign that makes it positive, unless nothing would be added then."""
+    turned = coefficients if value > 0 else -coefficients
+    return turned if np.any(turned > 0) else -turned
 
 
 def _gaining(

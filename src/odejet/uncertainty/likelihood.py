@@ -12,24 +12,23 @@ follow the residuals.  The constraint holds to rounding at every step.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
 from odejet.decide.statistics import FitCheck, check
 from odejet.errors import ModelError
-from odejet.objective.courses import Course
 from odejet.objective.evaluation import Aim, Evaluation
 from odejet.objective.misfit import Misfit
-from odejet.problem import Problem, Unknown
+from odejet.objective.reduced import Reduced
+from odejet.problem import Problem
 from odejet.problem.coordinates import Coordinates
 from odejet.search.refine import MAX_EVALUATIONS, Refined, evaluated, refine
 from odejet.simulate.flow import Outcome
+from odejet.uncertainty.bounded import Bounded
 from odejet.uncertainty.derived import Asked, Derived, derived
-from odejet.uncertainty.fisher import Information, information
+from odejet.uncertainty.fisher import Information, firmly_held, information
 
 PRECISION = 1e-4
 """A predicted decrease of the negative log-likelihood below which a held optimum is found: 0.5 % of an interval."""
@@ -63,8 +62,19 @@ class Likelihood:
         return check(self.misfit, self.optimum)
 
     @cached_property
-    def information(self) -> Information:
+    def full_information(self) -> Information:
+        """What the data say of all unknowns, as if there were no bounds."""
         return information(self.misfit, self.optimum, self.check)
+
+    @cached_property
+    def information(self) -> Information:
+        """What the data say, with unknowns that a bound holds firmly taken as known."""
+        firm = firmly_held(self.full_information, self.optimum)
+        return information(self.misfit, self.optimum, self.check, ~firm) if firm.any() else self.full_information
+
+    def bounded(self, held: np.ndarray, bounds: tuple[np.ndarray, np.ndarray] | None = None) -> Bounded:
+        """The curvature with the bounds of all unknowns, these on theirs."""
+        return Bounded.of(self.misfit, self.optimum, self.check, held, bounds or self.frame.given)
 
     @cached_property
     def inner_information(self) -> Information:
@@ -90,24 +100,25 @@ class Likelihood:
     ) -> Refined | None:
         """The optimum with a quantity held at a value, near a start; of infinite cost where none can be simulated, and
         None where the quantity depends on nothing that can move."""
-        part = Held.of(self.misfit, self.frame, held, value, start)
-        if part is None:
+        holding = Holding.of(self.frame, held, value, start)
+        if holding is None:
             return None
+        part = Reduced(self.misfit, holding)
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # far away numbers may be too large
             return refine(
                 part,
-                np.delete(self.frame.inside(start), part.pivot),
+                self.frame.inside(start)[part.kept],
                 levels=self.optimum.levels,
                 time_limit=time_limit,
                 max_evaluations=evaluations,
                 precision=precision,
-                frame=part.rest,
+                frame=part.frame,
             )
 
     def whole(self, held: Asked, value: float, start: np.ndarray, found: Refined) -> np.ndarray:
         """All unknowns of a held optimum."""
-        part = Held.of(self.misfit, self.frame, held, value, start)
-        z = None if part is None else part.filled(found.z)
+        holding = Holding.of(self.frame, held, value, start)
+        z = None if holding is None else holding.filled(found.z)
         assert z is not None
         return z
 
@@ -118,73 +129,45 @@ _NOWHERE = Evaluation(
 
 
 @dataclass(frozen=True, eq=False)
-class Held(Misfit):
-    """A misfit with one quantity held, as a function of all unknowns but the pivot."""
+class Holding:
+    """All unknowns from those but a pivot, where one quantity is held."""
 
-    whole: Misfit = field(kw_only=True)
-    frame: Coordinates = field(kw_only=True)
-    held: Asked = field(kw_only=True)
-    value: float = field(kw_only=True)
-    near: np.ndarray = field(kw_only=True)  # where to look for the pivot
-    pivot: int = field(kw_only=True)
+    frame: Coordinates
+    held: Asked
+    value: float
+    near: np.ndarray  # where to look for the pivot
+    pivot: int
+    streams = True
 
     @classmethod
-    def of(
-        cls, whole: Misfit, frame: Coordinates, held: Asked, value: float, near: np.ndarray, pivot: int | None = None
-    ) -> Held | None:
-        """The misfit with a quantity held; None where the quantity depends on nothing that can move."""
+    def of(cls, frame: Coordinates, held: Asked, value: float, near: np.ndarray) -> Holding | None:
+        """The way a quantity is held; None where it depends on nothing that can move."""
         near = frame.inside(np.asarray(near, dtype=float))
-        if pivot is None:
-            _, gradient = held.at(near)
-            effects = np.abs(gradient * frame.slopes(near))
-            if not (np.all(np.isfinite(effects)) and effects.max(initial=0.0) > 0):
-                return None
-            pivot = int(np.argmax(effects))
-        parts = {one.name: getattr(whole, one.name) for one in fields(Misfit)}
-        return cls(**parts, whole=whole, frame=frame, held=held, value=value, near=near, pivot=pivot)
+        _, gradient = held.at(near)
+        effects = np.abs(gradient * frame.slopes(near))
+        if not (np.all(np.isfinite(effects)) and effects.max(initial=0.0) > 0):
+            return None
+        return cls(frame, held, value, near, int(np.argmax(effects)))
 
     @property
-    def unknowns(self) -> Sequence[Unknown]:
-        return tuple(unknown for i, unknown in enumerate(self.whole.unknowns) if i != self.pivot)
+    def kept(self) -> np.ndarray:
+        return np.delete(np.arange(len(self.near)), self.pivot)
 
-    @property
-    def courses(self) -> tuple[Course, ...]:
-        return self.whole.courses
+    def on(self, whole: Misfit) -> Holding:
+        return self
 
-    @property
-    def in_blocks(self) -> bool:
-        return self.whole.in_blocks
-
-    @property
-    def large(self) -> bool:
-        return self.whole.large
-
-    @cached_property
-    def rest(self) -> Coordinates:
-        """The coordinates of the unknowns that are left."""
-        frame = self.frame
-        return Coordinates(*(np.delete(a, self.pivot) for a in (frame.low, frame.high, frame.signs, frame.units)))
-
-    def evaluate(
-        self, z: np.ndarray, jacobian: bool = True, deadline: float = math.inf, aim: Aim | None = None
-    ) -> Evaluation:
+    def evaluate(self, whole: Misfit, z: np.ndarray, jacobian: bool, deadline: float, aim: Aim | None) -> Evaluation:
         full = self.filled(z)
-        return _NOWHERE if full is None else self._projected(full, self.whole.evaluate(full, jacobian, deadline, aim))
+        return _NOWHERE if full is None else self._projected(full, whole.evaluate(full, jacobian, deadline, aim))
 
-    def tuned(
-        self,
-        z: np.ndarray,
-        found: Evaluation,
-        entries: np.ndarray | None = None,
-        box: tuple[np.ndarray, np.ndarray] | None = None,
-    ) -> tuple[np.ndarray, Evaluation]:
+    def tuned(self, whole: Misfit, z: np.ndarray, found: Evaluation) -> tuple[np.ndarray, Evaluation]:
         full = self.filled(z)
         if full is None:
             return z, found
         _, gradient = self.held.at(full)
-        free = [i for i in self.whole.noise_entries.tolist() if not gradient[i]]
-        full, again = self.whole.tuned(full, found, np.array(free, dtype=int), (self.frame.low, self.frame.high))
-        return (z, found) if again is found else (np.delete(full, self.pivot), self._projected(full, again))
+        free = [i for i in whole.noise_entries.tolist() if not gradient[i]]
+        full, again = whole.tuned(full, found, np.array(free, dtype=int), (self.frame.low, self.frame.high))
+        return (z, found) if again is found else (full[self.kept], self._projected(full, again))
 
     def _projected(self, full: np.ndarray, found: Evaluation) -> Evaluation:
         """An evaluation as a function of all unknowns but the pivot."""
@@ -230,10 +213,3 @@ class Held(Misfit):
         everything = self.frame.to(full)
         everything[self.pivot] = theta
         return float(self.frame.back(everything)[self.pivot])
-
-    def window(self, *arguments: Any, **options: Any) -> Misfit:
-        part = Held.of(
-            self.whole.window(*arguments, **options), self.frame, self.held, self.value, self.near, self.pivot
-        )
-        assert part is not None
-        return part

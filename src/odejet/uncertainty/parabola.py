@@ -14,6 +14,7 @@ from functools import cached_property
 import numpy as np
 
 from odejet.uncertainty.derived import Asked
+from odejet.uncertainty.fisher import Information
 from odejet.uncertainty.likelihood import Likelihood
 
 ROOM = 0.2
@@ -44,11 +45,13 @@ class Parabola:
     """The likelihood around its optimum, by curvature."""
 
     likelihood: Likelihood
+    known: Information | None = None  # in place of what the likelihood takes as known on bounds
 
     @cached_property
     def root(self) -> np.ndarray:
         """R with R'R the covariance of the unknowns, a row for each of them at most."""
-        return np.asarray(np.linalg.qr(np.concatenate(self.likelihood.information.roots), mode="r"))
+        known = self.known or self.likelihood.information
+        return np.asarray(np.linalg.qr(np.concatenate(known.roots), mode="r"))
 
     def directions(self, gradients: np.ndarray) -> np.ndarray:
         """For quantities with these gradients, in rows, unit vectors u: of all moves of the unknowns that change the
@@ -57,13 +60,18 @@ class Parabola:
         lengths = np.linalg.norm(moves, axis=1, keepdims=True)
         return np.asarray(moves / np.where(lengths > 0, lengths, 1.0))
 
-    def probe(self, asked: Asked, value: float, direction: np.ndarray, distance: float) -> Probe:
+    def probe(
+        self, asked: Asked, value: float, direction: np.ndarray, distance: float, evaluations: int = _EVALUATIONS
+    ) -> Probe:
         """The best point with a quantity held at a value, which should be so many standard errors along a direction."""
         frame, best = self.likelihood.frame, self.likelihood.optimum
         theta = frame.to(best.z) + distance * (direction @ self.root) / frame.slopes(best.z)
-        start = frame.back(np.clip(theta, *frame.box))
-        found = self.likelihood.hold(asked, value, start, evaluations=_EVALUATIONS, precision=PRECISION)
+        return self.hold(asked, value, frame.back(np.clip(theta, *frame.box)), evaluations)
+
+    def hold(self, asked: Asked, value: float, start: np.ndarray, evaluations: int = _EVALUATIONS) -> Probe:
+        """The best point with a quantity held at a value, from a start."""
+        found = self.likelihood.hold(asked, value, start, evaluations=evaluations, precision=PRECISION)
         if found is None or not math.isfinite(found.cost):
             return Probe(start, math.inf)
-        root = math.sqrt(max(2 * (found.cost - best.cost), 0.0))
+        root = math.sqrt(max(2 * (found.cost - self.likelihood.optimum.cost), 0.0))
         return Probe(self.likelihood.whole(asked, value, start, found), root)

@@ -20,8 +20,8 @@ import numpy as np
 
 from odejet.clock import now
 from odejet.numerals import between, measured, short, spread
-from odejet.objective.misfit import Unknown
 from odejet.problem.units import units
+from odejet.problem.unknowns import Unknown
 from odejet.uncertainty.forms import Form, is_news, proposals, sharpest
 from odejet.uncertainty.likelihood import Likelihood
 from odejet.uncertainty.profile import SECONDS as PROFILE_SECONDS

@@ -3,7 +3,8 @@
 Unknowns have their priors; those without one are flat within the bounds on the scale of the search (logarithmic for
 what keeps its sign), and noise levels that are not known have Jeffreys' prior: integrated out, they leave the
 likelihood with each level at its most likely value.  The Laplace approximation draws from the normal law at the
-optimum, wider by Student's t where the noise was estimated; emcee draws from the whole likelihood.
+optimum, wider by Student's t where the noise was estimated, cut at bounds that hold an unknown (see `bounded`); emcee
+draws from the whole likelihood.
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ def to_inference_data(
 
 def laplace(likelihood: Likelihood, draws: int, chains: int, seed: int) -> np.ndarray:
     """Draws (chains, draws, unknowns) of theta from the normal law at the optimum, within the box."""
-    frame, optimum, known = likelihood.frame, likelihood.optimum, likelihood.information
+    frame, optimum, known = likelihood.frame, likelihood.optimum, likelihood.full_information
     every = np.eye(len(optimum.z))
     loose = [label for label, moved in zip(optimum.labels, known.moved(every), strict=True) if moved]
     if loose:
@@ -61,13 +62,11 @@ def laplace(likelihood: Likelihood, draws: int, chains: int, seed: int) -> np.nd
     if known.untold(every).any():
         raise ModelError("no measurements are left to show the noise, so there is no law to draw from; give its sd")
     rng = np.random.default_rng(seed)
-    roots = np.concatenate(known.roots) / frame.slopes(optimum.z)
-    normal = rng.normal(size=(chains, draws, len(roots)))
-    degrees = float(known.degrees_of_freedom(every).min())
+    bounded = likelihood.bounded(optimum.held)
+    moves, degrees = bounded.draws((chains, draws), rng), float(known.degrees_of_freedom(every).min())
     if math.isfinite(degrees):
-        normal *= np.sqrt(degrees / rng.chisquare(degrees, size=(chains, draws, 1)))
-    low, high = frame.box
-    return np.clip(frame.to(optimum.z) + normal @ roots, low, high)
+        moves *= np.sqrt(degrees / rng.chisquare(degrees, size=(chains, draws, 1)))
+    return frame.to(np.clip(bounded.moved(optimum.z, moves), frame.low, frame.high))
 
 
 def ensemble(likelihood: Likelihood, start: np.ndarray, draws: int, chains: int, seed: int) -> np.ndarray:

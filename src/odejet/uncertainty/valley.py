@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from odejet.uncertainty.forms import FACTORS, TERMS, Form, exponents_of
+from odejet.uncertainty.forms import FACTORS, TERMS, Form, exponents_of, oriented
 from odejet.uncertainty.profile import Profile
 
 SPREADS = (0.1, math.log(1.25))
@@ -119,7 +119,7 @@ class Valley:
         value = float(coefficients @ self.points[0])
         if value == 0 or not np.all(coefficients[chosen]):
             return None
-        form = Form(coefficients if value > 0 else -coefficients, 0.0, product=False)
+        form = Form(oriented(coefficients, value), 0.0, product=False)
         spread = self.spread(form)
         moves = np.abs((self.points - self.points[0]) * coefficients)[:, chosen].max(axis=0) / abs(value)
         # A term that moves the sum by little says nothing, however precisely the sum is known.

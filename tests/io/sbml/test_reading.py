@@ -153,6 +153,18 @@ def test_functions_local_parameters_and_computed_stoichiometry():
     assert close(s, 4.5 * TIMES**2) and close(r, 9)
 
 
+def test_a_stoichiometry_that_is_left_out_is_one():
+    """As in level 2, which writers without the attribute mean."""
+    text = document(
+        species=species("S", 'initialConcentration="2"'),
+        parameters=parameter("k", 0.5),
+        reactions=reaction("r", "S", "", DECAY),
+    )
+    assert ' stoichiometry="1"' in text
+    (s,) = simulated(text.replace(' stoichiometry="1"', ""), "S")
+    assert close(s, 2 * np.exp(-0.5 * TIMES))
+
+
 def test_algebraic_rules_that_are_linear_are_solved():
     """0 = x + y - 3, 0 = x - y - t."""
     rules = [

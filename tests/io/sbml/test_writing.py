@@ -35,7 +35,7 @@ def read_again(model: oj.Model) -> oj.Model:
 
 
 def test_what_is_written_is_read():
-    assert read_again(PHARMACOKINETICS) == PHARMACOKINETICS
+    assert read_again(PHARMACOKINETICS) == PHARMACOKINETICS.replace(start=0)
 
 
 def test_libsbml_finds_no_error():

@@ -81,10 +81,14 @@ class Experiments:
     @cached_property
     def targets(self) -> tuple[str, ...]:
         """Constants, and names that the model does not have, which some period sets or something at the start."""
+        return tuple(dict.fromkeys([*self.set_by_periods, *self.network.assigned]))
+
+    @cached_property
+    def set_by_periods(self) -> tuple[str, ...]:
+        """Those that some period sets."""
         periods = (period for own in self._measured.values() for period in own)
         ids = dict.fromkeys(id_ for period in periods for id_ in period.changes)
-        set_ = [name for id_ in ids if self.names.is_constant(name := self.names.name(id_))]
-        return tuple(dict.fromkeys([*set_, *self.network.assigned]))
+        return tuple(dict.fromkeys(n for id_ in ids if self.names.is_constant(n := self.names.name(id_))))
 
     def _course(self, name: str, periods: tuple[Period, ...]) -> Course:
         if not periods:
@@ -123,7 +127,9 @@ class Experiments:
             exact = network.parameters[target]
             return Symbol(target) if exact is None else number(exact)
         if target in network.assigned:
-            set_ = {other: number(value) for other in self.targets if (value := network.parameters.get(other))}
+            set_ = {
+                other: number(value) for other in self.targets if (value := network.parameters.get(other)) is not None
+            }
             found: Expression = substituted(network.at_start(Symbol(target)), set_)
             return found
         return self._formula(told[target], target, name) if target in told else Symbol(target)
@@ -223,9 +229,9 @@ def _own(course: Course, open_: set[str], moved: Iterable[str]) -> Course:
 def _open(experiments: Experiments) -> set[str]:
     """Constants that are known in experiments: all that conditions set, and what follows from these at the start."""
     network, courses = experiments.network, experiments.courses
-    found = {name for name in experiments.targets if name not in network.assigned}
+    found = set(experiments.set_by_periods)
     for name in experiments.targets:
-        if name in network.assigned:
+        if name not in found:
             told = {course.values[name] for course in courses} | {(c.before or c.values)[name] for c in courses}
             if len(told) > 1 or found & set(names(network.at_start(Symbol(name)))):
                 found.add(name)

@@ -48,6 +48,7 @@ class Posed:
 
     problem: Problem
     rows: tuple[Place, ...]
+    ids: Mapping[str, str]  # of the estimated parameters, by label of the problem's unknowns
 
     def simulated(self, values: Mapping[str, float]) -> np.ndarray:
         """What the model says of every measurement, in the order of the tables; NaN where it cannot be simulated."""
@@ -60,10 +61,13 @@ def _at(simulation: Any, row: Place) -> float:
     return float(simulation[row.output][places[0]]) if len(places) else float("nan")
 
 
-def pose(path: str | os.PathLike[str]) -> Posed:
-    """The problem that a YAML file of PEtab describes."""
+def pose(path: str | os.PathLike[str], given: Mapping[str, float | None] | None = None) -> Posed:
+    """Read the problem that a YAML file of PEtab describes.
+
+    `given` has parameters by id whose values are not those of the table: a number, or None for one to be estimated.
+    """
     files = listed(path)
-    tables = read_tables.read(files)
+    tables = read_tables.read(files, given)
     network = read_network(files.model)
     where = str(files.path)
     try:
@@ -227,7 +231,8 @@ class _Poser:
                 told = self.tables.measurements[row]
                 places[row] = Place(told.experiment, name, told.time, told.value)
         problem = self._problem(model, data, noise)
-        return Posed(problem, tuple(places[row] for row in sorted(places)))
+        ids = {self.names.name(id_): id_ for id_, one in self.tables.parameters.items() if one.estimated}
+        return Posed(problem, tuple(places[row] for row in sorted(places)), ids)
 
     def _experiment(self, course: Course, outputs: Mapping[str, _Output], model: Model, used: set[str]) -> Data:
         series, sds = {}, {}

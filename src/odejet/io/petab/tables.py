@@ -76,9 +76,17 @@ class Tables:
     aliases: Mapping[str, str] = field(default_factory=dict)  # ids that stand for others in the model
 
 
-def read(files: Listed) -> Tables:
+Given = Mapping[str, float | None]
+"""Values of parameters by id in place of what the table says; None where a parameter is estimated."""
+
+
+def read(files: Listed, given: Given | None = None) -> Tables:
     """The tables of a problem, checked by themselves."""
-    parameters = _unique(_parameter(row, files.version) for row in rows(files.tables["parameter"], _PARAMETER))
+    given = given or {}
+    parameters = _unique(_parameter(row, files.version, given) for row in rows(files.tables["parameter"], _PARAMETER))
+    for id_ in given:
+        if id_ not in parameters:
+            raise ModelError(f"{files.tables['parameter'][0]}: there is no parameter '{id_}'{nearest(id_, parameters)}")
     observables = _unique(_observable(row, files.version) for row in rows(files.tables["observable"], _OBSERVABLE))
     if files.version == 1:
         experiments, measurements = _pairs(files)
@@ -136,12 +144,15 @@ def _id(row: Row, column: str) -> str:
 # --- parameters and their priors --------------------------------------------------------------------------------------
 
 
-def _parameter(row: Row, version: int) -> tuple[str, Parameter]:
+def _parameter(row: Row, version: int, given: Given) -> tuple[str, Parameter]:
     id_, told = _id(row, "parameterId"), row.text("estimate").lower()
     if told not in ("0", "1", "0.0", "1.0", "true", "false"):
         raise ModelError(f"{row.where}: estimate must be {'0 or 1' if version == 1 else 'true or false'}, not {told}")
     estimated = told in ("1", "1.0", "true")
     nominal = row.number("nominalValue") if row.get("nominalValue") else None
+    if id_ in given:
+        estimated = given[id_] is None
+        nominal = nominal if estimated else given[id_]
     if not estimated:
         if nominal is None or not math.isfinite(nominal):
             raise ModelError(f"{row.where}: '{id_}' is not estimated and needs a nominalValue")

@@ -27,6 +27,7 @@ from odejet.model import Event, Model
 from odejet.model.calls import parse_call
 from odejet.model.dual import differentiated
 from odejet.model.expressions import Expression, Product, Symbol, constant, fresh, names, number, substituted
+from odejet.model.transform import rewritten
 from odejet.problem import Problem
 from odejet.problem.noise import Noise
 from odejet.problem.unknowns import Unknown
@@ -108,13 +109,8 @@ class _Writer:
     def _plain(self) -> Model:
         """The model as SBML has it: no outputs, and no numbers that only these need."""
         model = self.model
-        parts = [*model.states.values(), *model.initial.values()]
-        parts += [part for event in model.events for part in event.expressions()]  # type: ignore[misc]
-        used = {name for part in parts for name in names(part)}
-        fixed = {name: number(value) for name, value in model.fixed.items() if name in used}
-        inputs = dict(model.inputs)
-        return Model(
-            model.states, inputs=inputs, initial=model.initial, fixed=fixed, events=model.events, name=model.name
+        return rewritten(
+            model, outputs={}, inputs=dict(model.inputs), initial=dict(model.initial), before={}, ordered=False
         )
 
     def formula(self, expression: Expression) -> str:

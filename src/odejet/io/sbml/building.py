@@ -32,6 +32,14 @@ def model_of(network: Network, outputs: Mapping[str, Expression] | None = None, 
     used = {name for part in told for name in names(part)}
     fixed = {name: value for name, value in network.parameters.items() if value is not None and name in used}
     try:
-        return Model(states, measured, initial=initial, fixed=fixed, events=found.events, name=name or network.title)
+        return Model(
+            states,
+            measured,
+            initial=initial,
+            fixed=fixed,
+            events=found.events,
+            name=name or network.title,
+            start=START,
+        )
     except ModelError as error:
         raise ModelError(f"{network.where}: {error}") from None

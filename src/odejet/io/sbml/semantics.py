@@ -235,7 +235,7 @@ class _Reader:
             return Symbol(self.name(reference.getId()))
         whose = f"the stoichiometry of '{reference.getSpecies()}' in reaction '{reaction.getId()}'"
         if reference.getLevel() > 2 and not reference.isSetStoichiometry():
-            raise ModelError(f"{self.where}: {whose} is not given")
+            return ONE  # level 3 has no default: writers that leave it out mean that of level 2
         return self.value(reference.getStoichiometry(), whose)
 
     def conversion(self, species: Any) -> Expression:

@@ -88,6 +88,8 @@ class _Writer:
         self.model = model
         if model.steady:
             raise ModelError("the model starts in its steady state, which SBML cannot say; give initial values")
+        if model.start not in (None, START):
+            raise ModelError(f"the model starts at t = {model.start:g}, and SBML at {START}; shift the time by it")
         self.inputs: dict[str, Expression] = {}
         for name, value in model.inputs.items():
             if value is None:

@@ -1,0 +1,45 @@
+"""Identifying: what can be known of a model or problem, exactly where that comes to an end and likely where not."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+from odejet.algebra.likely import likely
+from odejet.errors import ModelError
+from odejet.identify import Verdict
+from odejet.identify.judge import judge
+from odejet.model import Model
+from odejet.problem import Problem, joint
+
+
+def identify(
+    model: Model | Problem,
+    functions: Sequence[object] = (),
+    inputs: Literal["generic", "actual"] = "generic",
+    budget: float = 60.0,
+    seed: int = 0,
+    engine: Literal["auto", "exact", "elimination", "msolve", "builtin", "monodromy"] = "auto",
+    experiments: int | Literal["any"] = 1,
+) -> Verdict:
+    """What can be known of a model from its outputs, if these were measured without noise at all times.
+
+    Of a problem, what all its experiments together can tell: `x_hot` is the state x of the experiment hot.
+    `functions` are expressions in parameters and states (at the initial time) to be judged too.  Known initial states
+    and fixed parameters of the model count as known.  Inputs are taken to be known and generic: any signal that excites
+    the model enough; `inputs="actual"` takes the model's own functions of time.  `budget` is in seconds: what is not
+    decided by then is `undecided`.  `engine` says how solutions are counted: by input-output equations
+    ("elimination"), by Groebner bases of the prolonged system ("msolve" or "builtin", for what computes them), by
+    whichever of these comes to an end ("exact"), or numerically ("monodromy", which gives likely verdicts only); by
+    default exactly if possible, and numerically if not.  `experiments` asks what so many experiments tell that have
+    their parameters in common and states and inputs of their own; "any" asks for as many as one likes, and from how
+    many on nothing more is gained.
+    """
+    if isinstance(model, Problem):
+        if experiments != 1:
+            raise ModelError("experiments: a problem has experiments of its own; ask its model instead")
+        model = joint(model).model
+    verdict = judge(model, functions, inputs, budget, seed, engine, experiments)
+    if verdict.reason and engine in ("auto", "monodromy"):
+        return likely(verdict, max(budget - verdict.seconds, 0.0), seed)
+    return verdict
