@@ -234,7 +234,7 @@ class _Reader:
         if reference.isSetId() and any(reference.getId() in some for some in moved):
             return Symbol(self.name(reference.getId()))
         whose = f"the stoichiometry of '{reference.getSpecies()}' in reaction '{reaction.getId()}'"
-        if not reference.isSetStoichiometry():
+        if reference.getLevel() > 2 and not reference.isSetStoichiometry():
             return ONE  # level 3 has no default: writers that leave it out mean that of level 2
         return self.value(reference.getStoichiometry(), whose)
 
