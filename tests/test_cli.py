@@ -394,12 +394,12 @@ def driven(tmp_path, monkeypatch) -> list[str]:
 
 
 def test_inputs_from_a_file(driven, capsys):
-    """Decay from 3, and towards 2.5/k = 5 from t = 1 on; an output that jumps has the later value at the jump."""
+    """Decay from 3, and towards 2.5/k = 5 from t = 1 on; an output that jumps has the earlier value at the jump."""
     assert main([*driven, "--inputs", "inputs.csv"]) == 0
     _, rows = table(capsys.readouterr().out)
     at_one = 3 * math.exp(-0.5)
-    later = [5 + (at_one - 5) * math.exp(-0.5 * (t - 1)) for t in (1, 2, 3, 4)]
-    np.testing.assert_allclose(rows[:, 1], [3, *(x + 2.5 for x in later)], rtol=1e-13)
+    later = [5 + (at_one - 5) * math.exp(-0.5 * (t - 1)) for t in (2, 3, 4)]
+    np.testing.assert_allclose(rows[:, 1], [3, at_one, *(x + 2.5 for x in later)], rtol=1e-13)
 
 
 def test_inputs_that_are_refused(driven, capsys):

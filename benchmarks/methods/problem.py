@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 import odejet as oj
-from odejet.objective.evaluation import Evaluation
+from odejet.objective.evaluation import Aim, Evaluation
 from odejet.objective.misfit import Misfit
 from odejet.problem import coordinates
 from odejet.search.refine import MAX_EVALUATIONS, refine
@@ -84,11 +84,13 @@ class Counted(Misfit):
     def left(self) -> int:
         return max(int(self.part * self.budget.evaluations) - self.evaluations, 0)
 
-    def evaluate(self, z: np.ndarray, jacobian: bool = True, deadline: float = math.inf) -> Evaluation:
+    def evaluate(
+        self, z: np.ndarray, jacobian: bool = True, deadline: float = math.inf, aim: Aim | None = None
+    ) -> Evaluation:
         if self.left == 0 or self.seconds > self.part * self.budget.seconds:
             raise Over
         self.evaluations += 1
-        found = super().evaluate(z, jacobian, deadline)
+        found = super().evaluate(z, jacobian, deadline, aim)
         if found.residuals is not None:
             self._remember(z, self.cost(found.residuals))
         return found
@@ -155,7 +157,7 @@ class Objective:
         if found.residuals is None or found.jacobian is None:
             return math.inf, np.full(n, math.nan), np.full((n, n), math.nan)
         rows = self.misfit.row_levels(self.misfit.levels(found.residuals))
-        jacobian = found.jacobian * self.frame.slopes(self.frame.back(theta)) / rows[:, None]
+        jacobian = found.dense * self.frame.slopes(self.frame.back(theta)) / rows[:, None]
         return self.misfit.cost(found.residuals), (found.residuals / rows) @ jacobian, jacobian.T @ jacobian
 
     def residuals(self, theta: np.ndarray, levels: np.ndarray) -> np.ndarray:
@@ -169,7 +171,7 @@ class Objective:
         found = self._evaluated(theta)
         if found.jacobian is None:
             return np.zeros((self.misfit.points, len(theta)))
-        return found.jacobian * self.frame.slopes(self.frame.back(theta)) / self.misfit.row_levels(levels)[:, None]
+        return found.dense * self.frame.slopes(self.frame.back(theta)) / self.misfit.row_levels(levels)[:, None]
 
     def levels(self, theta: np.ndarray) -> np.ndarray | None:
         """The most likely noise level of every output."""

@@ -259,7 +259,8 @@ def test_a_fit_and_the_script_that_does_the_same(folder: Path, tmp_path: Path) -
         check=True,
     )
     assert "certified" in done.stdout
-    assert Fit.load(again / "fit.json").values == found.values
+    # Sums depend in the last digit on where in memory a process has its arrays.
+    assert Fit.load(again / "fit.json").values == pytest.approx(found.values, rel=1e-12)
     compared = ask("compare", folder, fits={"Fit 1": str(into / "fit.json"), "Fit 2": str(again / "fit.json")})
     assert [row["weight"] for row in compared["answer"]["rows"]] == ["50 %", "50 %"]
 

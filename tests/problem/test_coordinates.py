@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from odejet.errors import ModelError
-from odejet.objective.misfit import Unknown
 from odejet.problem.coordinates import choose
+from odejet.problem.unknowns import Unknown
 
 UNKNOWNS = (Unknown("x", "x(0)", "e"), Unknown("k", "k"), Unknown("m", "m"))
 sizes = st.floats(1e-6, 1e6)

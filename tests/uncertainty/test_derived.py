@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from odejet import Model, ModelError
-from odejet.objective.misfit import Unknown
+from odejet.problem.unknowns import Unknown
 from odejet.uncertainty.derived import derived
 
 MODEL = Model(

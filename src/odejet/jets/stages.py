@@ -42,7 +42,6 @@ _WAVERS, _TWICE = 6, 2  # or that in so many have not shrunk by _STALLED, and ha
 _SWALLOWED = 2e-16  # updates that do not change a number at all
 _OUTGROWN = 0.2  # the size of a state in its unit below which units are chosen again
 _BESIDE = 1e-16  # the size of a state that does not matter, relative to its largest so far
-_GAINED = 1e-12  # the size of a state, relative to what it gains on the step, below which it is as good as zero
 _NOTHING = 1e-290  # the size of a state that is as good as zero: nothing is divided by less
 
 
@@ -155,9 +154,9 @@ def is_outgrown(work):
 def differentiate(slope, piece, t, h, moving, node, work):
     """The Jacobian at a node, in units of the states, which are chosen here.
 
-    A state that is zero has no size, nor has one that is nothing beside what it gains on the step.  Its unit is that
-    gain, or else at most what would change a state that it feeds by that one's own size: a larger one would let
-    rounding of the zero drown a state that is tiny.
+    A state that is zero has no size.  Its unit is what it gains on the step, or else at most what would change a state
+    that it feeds by that one's own size: a larger one would let rounding of the zero drown a state that is tiny.  One
+    that is merely tiny keeps its size: what a fast state gains by its rate may be rounding of two large terms.
     """
     for a in range(len(moving)):
         poke(slope.p, peek(slope.states, moving[a]), work.values[a, node])
@@ -166,7 +165,7 @@ def differentiate(slope, piece, t, h, moving, node, work):
         work.scales[a] = size_of(work, a)
     for b in range(len(moving)):
         gain = abs(h * peek(slope.p, peek(slope.states, moving[b]) + slope.lanes))
-        if work.sizes[b] <= max(_NOTHING, _GAINED * gain):
+        if work.sizes[b] <= _NOTHING:
             for a in range(len(moving)):
                 feeds = abs(h * peek(slope.p, peek(slope.states, moving[a]) + slope.lanes + 1 + b))
                 if a != b and feeds > 0 and work.sizes[a] > _NOTHING:
