@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -38,7 +39,8 @@ def ask(path: str, method: str = "GET", bodies: tuple[bytes, ...] = (b"",), **he
 
     encoded = [(name.encode(), value.encode()) for name, value in given.items() if value]
     scope = {"type": "http", "path": path, "method": method, "headers": encoded}
-    asyncio.run(Guard(inside, TOKEN, PORT)(scope, receive, send))
+    with ThreadPoolExecutor(1) as thread:  # the browser of other tests has a loop of its own in this one
+        thread.submit(asyncio.run, Guard(inside, TOKEN, PORT)(scope, receive, send)).result()
     found = {name.decode(): value.decode() for name, value in said[0]["headers"]}
     return said[0]["status"], said[1]["body"].decode(), found
 

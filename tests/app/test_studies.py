@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -202,5 +203,7 @@ def asked(folder: Folder, method: str, path: str, body: bytes) -> tuple[int, byt
 
     headers = [(b"host", b"127.0.0.1:1"), (b"origin", b"http://127.0.0.1:1")]
     scope = {"type": "http", "method": method, "path": f"/token{path}", "query_string": b"", "headers": headers}
-    asyncio.run(application(folder, "token", 1)({**scope, "http_version": "1.1", "scheme": "http"}, receive, send))
+    asked = application(folder, "token", 1)({**scope, "http_version": "1.1", "scheme": "http"}, receive, send)
+    with ThreadPoolExecutor(1) as thread:  # the browser of other tests has a loop of its own in this one
+        thread.submit(asyncio.run, asked).result()
     return sent[0]["status"], b"".join(one.get("body", b"") for one in sent[1:])
