@@ -33,6 +33,10 @@ AGREE = 8
 UNEXPLAINED = 0.1
 """The sd of residuals of an output in units of that of the data, beyond which signal may be taken for noise."""
 
+MANY = 200
+"""Points of an output that are too many for a signal to pass for white noise: sweeps beside 750 points found nothing
+and took up to sixty times as long as the rest of a fit."""
+
 
 @dataclass(frozen=True, eq=False)
 class State:
@@ -111,7 +115,8 @@ class State:
         if self.best is None or self.is_exact:
             return 1.0
         spreads, levels = spreads_of(self.task.misfit), [output.level for output in self.best.check.outputs]
-        return self.task.curves if np.any(np.array(levels) > UNEXPLAINED * spreads) else 1.0
+        doubtful = (np.array(levels) > UNEXPLAINED * spreads) & (self.task.misfit.counts < MANY)
+        return self.task.curves if doubtful.any() else 1.0
 
     @property
     def is_tested(self) -> bool:
