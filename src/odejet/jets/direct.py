@@ -14,6 +14,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from odejet.jets.numba_internals import entry_point
+
 _LINE = 8  # numbers in a line of the cache
 
 
@@ -28,11 +30,8 @@ class Direct:
 
     def _first(self, arguments: tuple[Any, ...]) -> Any:
         found = self.kernel(*arguments)
-        self._compiled = self.kernel.overloads[self.types(arguments)].entry_point
+        self._compiled = entry_point(self.kernel, arguments)
         return found
-
-    def types(self, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
-        return tuple(map(self.kernel.typeof_pyval, arguments))
 
 
 class _Ground(threading.local):
