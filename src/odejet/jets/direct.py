@@ -23,7 +23,8 @@ class Direct:
     """A kernel whose arguments have the same types at every call: arrays are contiguous, floats no integers."""
 
     def __init__(self, kernel: Any) -> None:
-        self.kernel, self._compiled = kernel, None
+        self.kernel = kernel
+        self._compiled: Callable[..., Any] | None = None
 
     def __call__(self, *arguments: Any) -> Any:
         return self._first(arguments) if self._compiled is None else self._compiled(*arguments)
