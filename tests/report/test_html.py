@@ -65,6 +65,9 @@ def test_what_the_page_shows():
     described = read.values("aria-label")
     assert described == [
         "fit, data and residuals of y1",
+        "observed against predicted values of y1",
+        "residuals against predicted values of y1",
+        "quantiles of the residuals of y1",
         "r over time with its band in experiment1",
         "w over time with its band in experiment1",
         *(f"deviance along {label}" for label in fit.labels),
