@@ -87,7 +87,7 @@ class Course:
 
     @property
     def key(self) -> tuple[Any, ...]:
-        """The same for experiments that differ only in what was measured, and when."""
+        """Return a key that experiments share which one simulation serves: they differ only in what was measured."""
         return id(self.flow), self.start, self.parameters.tobytes(), self.entries.tobytes()
 
     def run(self, z: np.ndarray, effort: Effort, sensitivities: bool, deadline: float = math.inf) -> Trajectory:

@@ -396,7 +396,7 @@ class _Search:
         return 0.5 * (rows + rows.T)
 
     def simulated(self, marginal: Marginal, u: Array) -> Marginal:
-        """The same nodes simulated at other values of parameters without random effects."""
+        """Simulate the nodes again at other values of the parameters without random effects."""
         common = self.layout.moments(u).common
         samples = [self.sample(i, one.nodes, common[i]) for i, one in enumerate(marginal.samples)]
         return Marginal(self.layout, samples)

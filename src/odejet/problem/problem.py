@@ -174,7 +174,7 @@ class Problem:
         return dict(zip(self.unknowns, pairs, strict=True))
 
     def bounded(self, bounds: Bounds) -> Problem:
-        """The same problem with other bounds."""
+        """Return the problem with other bounds."""
         other = copy(self)
         for name, value in vars(Problem).items():
             if isinstance(value, cached_property):
