@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from odejet.clock import now
-from odejet.objective.misfit import ROUGH, Misfit
+from odejet.objective.courses import ROUGH, Effort
+from odejet.objective.misfit import Misfit
 from odejet.objective.projection import projected
 from odejet.objective.reduced import AnyMisfit
 from odejet.problem.coordinates import Coordinates
@@ -16,9 +17,16 @@ from odejet.search.screen import Screen
 class Ground:
     """A misfit in its box, which strategies explore until a deadline; what becomes of one start depends on no other."""
 
-    def __init__(self, misfit: Misfit, frame: Coordinates, levels: np.ndarray | None, deadline: float) -> None:
-        self.misfit, self.frame, self.levels, self.deadline = misfit, frame, levels, deadline
-        self.rough = misfit.window(1.0, effort=ROUGH)
+    def __init__(
+        self,
+        misfit: Misfit,
+        frame: Coordinates,
+        levels: np.ndarray | None,
+        deadline: float,
+        effort: Effort = ROUGH,
+    ) -> None:
+        self.misfit, self.frame, self.levels, self.deadline, self.effort = misfit, frame, levels, deadline, effort
+        self.rough = misfit.window(1.0, effort=effort)
         self.screen = Screen.of(self.rough, frame)
         self._windows: dict[tuple[float, int], tuple[Misfit, AnyMisfit]] = {}
 
@@ -26,7 +34,7 @@ class Ground:
         """The first part of every experiment at so many points of a series, and without what can be eliminated."""
         key = part, points
         if key not in self._windows:
-            window = self.misfit.window(part, points, self.misfit.scales, ROUGH)
+            window = self.misfit.window(part, points, self.misfit.scales, self.effort)
             self._windows[key] = window, projected(window, self.frame) or window
         return self._windows[key]
 

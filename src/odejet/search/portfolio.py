@@ -23,6 +23,7 @@ from odejet.search.ground import Ground
 from odejet.search.local_search import IteratedLocalSearch
 from odejet.search.multistart import Multistart
 from odejet.search.refine import MAX_EVALUATIONS, SAME, Ending, Refined
+from odejet.search.screen import rough_effort
 from odejet.search.strategy import Evidence, Plausible, Strategy, agreeing
 from odejet.search.windows import GrowingWindows
 from odejet.search.workers import Workers
@@ -76,8 +77,11 @@ def explore(
     deadline = now() + time_limit
     sizes = np.ones(len(misfit.unknowns)) if scale is None else np.asarray(scale, dtype=float)
     frame = coordinates.choose(misfit.unknowns, sizes, bounds, positive, misfit.model.bounds)
-    ground = Ground(replace(misfit, jobs=1), frame, levels, deadline)
     drawn = batches(frame, sizes, ties(misfit), starts, np.random.default_rng(seed))
+    first = list(itertools.islice(drawn, 1))
+    effort = rough_effort(misfit, [z for batch in first for z in batch], deadline)
+    drawn = itertools.chain(first, drawn)
+    ground = Ground(replace(misfit, jobs=1), frame, levels, deadline, effort)
     with Workers(ground, misfit.jobs - 1) as workers:
         evidence = Evidence(ground, workers, sizes, before, np.atleast_1d(seed).tolist())
         portfolio = Portfolio(evidence, strategies, plausible, brief=math.isfinite(evaluations))
