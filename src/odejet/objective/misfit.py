@@ -131,7 +131,7 @@ class Misfit(NoiseModel):
         simulated = [(_rows(course), course.columns) for course in self.measured]
         if self.scoring is None:
             return laid_out(simulated, self.shared)
-        scales = [(a, b, density.entries) for a, b, density, _ in self.scoring.blocks if density.follows_output]
+        scales = [(a, b, density.entries) for a, b, density, _ in self.scoring.blocks if density.scale_each]
         return laid_out(simulated, self.shared, scales, *self.scoring.constant_rows)
 
     def _in_blocks(self, parts: list[np.ndarray]) -> BlockJacobian:
