@@ -16,6 +16,7 @@ from odejet.model.expressions import (
     Choice,
     Comparison,
     Condition,
+    Delay,
     Expression,
     Function,
     Logic,
@@ -61,6 +62,8 @@ def from_sympy(expression: Any) -> Expression:
         return Choice(_CHOICES[kind], tuple(from_sympy(argument) for argument in expression.args))
     if isinstance(expression, sympy.Function) and kind in (*FUNCTIONS, *WINDOWS) and len(expression.args) == 1:
         return Function(kind, from_sympy(expression.args[0]))
+    if isinstance(expression, sympy.core.function.AppliedUndef) and kind == "delay" and len(expression.args) == 2:
+        return Delay(*(from_sympy(argument) for argument in expression.args))
     if isinstance(expression, sympy.core.function.AppliedUndef):
         raise ModelError(
             f"{clipped(str(expression))} is a SymPy function; write a plain symbol for every state and input"
@@ -135,6 +138,8 @@ def to_sympy(expression: Expression) -> Any:
         match switch:
             case Choice(name):
                 return getattr(sympy, next(kind for kind, own in _CHOICES.items() if own == name))(*parts)
+            case Delay():
+                return sympy.Function("delay")(*parts)
             case Comparison(relation):
                 return sympy.Rel(*parts, relation)
             case Logic(word):

@@ -28,6 +28,7 @@ from odejet.model.expressions import (
     Product,
     Sum,
     children,
+    delays,
     names,
     switches,
 )
@@ -109,8 +110,8 @@ def _check_part(window: Function, states: Mapping[str, Expression], inputs: Mapp
             f"{window} holds the input '{min(driven)}', whose changes are not known as equations; "
             "use integral(rate) or mean(...)"
         )
-    if switches(window.argument):
-        raise ModelError(f"{window} switches; write a state for it and take the increment of that, or integral(rate)")
+    if switches(window.argument) or any(True for _ in delays(window.argument)):
+        raise ModelError(f"{window} switches or looks back; write a state for it and take the increment of that, or integral(rate)")
 
 
 def read(expression: Expression, moving: set[str]) -> Output:

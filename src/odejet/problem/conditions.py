@@ -391,7 +391,13 @@ def _own(model: Model, experiment: Experiment) -> Model:
             raise ModelError(f"an event sets '{tied[0]}', which is {others[tied[0]]} here; keep one of them")
     start = {} if steady else {**model.initial, **experiment.initial}
     before = {} if begun else experiment.before
-    tables = {"states": own.states, "outputs": model.outputs, "initial": start, "before": before}
+    tables = {
+        "states": own.states,
+        "outputs": model.outputs,
+        "initial": start,
+        "before": before,
+        "history": model.history,
+    }
     equations: dict[str, Any] = {
         table: {name: substituted(value, others) for name, value in entries.items()}
         for table, entries in tables.items()

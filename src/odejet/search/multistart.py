@@ -18,7 +18,8 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from odejet.clock import now
-from odejet.objective.misfit import ROUGH, Misfit
+from odejet.objective.courses import ROUGH, Effort
+from odejet.objective.misfit import Misfit
 from odejet.objective.projection import projected
 from odejet.objective.reduced import AnyMisfit, Reduced
 from odejet.problem import coordinates
@@ -26,7 +27,7 @@ from odejet.problem.coordinates import Bounds, Coordinates
 from odejet.search.hops import Hops
 from odejet.search.race import PACE, Race
 from odejet.search.refine import MAX_EVALUATIONS, Ending, Refined, refine
-from odejet.search.screen import Screen
+from odejet.search.screen import Screen, rough_effort
 from odejet.search.workers import Workers
 
 STARTS = 4096
@@ -111,8 +112,11 @@ def multistart(
     deadline = now() + time_limit
     sizes = np.ones(len(misfit.unknowns)) if scale is None else np.asarray(scale, dtype=float)
     frame = coordinates.choose(misfit.unknowns, sizes, bounds, positive, misfit.model.bounds)
-    guide = _Guide(replace(misfit, jobs=1), frame, levels, deadline)
     drawn = batches(frame, sizes, _ties(misfit), starts, np.random.default_rng(seed))
+    first = list(itertools.islice(drawn, 1))
+    effort = rough_effort(misfit, [z for batch in first for z in batch], deadline)
+    drawn = itertools.chain(first, drawn)
+    guide = _Guide(replace(misfit, jobs=1), frame, levels, deadline, effort)
     hops = Hops(
         guide.screen,
         levels,
@@ -134,11 +138,18 @@ def multistart(
 class _Guide:
     """Leads starts to all of the data, by parts of it or at once; what becomes of one depends on no other."""
 
-    def __init__(self, misfit: Misfit, frame: Coordinates, levels: np.ndarray | None, deadline: float) -> None:
-        self.misfit, self.frame, self.levels, self.deadline = misfit, frame, levels, deadline
-        self.parts = [misfit.window(horizon, POINTS, misfit.scales, ROUGH) for horizon, _ in PARTS]
+    def __init__(
+        self,
+        misfit: Misfit,
+        frame: Coordinates,
+        levels: np.ndarray | None,
+        deadline: float,
+        effort: Effort = ROUGH,
+    ) -> None:
+        self.misfit, self.frame, self.levels, self.deadline, self.effort = misfit, frame, levels, deadline, effort
+        self.parts = [misfit.window(horizon, POINTS, misfit.scales, effort) for horizon, _ in PARTS]
         self.early, self.whole = (projected(part, frame) or part for part in self.parts[1:])
-        self.track = Race.on(misfit, frame, levels, deadline)
+        self.track = Race.on(misfit, frame, levels, deadline, effort)
         self.screen = Screen.of(self.track.misfit, frame)
 
     def scores(self, starts: np.ndarray) -> list[float]:
@@ -230,7 +241,7 @@ class _Search:
     ) -> None:
         self.guide, self.workers, self.hops = guide, workers, hops
         self.before, self.plausible, self.answered, self.brief = before, plausible, answered, brief
-        self.runners = Race.on(guide.misfit, guide.frame, guide.levels, guide.deadline)
+        self.runners = Race.on(guide.misfit, guide.frame, guide.levels, guide.deadline, guide.effort)
         self.ends: list[Refined] = []  # as they were found
         self.found: list[Refined] = []  # the best first
         self.least = math.inf  # rms of the best coarse fit, in units of the outputs' spread

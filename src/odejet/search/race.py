@@ -15,7 +15,8 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from odejet.clock import now
-from odejet.objective.misfit import ROUGH, Misfit
+from odejet.objective.courses import ROUGH, Effort
+from odejet.objective.misfit import Misfit
 from odejet.problem.coordinates import Coordinates
 from odejet.search.refine import Ending, Refined, refine
 
@@ -55,8 +56,10 @@ class Race:
     spent: int = 0  # evaluations
 
     @classmethod
-    def on(cls, misfit: Misfit, frame: Coordinates, levels: np.ndarray | None, deadline: float) -> Race:
-        return cls(misfit.window(1.0, effort=ROUGH), frame, levels, deadline)
+    def on(
+        cls, misfit: Misfit, frame: Coordinates, levels: np.ndarray | None, deadline: float, effort: Effort = ROUGH
+    ) -> Race:
+        return cls(misfit.window(1.0, effort=effort), frame, levels, deadline)
 
     def enter(self, start: np.ndarray, first: Refined | None = None) -> Iterator[Refined]:
         """Where a new start ends, and those that go on now that it has run; its first lap may be known already."""
