@@ -111,7 +111,9 @@ def _check_part(window: Function, states: Mapping[str, Expression], inputs: Mapp
             "use integral(rate) or mean(...)"
         )
     if switches(window.argument) or any(True for _ in delays(window.argument)):
-        raise ModelError(f"{window} switches or looks back; write a state for it and take the increment of that, or integral(rate)")
+        raise ModelError(
+            f"{window} switches or looks back; take the increment of a state that is this, or integral(rate)"
+        )
 
 
 def read(expression: Expression, moving: set[str]) -> Output:
