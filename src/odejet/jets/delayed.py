@@ -1,8 +1,8 @@
 """Delayed: trajectories of equations that look back in time, by the method of steps on Taylor series.
 
 Delayed values are known series wherever a step begins, for they are polynomials of steps that were taken before, or of
-the history.  A step ends at the latest where one of these pieces does, and at every stop, where a delayed value comes to
-another segment of the past.  Where rates jump at a stop whose time depends on unknowns, tangents jump by
+the history.  A step ends at the latest where one of these pieces does, and at every stop, where a delayed value comes
+to another segment of the past.  Where rates jump at a stop whose time depends on unknowns, tangents jump by
 
     dx+ - dx- = (f- - f+) dt
 
@@ -50,7 +50,10 @@ _RESOLUTION = 1e-14  # the smallest step, relative to the time
 _ROUNDING = 1e-15  # a step that is shorter than what is left by no more than this reaches the end
 _LONGEST = 1e6  # a step in units of the one before
 _FARTHER = 4.0  # how far beyond the next stop the reach of a step is looked for, relative to the way to it
-_HOLDS, _LOSS = 1e-12, 1e3  # how well equations are to hold at the end of a step; times the tolerance where that is loose
+_HOLDS, _LOSS = (
+    1e-12,
+    1e3,
+)  # how well equations are to hold at the end of a step; times the tolerance where that is loose
 _HALVINGS = 8
 _MANY = 600  # small steps still to go that stability alone may be the reason for
 _NOTHING = 1e-150  # no quantity of a model is so small
@@ -257,7 +260,7 @@ def integrate(layout, point, constants, parameters, states, past, sources, stops
                 status = np.int64(PAUSED)
                 break
             leave(c, layout, point, past, sources, stops, arrays, t, plain)
-        calm = calm + 1 if smooth else 0
+        calm = calm + 1 if smooth else none
         if calm >= PATIENCE:
             status = np.int64(STIFF)
             break

@@ -1,12 +1,13 @@
 """Past: what a solution was, as the polynomials of its steps, and inputs as they were sampled.
 
-Every step of a Taylor series is a polynomial that is the solution to rounding, on both sides of the time at which it was
-expanded, up to its reach.  A value of the past is looked up in the piece that reaches farthest ahead, expanded anew
+Every step of a Taylor series is a polynomial that is the solution to rounding, on both sides of the time at which it
+was expanded, up to its reach.  A value of the past is looked up in the piece that reaches farthest ahead, expanded anew
 around the time that is asked for; with a delay tau that depends on unknowns its tangents are
 
     d x(t - tau) = (dx)(t - tau) - x'(t - tau) dtau
 
-Breakpoints, where a derivative of the solution jumps, divide the past into segments, and no piece reaches beyond its own.
+Breakpoints, where a derivative of the solution jumps, divide the past into segments, and no piece reaches beyond its
+own.
 """
 
 from __future__ import annotations

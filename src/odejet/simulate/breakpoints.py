@@ -59,9 +59,7 @@ def stops(
     tolerance = _SAME * max(abs(start), abs(end))
     lags = sources.lags[sources.kinds == STATE]
     begin = Breakpoints(np.array([start]), np.zeros((1, lanes)), np.zeros(1, int), np.zeros(1, int))
-    happening = Breakpoints(
-        pauses, np.zeros((len(pauses), lanes)), np.zeros(len(pauses), int), kinds
-    )
+    happening = Breakpoints(pauses, np.zeros((len(pauses), lanes)), np.zeros(len(pauses), int), kinds)
     every = joined([begin, joined([happening, knots]).within(start, end)]).merged(tolerance)
     new, order = every, 0
     while len(new.times) and len(lags) and order <= highest and len(every.times) < MOST:

@@ -129,7 +129,9 @@ class DelayedProblem(InitialValueProblem):
         count = int(np.searchsorted(times, leg.time, side="right"))
         if count and not any(event.seen for event in calendar.events[leg.time]):
             past, sources, halts = back
-            spare = past._replace(spans=past.spans.copy(), coefficients=past.coefficients.copy(), position=past.position.copy())
+            spare = past._replace(
+                spans=past.spans.copy(), coefficients=past.coefficients.copy(), position=past.position.copy()
+            )
             stop = halts.times[0] if len(halts.times) else max(times[-1], leg.time + 1.0)
             asked = np.r_[times[:count], leg.time + _SOON * (stop - leg.time)]
             found = np.empty((count + 1, *leg.states.shape)), np.empty((count + 1, *leg.outputs.shape[1:]))

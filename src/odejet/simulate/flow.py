@@ -64,7 +64,9 @@ class Flow:
     def tape(self) -> Tape:
         """The equations of a model without switches and events."""
         if self.lookback is not None:
-            raise ModelError(f"{self.model.name}: the model looks back in time, so that no jet follows from its states alone")
+            raise ModelError(
+                f"{self.model.name}: the model looks back in time, so that no jet follows from its states alone"
+            )
         if self._tape is None:
             raise ModelError(
                 f"{self.model.name}: the model switches or has events, so that no one set of equations holds at all "
@@ -145,7 +147,11 @@ class Flow:
         """
         times = np.asarray(times, dtype=float)
         start = float(times.min()) if start is None else float(start)
-        if self.driven and self.lookback is None and not self.pieces.cover(min(start, times.min()), max(start, times.max())):
+        if (
+            self.driven
+            and self.lookback is None
+            and not self.pieces.cover(min(start, times.min()), max(start, times.max()))
+        ):
             first, last = self.pieces.knots[[0, -1]]
             raise DataError(
                 f"the inputs are sampled from t = {first:g} to {last:g}, but the simulation goes beyond; sample longer"

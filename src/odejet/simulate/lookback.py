@@ -7,13 +7,13 @@ and histories.  For one solution these give the pieces of its history and the va
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from odejet.errors import ModelError
 from odejet.jets.inputs import Pieces
-from odejet.jets.kernel import MAX_ORDER, TABLES, lay_out
+from odejet.jets.kernel import TABLES, lay_out
 from odejet.jets.past import INPUT, STATE, Past, Sources
 from odejet.jets.registers import expand_points
 from odejet.model.expressions import TIME, ZERO, Delay, Expression, Symbol, children, delays, fresh, names, substituted
@@ -49,7 +49,9 @@ class Lookback:
         given = dict.fromkeys([*self.values.values(), *self.direct])
         states, outputs = ({name: _given(value, self.values) for name, value in table.items()} for table in tables)
         self.model, self.pieces = model, _extended(pieces)
-        self.tape: Tape = Lowering().tape(replace(plain, states=states, outputs=outputs, inputs=given), free_inputs=True)
+        self.tape: Tape = Lowering().tape(
+            replace(plain, states=states, outputs=outputs, inputs=given), free_inputs=True
+        )
         self.looked = [name for name in model.states if any(one.argument == Symbol(name) for one in found)]
         self.first = _first_tape(model, plain, [one.by for one in found])
         self.timed = any(TIME in names(value) for value in model.history.values())
@@ -93,7 +95,9 @@ class Lookback:
         )
         return np.asarray(outputs)
 
-    def past(self, parameters: np.ndarray, rows: np.ndarray, lags: np.ndarray, start: float, order: int, room: int) -> Past:
+    def past(
+        self, parameters: np.ndarray, rows: np.ndarray, lags: np.ndarray, start: float, order: int, room: int
+    ) -> Past:
         """Return the past of a solution at its start: the pieces of its history."""
         own = [list(self.model.states).index(name) for name in self.looked]
         lanes, count = rows.shape[1], len(self.model.initial) + len(self.values)
@@ -141,7 +145,7 @@ def grown(past: Past) -> Past:
     return past._replace(spans=spans, coefficients=coefficients)
 
 
-def _given(expression: Expression, new: dict[Delay, str]) -> Expression:
+def _given(expression: Any, new: dict[Delay, str]) -> Any:
     """The expression with names in place of delayed values."""
     if isinstance(expression, Delay):
         return Symbol(new[expression])
@@ -154,7 +158,9 @@ def _first_tape(model: Model, plain: Equations, lags: list[Expression]) -> Tape:
     told = [*model.initial.values(), *lags, *model.history.values()]
     known = {*plain.parameters, *plain.fixed, TIME}
     if changing := [name for value in told for name in names(value) if name not in known]:
-        raise ModelError(f"{model.name}: an event sets '{changing[0]}', which a delay, a history or an initial value holds")
+        raise ModelError(
+            f"{model.name}: an event sets '{changing[0]}', which a delay, a history or an initial value holds"
+        )
     outputs = {f"out{i}": value for i, value in enumerate(told)}
     idle = {fresh("idle", known): ZERO}
     return Lowering().tape(replace(plain, states=idle, outputs=outputs, inputs={}, initial={}), free_inputs=False)
@@ -185,8 +191,12 @@ def _check(model: Model) -> None:
     """Refuse what is not solved together with delays."""
     where = f"{model.name}: "
     if model.steady:
-        raise ModelError(f'{where}a model with delays of states cannot start at rest; give initial values, not "steady"')
+        raise ModelError(
+            f'{where}a model with delays of states cannot start at rest; give initial values, not "steady"'
+        )
     if not model.replace(events=()).is_smooth:
-        raise ModelError(f"{where}switches (piecewise, min, max, ...) are not solved together with delays of states or samples")
+        raise ModelError(
+            f"{where}switches (piecewise, min, max, ...) are not solved together with delays of states or samples"
+        )
     if model.regimens:
         raise ModelError(f"{where}doses at steady state are not solved together with delays of states or samples")
