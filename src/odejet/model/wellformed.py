@@ -74,11 +74,15 @@ def measure(expression: Expression | Condition) -> Measure:
 
 def well_formed(expression: Any) -> Any:
     """Return an expression or condition as its own text would be read; `IllFormed` where that is refused."""
+    if "_well_formed" in expression.__dict__:
+        return expression
     try:
         found = measure(expression)
         if found.exponent > MAX_EXPONENT or found.depth > MAX_DEPTH or found.nodes > MAX_NODES:
             raise IllFormed
-        return _written(expression)
+        written = _written(expression)
+        written.__dict__["_well_formed"] = True  # remembered, since models are made of the trees of others
+        return written
     except (ArithmeticError, ValueError, RecursionError):
         raise IllFormed from None
 

@@ -42,6 +42,11 @@ class Effort:
     operations: float = 0.0  # of about two nanoseconds, that steps may come to if that is more
     per_time: int = 0  # steps of either kind that a measured time adds, whether it is looked at or not
 
+    @property
+    def brief(self) -> Effort:
+        """As many steps as nearly all trajectories near the data take, however many a small model could afford."""
+        return replace(self, operations=0.0, per_time=0)
+
 
 THOROUGH = Effort(TOLERANCE, 5000, 500, operations=2.5e8, per_time=20)
 """To rounding; what takes a small model longer than half a second, or more steps than data resolve that have several

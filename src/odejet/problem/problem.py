@@ -30,7 +30,7 @@ from odejet.problem import coordinates
 from odejet.problem.conditions import Condition, conditions, felt, fixed_values, in_words_of
 from odejet.problem.coordinates import Bounds, Coordinates
 from odejet.problem.measurements import Block, Measurements
-from odejet.problem.noise import Given, Noise, check_names, densities_of, merged, new_names, noise_of
+from odejet.problem.noise import Given, Noise, check_measured, check_names, densities_of, merged, new_names, noise_of
 from odejet.problem.priors import Priors, priors_of, priors_together, total, truncated
 from odejet.problem.scales import scales
 from odejet.problem.unknowns import Unknowns, lay_out
@@ -138,6 +138,8 @@ class Problem:
         """The measurements of an output in an experiment, with their noise."""
         noise, known, places = self.noises[output], self.experiments[number].values, self.layout.places[number]
         density = densities_of(noise, output, known, places, self.model)
+        if density is not None and noise.shapes_told:
+            check_measured(output, noise.text, density.law, series.values)
         return Block(number, output, series.times, series.values, noise.shapes(series), noise.law.logarithm, density)
 
     def check_points(self) -> None:
