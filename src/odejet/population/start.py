@@ -15,7 +15,7 @@ from odejet.errors import DataError
 from odejet.population.effects import Effect
 from odejet.population.layout import Layout
 from odejet.population.population import Population
-from odejet.search.multistart import multistart
+from odejet.search.portfolio import explore
 from odejet.search.refine import Refined, refine
 
 Array = np.ndarray
@@ -58,7 +58,7 @@ def _optimum(population: Population, seed: int, deadline: float) -> Refined:
     problem = population.pooled
     misfit, bounds = problem.misfit, problem.given_bounds
     ends = [refine(misfit, problem.sizes, bounds, frame=problem.frame(), time_limit=max(deadline - now(), 0.0))]
-    ends += multistart(
+    ends += explore(
         misfit,
         bounds,
         scale=problem.sizes,
