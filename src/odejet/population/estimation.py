@@ -37,6 +37,7 @@ class Settings:
     near: float = 1.0  # a change of -2 log L from one cycle to the next that is small enough for more nodes
     gain: float = 0.002  # of -2 log L that one more step may promise in the end
     last_cycles: int = 8
+    attempts: int = 2  # at nodes that are good where the maximum turns out to be
     worse: float = 3.0  # of -2 log L, by which few nodes may err
     reach: float = 1.0  # of a cycle in u
     short: float = 0.3  # near the maximum
@@ -273,7 +274,17 @@ class _Search:
 
     def finish(self) -> None:
         """Go to the maximum on as many nodes as the error asks for."""
-        self.marginal, _ = self.integrator.integrated(self.u, self.settings.error)
+        for _ in range(self.settings.attempts):
+            self.marginal, errors = self.integrator.integrated(self.u, self.settings.error)
+            self.climb()
+            integrals = self.marginal.integrals(self.u)
+            after = [0.0 if found is None else self.error_of(i, found) for i, found in enumerate(integrals)]
+            # Nodes around another place may be uneven at the maximum.
+            if np.square(after).sum() < 4 * max((errors**2).sum(), (self.settings.error / 2) ** 2):
+                break
+
+    def climb(self) -> None:
+        """Go to the maximum on the nodes that there are."""
         covariance = _inverse(self.information(self.marginal))
         for _ in range(self.settings.last_cycles):
             value, gradient = self.marginal.value_and_gradient(self.u)

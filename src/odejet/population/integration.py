@@ -42,6 +42,8 @@ class Precision:
     of_population: float = 0.0625  # nodes from the law of the population, which would meet what all others leave out
     wide: float = 0.5  # in the first round
     rate: float = 0.65  # errors fall as this power of the number of nodes: between chance (1/2) and smoothness (1)
+    attempts: int = 3  # to draw the last nodes of subjects whose error is much larger than planned
+    large: float = 0.7  # such an error, beside that of all subjects together
     least: int = 32  # nodes per sequence in the end
     most: int = 8192
     nodes: int = 250_000  # of all subjects together; where these are too few, the error says so
@@ -174,10 +176,23 @@ class Integrator:
         """Return the likelihood on as many nodes as an error of -2 log L asks for, with the error of every subject."""
         state, samples, drawn_for = self._adapted(u, error)
         errors = np.array([self.grid_errors.get(i, math.inf) for i in range(self.count)])
-        for i, sample in zip(drawn_for, self._planned(drawn_for, state, self._share(error)), strict=True):
-            samples[i] = sample
-            found = state.integral(i, sample)
-            errors[i] = math.inf if found is None else found.spread(sample.nodes)
+        goal, left = self._share(error), drawn_for
+        for _ in range(self.precision.attempts):
+            for i, sample in zip(left, self._planned(left, state, goal), strict=True):
+                samples[i] = sample
+                found = state.integral(i, sample)
+                errors[i] = math.inf if found is None else found.spread(sample.nodes)
+                if found is not None and found.effective() > self.precision.least_effective:
+                    # The next nodes, if there are any, follow these.
+                    self.banks[i] = sample
+            # Laws that leave out a tail show it by a few large weights.
+            left = [i for i in drawn_for if errors[i] > self.precision.large * goal * math.sqrt(self.count)]
+            for i in left:
+                found = state.integral(i, samples[i])
+                if found is not None and found.effective() > self.precision.least_effective:
+                    self._follow_closely(i, samples[i], found, state)
+            if not left or (errors**2).sum() < self.count * goal**2:
+                break
         return self.marginal([samples[i] for i in range(self.count)]), errors
 
     def _share(self, error: float) -> float:

@@ -76,7 +76,7 @@ class Simulator:
             x = one.nodes.x
             items += [(one.subject, x[k : k + SLICE], one.common) for k in range(0, len(x), SLICE)]
             ends.append(len(items))
-        answers, begin = self._workers.ahead("run", items), 0
+        answers, begin = self._workers.ahead(Members.run, items), 0
         for one, end in zip(requests, ends, strict=True):
             parts = [next(answers) for _ in range(begin, end)]
             begin, self.count = end, self.count + len(one.nodes.x)
