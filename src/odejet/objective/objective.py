@@ -23,12 +23,12 @@ import numpy as np
 
 from odejet.clock import now
 from odejet.errors import ModelError
+from odejet.objective import slopes
 from odejet.objective.evaluation import Evaluation
 from odejet.objective.linear_model import LinearModel
 from odejet.objective.misfit import Misfit
 from odejet.objective.projection import projected
 from odejet.objective.reduced import AnyMisfit, Reduced
-from odejet.objective.slopes import value_and_gradient
 from odejet.objective.triangles import by_rows
 from odejet.problem.coordinates import Coordinates
 
@@ -63,7 +63,12 @@ class Objective:
     def value(self, theta: Sequence[float] | np.ndarray) -> float:
         """Return the negative log-posterior; infinite outside the bounds and where the model cannot be simulated."""
         z = self._vector(theta)
-        found = self._evaluated(z, jacobian=False) if self._inside(z) else None
+        if not self._inside(z):
+            return math.inf
+        if self._has_slopes:
+            with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+                return slopes.value(self.misfit, z, now() + self.time_limit)  # type: ignore[arg-type]
+        found = self._evaluated(z, jacobian=False)
         return math.inf if found is None else self._cost(found)
 
     def value_and_gradient(self, theta: Sequence[float] | np.ndarray) -> tuple[float, np.ndarray]:
@@ -74,9 +79,10 @@ class Objective:
             return nothing
         if self._has_slopes:
             with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-                return value_and_gradient(self.misfit, z, now() + self.time_limit) or nothing  # type: ignore[arg-type]
-        found = self._evaluated(z)
-        return nothing if found is None else (self._cost(found), self._weighted(found).gradient())
+                found = slopes.value_and_gradient(self.misfit, z, now() + self.time_limit)  # type: ignore[arg-type]
+            return found or nothing
+        evaluated = self._evaluated(z)
+        return nothing if evaluated is None else (self._cost(evaluated), self._weighted(evaluated).gradient())
 
     @cached_property
     def _has_slopes(self) -> bool:

@@ -16,7 +16,7 @@ import numpy as np
 
 from odejet.extras import needed
 from odejet.objective.objective import Objective
-from odejet.uncertainty.sampling import Drawn, Target
+from odejet.uncertainty.sampling import BLOCK, Drawn, Target
 
 RHAT = 1.01
 """Above this chains have not come to the same law."""
@@ -30,8 +30,9 @@ NEGLIGIBLE = 1e-3
 WEIGHED = 100
 """Draws by which the probability of a group of chains is estimated."""
 
-FAILED, REPEATED = 0.05, 0.5
-"""The parts of evaluations without a likelihood, and of draws that do not move, from which on a sentence says so."""
+FAILED, STUCK = 0.05, 3 * BLOCK
+"""The part of evaluations without a likelihood, and the draws in a row that do not move, from which on a sentence says
+so."""
 
 FEWEST = 4
 """Draws of a chain, below which nothing can be said of it."""
@@ -170,10 +171,10 @@ def doubts(table: Mapping[str, Mapping[str, float]], found: Drawn, ess: float) -
             f"at {found.failures / found.gradients:.0%} of the points that chains tried the model could not be "
             "simulated: parts of the posterior may be missing"
         )
-    if found.repeats > REPEATED:
+    if found.stuck > STUCK:
         said.append(
-            f"{found.repeats:.0%} of the draws repeat the one before (divergent or stuck trajectories): where the "
-            "posterior is narrow, parts may be missing; other parameters or tighter priors help"
+            f"a chain did not move for {found.stuck} draws (divergent trajectories): where the posterior is narrow, "
+            "parts of it may be missing; other parameters or tighter priors help"
         )
     return said
 

@@ -8,8 +8,13 @@ What is sampled is w, on all numbers and about standard normal:
     x = low + (high - low) sigmoid(v),    v = v0 + L w,    L L' = covariance of v
 
 The sigmoid keeps x in its box, and L takes out sizes and correlations, so that a sampler has little left to learn.
-Every optimum has chains of its own.  For a first short run L is that of the curvature there, after it that of the draws.
-The sampler is WALNUTS (Bou-Rabee, Carpenter, Kleppe and Liu 2025), a NUTS whose steps adapt to the curvature on the way.
+Every optimum has chains of its own.  For a first short run L is that of the curvature there, after it that of draws.
+The sampler is WALNUTS (Bou-Rabee, Carpenter, Kleppe and Liu 2025), a NUTS whose steps adapt to the curvature.
+
+Where w is nearly standard normal, a draw of Student's t is a good proposal from anywhere, and costs one simulation
+without derivatives, not a dozen with them.  Then most transitions of a chain are such independent proposals, accepted
+by the rule of Metropolis and Hastings; those of WALNUTS in between keep it moving wherever proposals are bad.  Both
+leave the posterior as it is, and so does their sequence.
 """
 
 from __future__ import annotations
@@ -27,8 +32,9 @@ from odejet.errors import ModelError
 from odejet.extras import needed
 from odejet.objective.objective import Objective
 
-WARMUP, PILOT = 75, 75
-"""Iterations in which a chain learns its steps, before and after, and draws between that only show their covariance."""
+WARMUP, PILOT, SECOND = 50, 30, 100
+"""Iterations in which the first chain of an optimum learns steps for all of them, and draws of each chain, twice, that
+only show their covariance: by WALNUTS, then with independent proposals."""
 
 SHRINKAGE = 5
 """Draws, beside one for each unknown, that the covariance before counts for."""
@@ -54,6 +60,17 @@ ATTEMPTS = 50
 ENERGY_ERROR = 2.0
 """That a step may have before it is halved.  Gradients for an effective draw, on Lotka-Volterra and on a normal law of
 eight unknowns: 22 and 18 at the sampler's own 0.5, 15 and 12 at 1, 14 and 12 at 2."""
+
+BLOCK, FOLLOWED = 40, 1
+"""Draws of a chain of which so many come from WALNUTS, where others are proposed independently."""
+
+ACCEPTED, TRIED = 0.1, 50
+"""The least part of independent proposals that must be accepted for any to be made, and how many of each chain tell.
+A trajectory takes about as long as 15 proposals and is worth about 0.6 draws, proposals accepted at a rate a about
+a / (2 - a) each."""
+
+FREEDOM = 6.0
+"""Degrees of freedom of the law of proposals: its tails are heavier than those of most posteriors."""
 
 Progress = Callable[[float], None]
 
@@ -160,7 +177,7 @@ class Drawn:
     origins: tuple[int, ...]  # the optimum from which each chain began
     gradients: int
     failures: int  # points at which there was no likelihood
-    repeats: float  # the part of draws that are the one before
+    stuck: int  # the most draws in a row that are the same
     stopped: bool  # whether the time was over before the draws were enough
 
 
@@ -198,28 +215,36 @@ def drawn(
 
 
 def _pilot(counted: _Counted, chains: Sequence[_Chain]) -> None:
-    """Let chains learn steps and show the covariance of their draws, by which the target is whitened anew."""
-    for chain in chains:
-        chain.run(PILOT)
-    w = np.concatenate([counted.target.w(chain.draws) for chain in chains])
-    if len(w) > 2 * len(counted.target.centre):
-        counted.target = counted.target.rewhitened(w)
-    for chain in chains:
-        chain.begin(chain.draws[-1])
+    """Learn steps, and twice from draws that are not kept how the target is to be whitened."""
+    for length in (PILOT, SECOND):
+        for chain in chains:
+            chain.learnt = chain.learnt or chains[0].learnt
+            chain.run(length)
+        # The first draws of a chain still show where it began.
+        w = np.concatenate([counted.target.w(chain.draws[len(chain.draws) // 4 :]) for chain in chains])
+        if len(w) > 2 * len(counted.target.centre):
+            counted.target = counted.target.rewhitened(w)
+        for chain in chains:
+            chain.begin(chain.place)
+        chains[0].follow(1)
+        for chain in chains:
+            chain.learnt = chains[0].learnt
+        rates = [chain.trial() for chain in chains]
+        counted.proposing = float(np.mean(rates)) >= ACCEPTED
+        chains[0].parts = []
 
 
 def _together(counted: Sequence[_Counted], runs: Sequence[_Chain], late: bool) -> Drawn:
     """The draws that all chains have."""
     least = min(len(chain.draws) for chain in runs)
     places = np.array([chain.draws[:least] for chain in runs])
-    repeats = float((places[:, 1:] == places[:, :-1]).all(axis=2).mean()) if least > 1 else 1.0
     return Drawn(
         counted[0].target.natural(places.reshape(-1, places.shape[2])).reshape(places.shape),
         places,
         tuple(chain.origin for chain in runs),
         sum(own.calls for own in counted),
         sum(own.failures for own in counted),
-        repeats,
+        max(map(_longest, places)),
         late,
     )
 
@@ -232,6 +257,14 @@ class _Counted:
     end: float
     calls: int = 0
     failures: int = 0
+    proposing: bool = False  # whether independent proposals are worth their time
+
+    def value(self, w: np.ndarray) -> float:
+        """Return the log-density without its gradient."""
+        if now() > self.end:
+            return -math.inf
+        found = self.target.log_density(w)
+        return found if math.isfinite(found) else -math.inf
 
     def __call__(self, w: np.ndarray) -> tuple[float, np.ndarray]:
         if now() > self.end:
@@ -278,15 +311,55 @@ class _Chain:
         """Begin anew from v."""
         self.place, self.learnt, self.parts = place, {}, []
 
+    @property
+    def is_late(self) -> bool:
+        return now() > self.counted.end
+
+    def trial(self) -> float:
+        """Return the part of independent proposals that are accepted from here."""
+        draws = self._proposed(TRIED) if not self.is_late else self.place[None]
+        self.place = draws[-1]
+        return float((draws[1:] != draws[:-1]).any(axis=1).mean()) if len(draws) > 1 else 0.0
+
+    def _proposed(self, length: int) -> np.ndarray:
+        """Return draws by independent proposals, fewer where the time is over."""
+        counted, rng = self.counted, np.random.default_rng([self.seed, self.number, self.runs, 1])
+        self.runs += 1
+        w, size = counted.target.w(self.place), len(self.place)
+        level = counted.value(w) - _log_proposal(w)
+        mixed = np.sqrt(FREEDOM / rng.chisquare(FREEDOM, size=length))
+        steps, chances = rng.normal(size=(length, size)) * mixed[:, None], np.log(rng.uniform(size=length))
+        found = np.empty((length, size))
+        for i, step in enumerate(steps):
+            there = counted.value(step) - _log_proposal(step)
+            if chances[i] < there - level:
+                w, level = step, there
+            found[i] = w
+            if self.is_late:
+                return counted.target.v(found[: i + 1])
+        return counted.target.v(found)
+
     def run(self, length: int) -> None:
-        """Draw on; less where the time is over, and nothing but the place where it was over before."""
+        """Draw on, in turns with independent proposals where these are worth their time."""
+        if not (self.counted.proposing and self.learnt):
+            return self.follow(length)
+        for _ in range(-(-length // BLOCK)):
+            self.follow(FOLLOWED)
+            if self.is_late:
+                return None
+            self.parts.append(self._proposed(BLOCK - FOLLOWED))
+            self.place = self.parts[-1][-1]
+        return None
+
+    def follow(self, length: int) -> None:
+        """Draw on by WALNUTS; less where the time is over, and nothing but the place where it was over before."""
         try:
-            draws = self._run(length) if now() <= self.counted.end else self.place[None]
+            draws = self.place[None] if self.is_late else self._run(length)
         except ValueError:  # steps become too short for a number where no chain moves
-            if now() <= self.counted.end:
+            if not self.is_late:
                 raise
             draws = self.place[None]
-        if now() > self.counted.end:
+        if self.is_late:
             draws = draws[: _moving(draws)]
         self.parts.append(draws)
         self.place = draws[-1]
@@ -313,6 +386,17 @@ class _Chain:
             learnt = found.warmup
             self.learnt = {"init_inv_metric": learnt.inv_metric, "step_size_init": float(learnt.stepsize)}
         return target.v(np.array(found))
+
+
+def _log_proposal(w: np.ndarray) -> float:
+    """The logarithm of the density of a multivariate t, up to a constant."""
+    return -0.5 * (FREEDOM + len(w)) * math.log1p(float(w @ w) / FREEDOM)
+
+
+def _longest(draws: np.ndarray) -> int:
+    """The most draws in a row that are the same."""
+    ends = np.flatnonzero(np.append((draws[1:] != draws[:-1]).any(axis=1), True))
+    return int(np.diff(ends, prepend=-1).max())
 
 
 def _moving(draws: np.ndarray) -> int:
