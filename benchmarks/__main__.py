@@ -42,7 +42,7 @@ SECTIONS = (
     "sbml",
     "biomodels",
     "collection",
-    "searches",
+    "ablation",
     "race",
 )
 

@@ -25,6 +25,14 @@ DATA = oj.Data(TIMES, {"y": NOISE}, start=0)
 BOUNDS = {"k": (0, 2), "w": (0, 60), "A": (0, 5)}
 
 
+@pytest.fixture(autouse=True)
+def foreground():
+    """Let Ctrl-C count: a shell that runs the tests in the background has it ignored."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 def test_a_first_interruption_puts_the_clock_forward_and_a_second_ends_all():
     deadline = clock.now() + 100
     with pytest.raises(KeyboardInterrupt), gentle():

@@ -4,6 +4,10 @@ import numpy as np
 import pytest
 
 import odejet as oj
+from odejet.objective.courses import ROUGH
+from odejet.objective.projection import projected
+from odejet.search.refine import refine
+from odejet.search.screen import rough_effort
 
 
 def test_experiments_that_differ_in_what_was_measured_are_one_simulation():
@@ -95,3 +99,36 @@ def test_a_single_look_ends_with_its_time():
     problem = stiff_plant(100_000)
     assert problem.log_likelihood({"k": 0.5}, time_limit=0.2) == -np.inf
     assert problem.why({"k": 0.5}, time_limit=0.2) == "the time was over before everything was simulated"
+
+
+def oscillator() -> oj.Problem:
+    """One frequency, unknown, beside data of a slow one."""
+    times = np.linspace(0, 10, 41)
+    model = oj.Model({"x": "v", "v": "-w**2*x"}, {"y": "x"}, initial={"x": 1, "v": 0})
+    return oj.Problem(model, oj.Data(times, {"y": np.cos(times)}))
+
+
+def test_first_looks_are_long_only_where_brief_ones_come_to_no_end():
+    misfit, slow, fast = oscillator().misfit, np.array([1.1]), np.array([1e4])
+    assert misfit.evaluate(fast).complete and not misfit.brief.evaluate(fast).complete
+    assert misfit.brief.brief is misfit.brief
+    both, alone = misfit.screen([slow, fast]), misfit.screen([fast])
+    assert np.isfinite(both[0]) and both[1] == np.inf and np.isfinite(alone[0])
+    assert rough_effort(misfit, [slow, fast]) == rough_effort(misfit, [fast, slow]) == ROUGH.brief
+    assert rough_effort(misfit, [fast]) == ROUGH
+
+
+def test_a_brief_evaluation_of_what_is_short_is_that_of_any_other():
+    misfit = oscillator().misfit
+    whole, brief = misfit.evaluate(np.array([1.1])), misfit.brief.evaluate(np.array([1.1]))
+    np.testing.assert_array_equal(whole.residuals, brief.residuals)
+    np.testing.assert_array_equal(whole.dense, brief.dense)
+    eliminated = projected(misfit, oscillator().frame())
+    assert eliminated is None or eliminated.brief.whole.effort == misfit.effort.brief
+
+
+def test_a_descent_begins_where_simulations_are_very_long():
+    """Steps are as long as they are at its start."""
+    problem = oscillator()
+    found = refine(problem.misfit, np.array([3000.0]), max_evaluations=5)
+    assert np.isfinite(found.cost)

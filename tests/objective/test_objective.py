@@ -63,6 +63,9 @@ LAWS = [
     "student(s, 4)",
     "poisson",
     "negbinomial(s)",
+    "binomial(40)",
+    "betabinomial(40, s)",
+    "gamma(s)",
     "relative",
     "lognormal",
     0.3,
@@ -72,7 +75,7 @@ LAWS = [
 
 @pytest.mark.parametrize("law", LAWS)
 def test_the_gradient_of_every_law(law: str | float | None) -> None:
-    counts = law in ("poisson", "negbinomial(s)")
+    counts = law in ("poisson", "negbinomial(s)", "binomial(40)", "betabinomial(40, s)")
     asked = problem(values=np.round(4 * wavy()) if counts else None, noise=law)
     theta = np.array([0.6, 20.0 if counts else 5.5, 0.35])[: len(asked.unknowns)]
     width = 4e-3 if "laplace" in str(law) else 0.04  # no residual may change its sign on the way

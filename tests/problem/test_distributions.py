@@ -23,19 +23,25 @@ def scipy_law(name, mu, s):
         "student": stats.t(4, mu, s),
         "poisson": stats.poisson(mu),
         "negbinomial": stats.nbinom(size, size / (size + mu)),
+        "gamma": stats.gamma(1 / s**2, scale=mu * s**2),
+        "binomial": stats.binom(int(TRIALS), mu / TRIALS),
+        "betabinomial": stats.betabinom(int(TRIALS), mu / TRIALS / s, (1 - mu / TRIALS) / s),
         "loglaplace": stats.loglaplace(1 / s, scale=mu),
         "log10laplace": stats.loglaplace(1 / (s * math.log(10)), scale=mu),
     }[name]
 
 
 def law_of(name):
-    return LAWS[name][1](*([4.0] if name == "student" else []))
+    further = {"student": [4.0], "binomial": [TRIALS], "betabinomial": [TRIALS]}
+    return LAWS[name].make(*further.get(name, []))
 
 
 def density(name, law, y):
-    return law.logpmf(y) if name in ("poisson", "negbinomial") else law.logpdf(y)
+    return law.logpmf(y) if name in COUNTS else law.logpdf(y)
 
 
+TRIALS = 400.0
+COUNTS = ("poisson", "negbinomial", "binomial", "betabinomial")
 NAMES = tuple(LAWS)
 cases = st.tuples(st.sampled_from(NAMES), st.floats(0.05, 300.0), st.floats(0.02, 1.5), st.floats(0.01, 0.99))
 
@@ -49,8 +55,11 @@ def drawn(name, mu, s, p):
 def test_the_negative_log_likelihood_is_that_of_scipy(case):
     name, mu, s, p = case
     y = drawn(name, mu, s, p)
+    if "laplace" in name and abs(p - 0.5) < 1e-3:
+        return  # the modulus is rounded there
     found = law_of(name).terms(*(np.array([one]) for one in (y, mu, s)))
-    assert found.costs[0] == pytest.approx(-float(density(name, scipy_law(name, mu, s), y)), rel=1e-9, abs=1e-6)
+    expected = -float(density(name, scipy_law(name, mu, s), y))
+    assert found.costs[0] == pytest.approx(expected, rel=1e-12, abs=1e-11 if name in COUNTS else 1e-12)
 
 
 @settings(max_examples=80)
@@ -75,7 +84,7 @@ def test_the_gradient_is_the_difference(case):
 def test_the_information_is_the_mean_square_of_the_gradient(name, mu, s):
     law, known = law_of(name), scipy_law(name, mu, s)
     by_mu, by_s = (float(one[0]) for one in law.information(np.array([mu]), np.array([s])))
-    if name in ("poisson", "negbinomial"):
+    if name in COUNTS:
         y = np.arange(0.0, known.ppf(1 - 1e-14) + 200)
         found = law.terms(y, np.full(len(y), mu), np.full(len(y), s))
         weights = known.pmf(y)
@@ -87,7 +96,10 @@ def test_the_information_is_the_mean_square_of_the_gradient(name, mu, s):
         found = law.terms(known.ppf(p), np.full(len(p), mu), np.full(len(p), s))
     assert by_mu == pytest.approx(float(weights @ found.by_mu**2), rel=2e-3)
     assert by_s == pytest.approx(float(weights @ found.by_s**2), rel=2e-3)
-    assert abs(float(weights @ (found.by_mu * found.by_s))) < 5e-3 * math.sqrt(by_mu * max(by_s, 1e-9)) + 1e-12
+    mixed = 0.0 if found.cross is None else found.cross[0]
+    assert law.orthogonal == (found.cross is None)
+    error = abs(float(weights @ (found.by_mu * found.by_s)) - mixed)
+    assert error < 5e-3 * math.sqrt(by_mu * max(by_s, 1e-9)) + 1e-12
 
 
 @settings(max_examples=40)
@@ -97,7 +109,7 @@ def test_scores_quantiles_and_sds_are_those_of_scipy(case):
     law, known = law_of(name), scipy_law(name, mu, s)
     y = drawn(name, mu, s, p)
     arrays = np.array([y]), np.array([mu]), np.array([s])
-    whole = name in ("poisson", "negbinomial")
+    whole = name in COUNTS
     middle = known.cdf(y - 1) + 0.5 * known.pmf(y) if whole else known.cdf(y)
     assert law.scores(*arrays)[0] == pytest.approx(-stats.norm.ppf(middle), rel=1e-6, abs=1e-6)
     assert law.quantile(p, *arrays[1:])[0] == pytest.approx(y, rel=1e-9)
@@ -107,10 +119,11 @@ def test_scores_quantiles_and_sds_are_those_of_scipy(case):
 
 
 def test_scores_of_draws_are_normal():
-    rng = np.random.default_rng(3)
     for name in NAMES:
-        mu, s = np.full(4000, 60.0), np.full(4000, 0.3)
-        scores = law_of(name).scores(scipy_law(name, 60.0, 0.3).rvs(4000, random_state=rng).astype(float), mu, s)
+        rng = np.random.default_rng(3)
+        size = 0.02 if name == "betabinomial" else 0.3  # no count may be so likely that scores are far apart
+        mu, s = np.full(4000, 60.0), np.full(4000, size)
+        scores = law_of(name).scores(scipy_law(name, 60.0, size).rvs(4000, random_state=rng).astype(float), mu, s)
         assert abs(scores.mean()) < 0.06 and abs(scores.std() - 1) < 0.05, name
         assert stats.kstest(scores, "norm").pvalue > 1e-4, name
 
@@ -136,8 +149,7 @@ def test_likelihoods_are_densities_of_the_measurement_itself():
 
 @pytest.mark.filterwarnings("error")
 def test_what_is_expected_to_be_zero_is_zero():
-    _, make = LAWS["lognormal"]
-    found = make().quantile(0.975, np.array([0.0, 1.0]), np.array([0.1, 0.1]))
+    found = law_of("lognormal").quantile(0.975, np.array([0.0, 1.0]), np.array([0.1, 0.1]))
     assert found == pytest.approx([0.0, math.exp(0.1 * stats.norm.ppf(0.975))])
 
 
@@ -148,7 +160,9 @@ EXTREMES = st.floats(-90.0, 90.0).map(lambda exponent: 10.0**exponent)
 @settings(max_examples=300, deadline=None)
 @given(st.sampled_from(NAMES), EXTREMES, EXTREMES, st.integers(0, 10**12))
 def test_no_value_is_too_extreme_for_a_law(name, mu, s, y):
-    law, y = law_of(name), float(max(y, 1) if "log" in name else y)
+    law, y = law_of(name), float(max(y, 1) if "log" in name or name == "gamma" else y)
+    if law.largest < math.inf:
+        y, mu = min(y, law.largest), min(mu, 0.999 * law.largest)
     arrays = np.array([y]), np.array([mu]), np.array([s])
     found = law.terms(*arrays)
     weights = np.concatenate([found.weight_mu, found.weight_s, *law.information(*arrays[1:])])
@@ -176,3 +190,40 @@ def test_many_counts_tell_the_dispersion_as_gamma_noise_does(a):
     limit = r**4 * (float(special.polygamma(1, r)) - r / (r * r))
     found = [float(law_of("negbinomial").information(np.array([mu]), np.array([a]))[1][0]) for mu in (1e9, 1e15, 1e30)]
     assert found == pytest.approx([limit] * 3, rel=5e-3)
+
+
+@pytest.mark.parametrize("n", [1.0, 2.0, 30.0, 5000.0, 2e6])
+def test_counts_of_so_many_are_those_of_scipy(n):
+    """Also of very many trials, where sums over counts have nodes."""
+    mu = n * np.array([0.02, 0.3, 0.5, 0.999])
+    y = np.round(mu * np.array([0.5, 1.1, 1.0, 1.0]))
+    law, known = LAWS["binomial"].make(n), stats.binom(int(n), mu / n)
+    np.testing.assert_allclose(law.terms(y, mu, mu).costs, -known.logpmf(y), rtol=1e-10, atol=5e-15 * n)
+    np.testing.assert_allclose(law.quantile(0.975, mu, mu), known.ppf(0.975))
+    for a in (1e-3, 0.2):
+        wide, s = LAWS["betabinomial"].make(n), np.full(4, a)
+        exact = stats.betabinom(int(n), mu / n / a, (1 - mu / n) / a)
+        np.testing.assert_allclose(wide.terms(y, mu, s).costs, -exact.logpmf(y), rtol=1e-7, atol=1e-9)
+        np.testing.assert_allclose(wide.sd(mu, s), exact.std(), rtol=1e-9)
+        if n <= 5000:
+            counts = np.arange(n + 1)
+            table = [wide._derivatives(counts, np.full(len(counts), one), np.full(len(counts), a)) for one in mu]
+            squares = [float(np.exp(-costs) @ by_s**2) for costs, _, by_s in table]
+            np.testing.assert_allclose(wide.information(mu, s)[1], squares, rtol=0.03, atol=1e-12)
+
+
+def test_a_beta_law_that_does_not_vary_leaves_the_binomial():
+    y, mu = np.array([0.0, 3.0, 40.0, 400.0]), np.array([0.5, 4.0, 35.0, 395.0])
+    wide, plain = law_of("betabinomial"), law_of("binomial")
+    found, limit = wide.terms(y, mu, np.full(4, 1e-13)), plain.terms(y, mu, np.ones(4))
+    np.testing.assert_allclose(found.costs, limit.costs, rtol=1e-9)
+    np.testing.assert_allclose(found.by_mu, limit.by_mu, rtol=1e-9)
+    np.testing.assert_allclose(found.weight_mu, limit.weight_mu, rtol=1e-6)
+
+
+def test_a_gamma_law_that_hardly_varies_is_normal():
+    y, mu, s = np.array([0.99, 1.02]), np.ones(2), np.full(2, 1e-7)
+    found = law_of("gamma").terms(1 + (y - 1) * 1e-5, mu, s)
+    limit = law_of("normal").terms(1 + (y - 1) * 1e-5, mu, s)
+    np.testing.assert_allclose(found.costs, limit.costs, rtol=1e-6)
+    np.testing.assert_allclose(law_of("gamma").information(mu, s), law_of("normal").information(mu, s), rtol=1e-9)

@@ -46,6 +46,7 @@ LAWS = {
     "laplace(s)": lambda y, mu, s: stats.laplace(mu, s).logpdf(y),
     "log10normal(s)": lambda y, mu, s: stats.lognorm(s * np.log(10), scale=mu).logpdf(y),
     "loglaplace(s)": lambda y, mu, s: stats.loglaplace(1 / s, scale=mu).logpdf(y),
+    "gamma(s)": lambda y, mu, s: stats.gamma(1 / s**2, scale=mu * s**2).logpdf(y),
 }
 
 
@@ -222,6 +223,10 @@ def test_exact_data_are_certified_though_their_noise_has_no_most_likely_scale(no
         ("student(s)", "has not the arguments of student(scale, degrees of freedom)"),
         ("student(s, k)", "the degrees of freedom must be a number, such as 4, not k"),
         ("student(s, 0)", "the degrees of freedom must be positive, not 0"),
+        ("binomial", "has not the arguments of binomial(trials)"),
+        ("binomial(2.5)", "the number of trials must be a whole number, not 2.5"),
+        ("binomial(n)", "the number of trials must be a number, such as 50, not n; it may be a name that fixed or"),
+        ("betabinomial(20)", "has not the arguments of betabinomial(trials, dispersion)"),
         ("poisson(3)", "has not the arguments of poisson, which has none"),
         ("lognrmal(s)", "there is no law 'lognrmal'; did you mean 'lognormal'?"),
         ({"y1": "normal(a + b*y2)"}, "the noise of 'y1' depends on the output 'y2'"),
@@ -243,6 +248,8 @@ def test_refusals(noise, sentence):
         ("poisson", -1.0, "must be counts, whole numbers from 0 on, and one is -1"),
         ("negbinomial(a)", 1.5, "must be counts, whole numbers from 0 on, and one is 1.5"),
         ("lognormal(s)", 0.0, "must be positive, and one is 0"),
+        ("gamma(s)", -2.0, "must be positive, and one is -2"),
+        ("binomial(20)", 21.0, "must be at most 20, the number of trials, and one is 21"),
     ],
 )
 def test_measurements_that_a_law_cannot_have(noise, value, sentence):
@@ -294,3 +301,56 @@ def test_a_law_that_no_text_could_be_is_refused():
     law = Call("normal", (substituted(parse("log(s)"), {"s": number(0)}),))
     with pytest.raises(ExpressionError, match="the noise of 'y'"):
         oj.Problem(oj.Model({"x": "-k*x"}, {"y": "x"}), data, noise={"y": law})
+
+
+def test_trials_may_be_told_by_experiments():
+    model = oj.Model({"p": "-k*p"}, {"sick": "n*p"}, initial={"p": 0.9}, parameters=["k", "n"])
+    times, k = np.arange(1, 9.0), 0.4
+    parts, expected = [], 0.0
+    for n in (20, 50):
+        mu = n * 0.9 * np.exp(-k * times)
+        counts = np.round(mu)
+        parts.append(oj.Data(times, {"sick": counts}, start=0, name=f"n{n}", values={"n": n}))
+        expected += stats.betabinom(n, mu / n / 0.1, (1 - mu / n) / 0.1).logpmf(counts).sum()
+    problem = Problem(model, oj.Data.join(parts), noise="betabinomial(n, a)")
+    assert problem.unknowns == ("k", "a")
+    assert problem.log_likelihood({"k": k, "a": 0.1}) == pytest.approx(expected, rel=1e-9)
+    parts[0] = oj.Data(times, {"sick": np.full(8, 21)}, start=0, name="n20", values={"n": 20})
+    with pytest.raises(DataError, match="at most 20, the number of trials"):
+        Problem(model, oj.Data.join(parts), noise="betabinomial(n, a)")
+
+
+def test_predictions_above_all_there_are_have_no_likelihood():
+    model = oj.Model({"x": "k*x"}, {"y": "x"}, initial={"x": 1})
+    problem = Problem(model, oj.Data(np.arange(1, 6.0), {"y": [1, 2, 3, 4, 5]}, start=0), noise="binomial(10)")
+    assert problem.log_likelihood({"k": 0.7}) == -np.inf and "above 10" in problem.why({"k": 0.7})
+    assert np.isfinite(problem.log_likelihood({"k": 0.3}))
+
+
+def test_coupled_rows_have_the_exact_gradient_and_the_expected_information():
+    rng, times = np.random.default_rng(2), np.linspace(0.2, 6, 40)
+    model = oj.Model({"x": "-k*x"}, {"y": "x"}, initial={"x": "x0"})
+    mu = 26 * np.exp(-0.3 * times)
+    counts = stats.betabinom(30, mu / 30 / 0.2, (1 - mu / 30) / 0.2).rvs(random_state=rng)
+    problem = Problem(model, oj.Data(times, {"y": counts}, start=0), noise="betabinomial(30, a)")
+    z = np.array([{"x0": 25.0, "k": 0.33, "a": 0.15}[name] for name in problem.unknowns])
+    found = problem.misfit.evaluate(z)
+    gradient = found.residuals @ found.dense
+    for i, axis in enumerate(np.eye(3)):
+        ahead, back = (problem.misfit.score(z + sign * 1e-5 * z * axis) for sign in (1, -1))
+        assert gradient[i] == pytest.approx((ahead - back) / (2e-5 * z[i]), rel=1e-6)
+    law = problem.measurements.blocks[0].density.law
+    mu = z[problem.unknowns.index("x0")] * np.exp(-z[problem.unknowns.index("k")] * times)
+    cross = law.terms(counts.astype(float), mu, np.full(40, 0.15)).cross
+    slope = mu / z[problem.unknowns.index("x0")]
+    matrix = found.expected.dense().T @ found.expected.dense()
+    place = [problem.unknowns.index(name) for name in ("x0", "a")]
+    assert matrix[place[0], place[1]] == pytest.approx(float(cross @ slope), rel=1e-9)
+    best = oj.fit(problem, time_limit=20)
+
+    def cost(theta):
+        mu = theta[0] * np.exp(-theta[1] * times) / 30
+        return -stats.betabinom(30, mu / theta[2], (1 - mu) / theta[2]).logpmf(counts).sum()
+
+    start = [best.values[name] for name in ("x0", "k", "a")]
+    assert best.log_likelihood >= -optimize.minimize(cost, start, method="Nelder-Mead").fun - 1e-5

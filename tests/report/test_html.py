@@ -65,6 +65,9 @@ def test_what_the_page_shows():
     described = read.values("aria-label")
     assert described == [
         "fit, data and residuals of y1",
+        "observed against predicted values of y1",
+        "residuals against predicted values of y1",
+        "quantiles of the residuals of y1",
         "r over time with its band in experiment1",
         "w over time with its band in experiment1",
         *(f"deviance along {label}" for label in fit.labels),
@@ -80,7 +83,7 @@ def changed(estimate, **values):
 
 def test_how_it_was_found_is_folded_away():
     text = page(predators())
-    before, folded = text.split("<details>")
+    before, folded = text.rsplit("<details>", 1)
     assert "<h2>How it was found</h2>" in folded and folded.index("</details>") > folded.index("first rung")
     for words in ("derivatives of y1", "Error of the raw estimate", "30 kept, 12 not real", "smoothed"):
         assert words in folded and words not in before

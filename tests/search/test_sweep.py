@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 import odejet as oj
-from odejet.decide.adequacy import spreads_of
 from odejet.problem import Problem
 
 FOLD = (
@@ -32,4 +31,4 @@ def test_a_narrow_optimum_is_found_or_nothing_is_certified(model, times, values,
     problem = Problem(model, oj.Data(times, {"y": values}, start=0), bounds=bounds)
     fit = oj.fit(problem, time_limit=300)
     assert fit.log_likelihood >= problem.log_likelihood(known)
-    assert fit.certificate.outputs[0].level < 0.6 * spreads_of(problem.misfit)[0]
+    assert fit.certificate.outputs[0].level < 0.6 * problem.misfit.deviations[0]

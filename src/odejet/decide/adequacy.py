@@ -127,7 +127,7 @@ def _witnessed(misfit: Misfit) -> np.ndarray:
 
 def _nothing_explained(misfit: Misfit, checks: FitCheck, curves: float) -> list[Shortcoming]:
     """Whether all outputs of unknown noise are as well explained by their means: then signal may be taken for noise."""
-    spreads = spreads_of(misfit)
+    spreads = misfit.deviations
     asked = [
         (output, float(spreads[number]))
         for number, output in enumerate(checks.outputs)
@@ -139,18 +139,6 @@ def _nothing_explained(misfit: Misfit, checks: FitCheck, curves: float) -> list[
     sds = f"sd {output.level:.2g} against {spread:.2g}"
     told = f"the fit explains hardly more of {output.output} than its mean does ({sds})"
     return [Shortcoming(output.output, (), "nothing explained", told)]
-
-
-def spreads_of(misfit: Misfit) -> np.ndarray:
-    """The sd of each output about its mean, in the units of its noise level; NaN where noise is known or has its own
-    law."""
-    told = np.full(len(misfit.outputs), math.nan)
-    for number, rows in enumerate(misfit.groups):
-        if misfit.estimated[number] and not misfit.measurements.densities[number] and rows.stop - rows.start > 1:
-            shapes, targets = misfit.shapes[rows], misfit.measurements.targets[rows]
-            mean = float(np.average(targets, weights=1 / shapes**2))
-            told[number] = math.sqrt(float(np.sum(((targets - mean) / shapes) ** 2)) / (rows.stop - rows.start - 1))
-    return told
 
 
 def _by_chance_p(output: OutputCheck, spread: float) -> float:

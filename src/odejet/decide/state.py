@@ -12,7 +12,7 @@ from functools import cached_property
 import numpy as np
 
 from odejet.algebra.library import Library
-from odejet.decide.adequacy import NO, Witness, reasons_against_tests, shortcomings, spreads_of
+from odejet.decide.adequacy import NO, Witness, reasons_against_tests, shortcomings
 from odejet.decide.certificate import AGREEING, ROUGH, Certificate, Evidence, certify, is_vague
 from odejet.decide.optima import Optima, Optimum, Provenance
 from odejet.decide.optimality import PATIENT, Effort, Optimality, is_answered
@@ -20,8 +20,8 @@ from odejet.decide.task import Task
 from odejet.decide.verdict import Identifiability
 from odejet.problem.coordinates import Coordinates
 from odejet.search.candidates import Candidate
-from odejet.search.multistart import CONFIRMING, SAME
-from odejet.search.refine import Refined
+from odejet.search.portfolio import CONFIRMING
+from odejet.search.refine import SAME, Refined
 from odejet.smooth import Smoothed
 
 BOX = "multistart"
@@ -112,10 +112,11 @@ class State:
     @property
     def curves(self) -> float:
         """How many essentially different curves the box has, if much of an output may be signal taken for noise."""
-        if self.best is None or self.is_exact:
+        misfit = self.task.misfit
+        if self.best is None or self.is_exact or not (misfit.counts < MANY).any():
             return 1.0
-        spreads, levels = spreads_of(self.task.misfit), [output.level for output in self.best.check.outputs]
-        doubtful = (np.array(levels) > UNEXPLAINED * spreads) & (self.task.misfit.counts < MANY)
+        levels = np.array([output.level for output in self.best.check.outputs])
+        doubtful = (levels > UNEXPLAINED * misfit.deviations) & (misfit.counts < MANY)
         return self.task.curves if doubtful.any() else 1.0
 
     @property

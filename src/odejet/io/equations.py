@@ -97,7 +97,7 @@ def _table(left: re.Match[str], right: str) -> str:
 def write(model: Model) -> str | None:
     """The lines of a model; None for one that is more than its equations, or that lines would not tell apart."""
     told: Mapping[str, Any] = model.to_dict()
-    beyond = ("before", "bounds", "experiments", "noise", "priors", "local", "events")
+    beyond = ("before", "history", "bounds", "experiments", "noise", "priors", "local", "events")
     if any(told[table] for table in beyond) or model.steady or model.start is not None:
         return None
     if any(_NUMBER.fullmatch(str(value)) for value in model.outputs.values()):

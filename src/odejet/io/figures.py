@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from odejet.attach import attach
-from odejet.errors import ModelError
+from odejet.errors import ModelError, nearest
 from odejet.io import files
 from odejet.report import figures
 from odejet.result import Fit, Prediction
@@ -28,10 +28,18 @@ DOTS_PER_INCH = 150
 Name = str | os.PathLike[str] | None
 
 
+KINDS = {"fit": figures.fit_figure, "residuals": figures.diagnostic_figure}
+"""What `fit.plot` draws."""
+
+
 @attach(Fit.plot)
-def fit_figure(fit: Fit, path: Name = None) -> Figure:
+def fit_figure(fit: Fit, kind: str | os.PathLike[str] = "fit", path: Name = None) -> Figure:
+    if path is None and suffix(kind):
+        kind, path = "fit", kind
+    if kind not in KINDS:
+        raise ModelError(f"there is no plot {kind!r}{nearest(str(kind), KINDS)}; there are {', '.join(KINDS)}")
     check(path)
-    return written(figures.fit_figure(fit), path)
+    return written(KINDS[str(kind)](fit), path)
 
 
 @attach(Prediction.plot)

@@ -39,7 +39,7 @@ def dumps(model: Model, path: str | os.PathLike[str] | None = None) -> str:
         del plain["events"]
     for table in ("states", "outputs", "inputs"):
         plain[table] = {key: SAMPLED if value is None else str(value) for key, value in plain[table].items()}
-    for table in ("initial", "before"):
+    for table in ("initial", "before", "history"):
         plain[table] = _written(plain[table])
     plain["fixed"] = {key: _literal(number(value)) for key, value in plain["fixed"].items()}
     plain["experiments"] = _written(model.experiments)

@@ -17,10 +17,9 @@ from functools import partial
 from pathlib import Path
 
 import numba
-from numba.core import event
 
 from odejet import clock
-from odejet.jets.parts import WholeCompiler
+from odejet.jets.numba_internals import WITHOUT_REFERENCES, WholeCompiler, event
 from odejet.progress import aside
 
 
@@ -120,8 +119,8 @@ def _temporary_folder() -> str:
 
 find_place()
 
-OPTIONS = {"error_model": "numpy", "_nrt": False}
-"""Kernels make no arrays, so that references to them need not be counted, which would take longer than some kernels."""
+OPTIONS = {"error_model": "numpy", **WITHOUT_REFERENCES}
+"""Kernels divide as NumPy does, without an exception, and make no arrays."""
 
 compiled = partial(numba.njit, cache=True, nogil=True, no_cfunc_wrapper=True, pipeline_class=WholeCompiler, **OPTIONS)
 """Decorator of what Python calls: compiled once per installation, kept on disk in the place found above, and run

@@ -14,6 +14,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from odejet.jets.numba_internals import entry_point
+
 _LINE = 8  # numbers in a line of the cache
 
 
@@ -21,18 +23,16 @@ class Direct:
     """A kernel whose arguments have the same types at every call: arrays are contiguous, floats no integers."""
 
     def __init__(self, kernel: Any) -> None:
-        self.kernel, self._compiled = kernel, None
+        self.kernel = kernel
+        self._compiled: Callable[..., Any] | None = None
 
     def __call__(self, *arguments: Any) -> Any:
         return self._first(arguments) if self._compiled is None else self._compiled(*arguments)
 
     def _first(self, arguments: tuple[Any, ...]) -> Any:
         found = self.kernel(*arguments)
-        self._compiled = self.kernel.overloads[self.types(arguments)].entry_point
+        self._compiled = entry_point(self.kernel, arguments)
         return found
-
-    def types(self, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
-        return tuple(map(self.kernel.typeof_pyval, arguments))
 
 
 class _Ground(threading.local):

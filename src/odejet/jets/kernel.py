@@ -18,7 +18,7 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numba.core import types
+from numba import types
 from numba.extending import overload
 
 from odejet.jets.features import LARGEST, watched

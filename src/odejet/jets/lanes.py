@@ -12,20 +12,19 @@ division; their modulus is the tuple (p, -1/p mod R, R mod p) with p < 2^62.
 
 from __future__ import annotations
 
-import importlib
-import sys
 from functools import partial
-from types import ModuleType
 
 import numpy as np
 from llvmlite import ir
 from numba import njit, types
 from numba.extending import intrinsic, models, overload, register_model
 
-from odejet.jets import parts, shared
+from odejet.jets import numba_internals, shared
 from odejet.jets.compilation import OPTIONS, compiled
 
-kernel = partial(njit, no_cpython_wrapper=True, no_cfunc_wrapper=True, pipeline_class=parts.PartCompiler, **OPTIONS)
+kernel = partial(
+    njit, no_cpython_wrapper=True, no_cfunc_wrapper=True, pipeline_class=numba_internals.PartCompiler, **OPTIONS
+)
 """Decorator of what only other kernels call."""
 
 inlined = partial(kernel, inline="always")
@@ -34,13 +33,13 @@ inlined = partial(kernel, inline="always")
 For small kernels that are called often, inlining by LLVM, which `kernel` leaves to it, is better."""
 
 
-def entry(function, compiler=parts.WholeCompiler):
+def entry(function, compiler=numba_internals.WholeCompiler):
     """Decorator of what Python calls and what calls other kernels and the interpreter.
 
     numba compiles again when the file of the function changes; here all files with kernels count.
     """
     dispatcher = compiled(function, pipeline_class=compiler)
-    dispatcher._cache._cache_file._source_stamp = shared.SOURCES
+    numba_internals.stamp(dispatcher, shared.SOURCES)
     compile_alone = dispatcher.compile
 
     def compile_with_interpreter(signature):
@@ -51,27 +50,11 @@ def entry(function, compiler=parts.WholeCompiler):
     return dispatcher
 
 
-plain_entry = partial(entry, compiler=parts.ByHandCompiler)
-"""The same for what has no loops for LLVM to make vectors of, but for those written in lanes."""
+plain_entry = partial(entry, compiler=numba_internals.ByHandCompiler)
+"""Decorator of such an entry that has no loops for LLVM to make vectors of, but for those written in lanes."""
 
 
-def _import_arrays() -> None:
-    """Import now what numba would import at the first call of a kernel.
-
-    On the way numba asks whether SciPy has a BLAS, which imports all of SciPy's linear algebra and takes longer than
-    the rest.  SciPy is a requirement, so the answer is known; whoever compiles linear algebra later imports it then.
-    """
-    blas = "scipy.linalg.cython_blas"
-    known = blas in sys.modules
-    sys.modules.setdefault(blas, ModuleType(blas))
-    try:
-        importlib.import_module("numba.np.arraymath")
-    finally:
-        if not known:
-            del sys.modules[blas]
-
-
-_import_arrays()
+numba_internals.import_arrays()
 
 WIDTH = 4
 

@@ -17,14 +17,11 @@ from typing import Any
 import llvmlite.binding as llvm
 import numpy as np
 from llvmlite import ir
-from numba.core import cgutils, types
-from numba.core.ccallback import CFunc
-from numba.core.typing import signature
+from numba import types
 from numba.extending import intrinsic
-from numba.np.numpy_support import from_dtype
 
 from odejet.jets import compilation
-from odejet.jets.parts import ByHandCompiler
+from odejet.jets.numba_internals import ByHandCompiler, CFunc, cgutils, from_dtype, signature, stamp
 
 _ELSEWHERE = ("model/tape.py", "algebra/newton.py", "algebra/tracker.py")
 
@@ -75,7 +72,7 @@ def interpreter(number: types.Type) -> CFunc:
         options = {"nopython": True, "error_model": "numpy"}
         function = CFunc(_FUNCTIONS[number], (_arguments(number), types.void), {}, options, ByHandCompiler)
         function.enable_caching()
-        function._cache._cache_file._source_stamp = SOURCES
+        stamp(function, SOURCES)
         with compilation.counted():
             function.compile()
         _COMPILED[number] = function

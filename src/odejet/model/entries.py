@@ -22,6 +22,7 @@ from odejet.model.expressions import (
     Expression,
     checked_name,
     constant,
+    delays,
     names,
     number,
 )
@@ -40,6 +41,7 @@ JOINED = ("hold", "linear", "spline")
 STEADY = "steady"
 """What stands in place of initial values where the model starts at rest."""
 
+_LOOKING_BACK = ("states", "outputs")  # tables whose expressions may hold delays
 _KINDS = {"states": "a state", "outputs": "an output", "inputs": "an input", "parameters": "a parameter"}
 _PI = "'pi' is not known here: write 3.141592653589793, or list it in parameters if it is one"
 
@@ -129,6 +131,7 @@ def equations(
             ("outputs", known, inside),
             ("initial", declared, before),
             ("before", declared, before),
+            ("history", declared, {name: reason for name, reason in before.items() if name != TIME}),
         )
     }
 
@@ -206,8 +209,10 @@ def _expression(
     try:
         found = tree(value)
         allowed = None if known is None else {TIME, *known}
-        if found is None or any(n in refused or (allowed is not None and n not in allowed) for n in names(found)):
-            return parse(text(value), known, refused)
+        past = table in _LOOKING_BACK
+        strange = found is None or any(n in refused or (allowed is not None and n not in allowed) for n in names(found))
+        if strange or (not past and next(delays(found), None) is not None):
+            return parse(text(value), known, refused, past)
         return found
     except ExpressionError as error:
         raise error.at(f"[{table}] {key}") from None

@@ -23,6 +23,9 @@ FUNCTIONS = ("exp", "log", "sin", "cos", "tan", "sinh", "cosh", "tanh", "sqrt")
 CHOICES = ("abs", "min", "max", "floor", "ceil", "sign")
 """Functions that switch from one analytic branch to another."""
 
+WINDOWS = ("increment", "mean", "integral")
+"""Functions of outputs: what happened since the last measurement."""
+
 RELATIONS = ("<", "<=", ">", ">=", "==", "!=")
 TIME = "t"
 RESERVED = frozenset({TIME, "time", *FUNCTIONS})
@@ -121,7 +124,7 @@ class Power:
 
 @_node
 class Function:
-    """One of `FUNCTIONS` applied to an argument."""
+    """One of `FUNCTIONS`, or of `WINDOWS`, applied to an argument."""
 
     name: str
     argument: Expression
@@ -177,9 +180,20 @@ class Piecewise:
         return f"piecewise({', '.join([*pairs, str(self.values[-1])])})"
 
 
-_UNITS = (Number, Symbol, Function, Choice, Piecewise)
+@_node
+class Delay:
+    """`delay(argument, by)`: what the argument was a time `by` before."""
+
+    argument: Expression
+    by: Expression
+
+    def __str__(self) -> str:
+        return f"delay({self.argument}, {self.by})"
+
+
+_UNITS = (Number, Symbol, Function, Choice, Piecewise, Delay)
 Condition = Comparison | Logic
-Expression = Number | Symbol | Sum | Product | Power | Function | Choice | Piecewise
+Expression = Number | Symbol | Sum | Product | Power | Function | Choice | Piecewise | Delay
 
 ZERO = Number(Fraction(0))
 
@@ -243,6 +257,8 @@ def children(expression: Expression | Condition) -> tuple[Expression | Condition
             return left, right
         case Piecewise(values, conditions):
             return (*values, *conditions)
+        case Delay(argument, by):
+            return argument, by
         case _:
             return ()
 
@@ -259,6 +275,14 @@ def names(expression: Expression | Condition) -> Iterator[str]:
 def switches(expression: Expression | Condition) -> bool:
     """Whether the expression has branches."""
     return isinstance(expression, (Choice, Piecewise, Comparison, Logic)) or any(map(switches, children(expression)))
+
+
+def delays(expression: Expression | Condition) -> Iterator[Delay]:
+    """Every delay in the expression, in order of appearance, outer ones before those inside them."""
+    if isinstance(expression, Delay):
+        yield expression
+    for part in children(expression):
+        yield from delays(part)
 
 
 def fresh(name: str, taken: set[str]) -> str:
@@ -293,6 +317,8 @@ def substituted(expression: Any, new: Mapping[str, Expression]) -> Any:
                 tuple(substituted(value, new) for value in values),
                 tuple(substituted(condition, new) for condition in conditions),
             )
+        case Delay(argument, by):
+            return Delay(substituted(argument, new), substituted(by, new))
         case _:
             return expression
 

@@ -10,6 +10,7 @@ from fractions import Fraction
 from odejet.model.expressions import (
     ZERO,
     Choice,
+    Delay,
     Expression,
     Function,
     Number,
@@ -42,6 +43,9 @@ def folded(expression: Expression) -> Expression:
         case Choice() | Piecewise():
             taken = decided(expression)
             return taken if isinstance(taken, Choice | Piecewise) else folded(taken)
+        case Delay(argument, by):
+            argument = folded(argument)
+            return argument if constant(argument) is not None else Delay(argument, folded(by))
     return expression
 
 

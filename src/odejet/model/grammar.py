@@ -24,9 +24,11 @@ from odejet.model.expressions import (
     MAX_NAME,
     RANGE,
     TIME,
+    WINDOWS,
     Choice,
     Comparison,
     Condition,
+    Delay,
     Expression,
     Function,
     Logic,
@@ -36,13 +38,14 @@ from odejet.model.expressions import (
     Product,
     Sum,
     Symbol,
+    names,
     signed,
 )
 from odejet.model.wellformed import MAX_DEPTH, MAX_EXPONENT, measure
 
 MAX_LENGTH = 20_000
 
-CALLED = (*FUNCTIONS, *CHOICES, "piecewise")
+CALLED = (*FUNCTIONS, *CHOICES, *WINDOWS, "piecewise", "delay")
 ALLOWED = "an expression may hold numbers, names, t, + - * / **, parentheses and the functions " + ", ".join(CALLED)
 CONDITION = "a condition is a comparison such as x > 1, or several joined by and, or, not"
 
@@ -93,15 +96,24 @@ _INSTEAD = {
     "csc": "1/sin(x)",
     "coth": "1/tanh(x)",
 }
+_RATES = ("der", "diff", "ddt", "derivative", "rateof", "dxdt")
+_NEUTRAL = (
+    "an expression holds no derivatives: with a delayed one the equation is neutral, which is not solved; "
+    "write the right-hand side of the state instead"
+)
+_BY = "a delay is written x(t - tau) or delay(x, tau), with a number, a parameter or an expression of these for tau"
 
 
-def parse(text: str, known: Iterable[str] | None = None, refused: Mapping[str, str] | None = None) -> Expression:
+def parse(
+    text: str, known: Iterable[str] | None = None, refused: Mapping[str, str] | None = None, past: bool = False
+) -> Expression:
     """The expression written in `text`.
 
     With `known`, any other name (besides `t`) is unknown; `refused` maps names that may not stand here to the reason.
+    Values of the `past` have a place in few expressions.
     """
     tree, start = _tree(text)
-    return _Reader(text, start, None if known is None else dict.fromkeys(known), refused or {}).read(tree, 0)
+    return _Reader(text, start, None if known is None else dict.fromkeys(known), refused or {}, past).read(tree, 0)
 
 
 def parse_condition(
@@ -143,6 +155,8 @@ def _check_tokens(text: str) -> None:
         match = _TOKEN.match(text, position)
         if match is None:
             character = text[position]
+            if character == "'" and previous == "name":
+                raise ExpressionError(_NEUTRAL, text, position)
             hint = _HINTS.get(character)
             reason = f"the character {character!r} is not allowed{f' ({hint})' if hint else ''}; {ALLOWED}"
             raise ExpressionError(reason, text, position)
@@ -186,6 +200,8 @@ def _check_name(token: str, text: str, position: int, called: bool) -> None:
 
 def no_function(name: str) -> str:
     """Why a well-known function is not in the language, or nothing."""
+    if name.lower() in _RATES:
+        return f"'{name}' is not a function here; {_NEUTRAL}"
     if name.lower() in _INSTEAD:
         return f"'{name}' is not a function here; write {_INSTEAD[name.lower()]}"
     return ""
@@ -221,8 +237,10 @@ _RELATIONS: dict[type[ast.cmpop], str] = {
 class _Reader:
     """Rebuilds a whitelisted `ast` tree as an `Expression`."""
 
-    def __init__(self, text: str, start: int, known: dict[str, None] | None, refused: Mapping[str, str]) -> None:
-        self.text, self.start, self.known, self.refused = text, start, known, refused
+    def __init__(
+        self, text: str, start: int, known: dict[str, None] | None, refused: Mapping[str, str], past: bool = False
+    ) -> None:
+        self.text, self.start, self.known, self.refused, self.past = text, start, known, refused, past
         # `ast` counts columns in UTF-8 bytes.
         self.columns = [i for i, character in enumerate(text) for _ in character.encode()] + [len(text)]
 
@@ -260,6 +278,14 @@ class _Reader:
                 return self.piecewise(node, arguments, depth)
             case ast.Call(func=ast.Name(id=name), args=arguments, keywords=[]) if name in CHOICES:
                 return self.choice(node, name, arguments, depth)
+            case ast.Call(func=ast.Name(id=name), args=arguments, keywords=[]) if name in WINDOWS:
+                return self.window(node, name, arguments, depth)
+            case ast.Call(func=ast.Name(id="delay"), args=arguments, keywords=[]):
+                if len(arguments) != 2:
+                    raise self.error(node, f"delay takes what is delayed and by how much; {_BY}")
+                return self.delay(node, *(self.read(argument, depth + 1) for argument in arguments))
+            case ast.Call(func=ast.Name(id=name) as called, args=[argument], keywords=[]) if self.is_past(argument):
+                return self.delay(node, self.symbol(called, name), self.before(argument, depth))
             case ast.Call(func=ast.Name(id=name)):
                 if self.known is not None and name in self.known:
                     raise self.error(node, f"an operator is missing after '{name}'; {ALLOWED}")
@@ -277,6 +303,35 @@ class _Reader:
                 raise ExpressionError("a comma has no place here; the decimal mark is a point", self.text, comma)
             case _:
                 raise self.error(node, f"this is not an expression: {ALLOWED}")
+
+    def window(self, node: ast.expr, name: str, arguments: list[ast.expr], depth: int) -> Function:
+        """What happened since the last measurement, of something that can change."""
+        if len(arguments) != 1:
+            raise self.error(node, f"{name} takes exactly one argument")
+        argument = self.read(arguments[0], depth + 1)
+        if not any(names(argument)):
+            raise self.error(node, f"this is {name} of a number, which never changes; name what changes")
+        return Function(name, argument)
+
+    def delay(self, node: ast.expr, argument: Expression, by: Expression) -> Delay:
+        if not self.past:
+            raise self.error(node, "a delay has its place in the right-hand sides of states and in outputs only")
+        return Delay(argument, by)
+
+    def is_past(self, node: ast.expr) -> bool:
+        """Whether this is the time less something, as in x(t - tau)."""
+        while isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Add, ast.Sub)):
+            node = node.left
+        return isinstance(node, ast.Name) and node.id == TIME
+
+    def before(self, node: ast.expr, depth: int) -> Expression:
+        """By how much a time, which begins with t, lies before t."""
+        match self.read(node, depth + 1):
+            case Sum((_, (-1, by))):
+                return by
+            case Sum((_, *rest)):
+                return Sum(tuple((-sign, term) for sign, term in rest))
+        raise self.error(node, f"the value at t has no parentheses; {_BY}")
 
     def choice(self, node: ast.expr, name: str, arguments: list[ast.expr], depth: int) -> Choice:
         several = name in ("min", "max")

@@ -16,7 +16,7 @@ import numpy as np
 
 from odejet.errors import ModelError, clipped
 from odejet.model.assembly import Assembly, Instruction, Register
-from odejet.model.expressions import TIME, Expression, Function, Number, Power, Product, Sum, Symbol, constant
+from odejet.model.expressions import TIME, Delay, Expression, Function, Number, Power, Product, Sum, Symbol, constant
 from odejet.model.ratios import Bounded, Factors, balanced
 from odejet.model.tape import INFINITE, Elementary, Op, Tape, check_size
 
@@ -274,6 +274,8 @@ class Lowering(Assembly):
                 return self.power(self.lower(base), self.lower(exponent))
             case Function(name, argument):
                 return self.function(name, self.lower(argument))
+            case Delay():
+                raise ModelError(f"{clipped(str(expression))} is of the past, and has no Taylor series of its own")
             case _:
                 raise ModelError(f"{clipped(str(expression))} switches, and has no Taylor series of its own")
 

@@ -4,6 +4,7 @@
     y  = g(x, u, p, t)    outputs, what is measured
     u  = u(t)             inputs, known functions of time or sampled with the data
     x(0)                  initial values: unknown, known expressions in the parameters, or at rest: f(x, u, p, t) = 0
+    x(t - tau)            states and inputs a time before, also in f and g; before the start the history of x
     events                what sets states and parameters at once, at times or when a condition becomes true
 
 What is neither a state, an input, the time `t` nor fixed is a parameter.  Building a model checks it whole: every
@@ -24,16 +25,30 @@ from typing import Any, NoReturn
 from odejet.attach import attached
 from odejet.errors import ExpressionError, ModelError, clipped, nearest
 from odejet.extras import needed
-from odejet.model import entries
+from odejet.model import delays, entries
 from odejet.model import events as happenings
 from odejet.model.events import Event
-from odejet.model.expressions import Expression, names, number, switches
+from odejet.model.expressions import ZERO, Expression, Symbol, names, number, switches
 from odejet.model.regimen import Regimen
 from odejet.model.symbolic import to_sympy
+from odejet.model.windows import check as check_windows
+from odejet.model.windows import unfelt_states
 
 MAX_SHOWN = 60
 
-TABLES = ("states", "outputs", "inputs", "initial", "before", "bounds", "fixed", "experiments", "noise", "priors")
+TABLES = (
+    "states",
+    "outputs",
+    "inputs",
+    "initial",
+    "before",
+    "history",
+    "bounds",
+    "fixed",
+    "experiments",
+    "noise",
+    "priors",
+)
 KEYS = ("name", "parameters", *TABLES, "local", "events", "start")
 
 
@@ -49,7 +64,8 @@ class Model:
 
     `start` is the time at which initial values hold; without it they hold when an experiment begins.
     `initial="steady"` starts at the equilibrium; `before` tells what parameters and inputs were until then, and from
-    which states it was approached, where totals are conserved.
+    which states it was approached, where totals are conserved.  `history` tells what states that a delay looks back at
+    were before the start, as expressions of t; without one they stood at their initial values.
     """
 
     __slots__ = (
@@ -59,6 +75,7 @@ class Model:
         "events",
         "experiments",
         "fixed",
+        "history",
         "initial",
         "inputs",
         "local",
@@ -82,6 +99,7 @@ class Model:
     initial: Mapping[str, Expression]
     steady: bool
     before: Mapping[str, Expression]
+    history: Mapping[str, Expression]
     bounds: Mapping[str, tuple[float, float]]
     fixed: Mapping[str, Fraction]
     experiments: Mapping[str, Mapping[str, Any]]
@@ -112,9 +130,10 @@ class Model:
         before: Mapping[Any, Any] | None = None,
         start: Any = None,
         regimens: Iterable[Any] = (),
+        history: Mapping[Any, Any] | None = None,
     ) -> None:
         steady = entries.is_steady(initial, before)
-        first = {"initial": None if steady else initial, "before": before}
+        first = {"initial": None if steady else initial, "before": before, "history": history}
         tables = {"states": states, "outputs": outputs, "inputs": inputs, **first, "bounds": bounds}
         given = {name_: entries.table(name_, told) for name_, told in (tables | {"fixed": fixed}).items()}
         if not given["states"]:
@@ -122,6 +141,10 @@ class Model:
         declared = None if parameters is None else entries.declared_names(parameters, given["fixed"])
         entries.check_distinct(given, declared or given["fixed"])
         equations = entries.equations(given, declared)
+        delays.check(equations, given["states"], given["inputs"])
+        begin = entries.start(start)
+        if equations["history"] and not steady:
+            equations["initial"], begin = delays.first_values(equations["history"], equations["initial"], begin)
         constants = {key: entries.fixed_value(key, value) for key, value in given["fixed"].items()}
         found = happenings.events(events)
         told = dict(enumerate(part for event in found for part in event.expressions()))
@@ -129,6 +152,10 @@ class Model:
         occurring = {name for table_ in equations.values() for value in table_.values() for name in names(value)}
         happenings.check(found, given["states"], given["inputs"], given["outputs"], used, occurring)
         entries.check_owners(given, used)
+        check_windows(equations, given["inputs"], list(told.values()))
+        if not steady:
+            involved = [*told.values(), *(Symbol(name_) for event in found for name_ in event.set)]
+            equations["initial"] = {**dict.fromkeys(unfelt_states(equations, involved), ZERO), **equations["initial"]}
         attributes: dict[str, dict[str, Any]] = {
             **equations,
             "inputs": entries.inputs(given, used),
@@ -146,7 +173,7 @@ class Model:
         object.__setattr__(self, "local", entries.local_names(local, used))
         object.__setattr__(self, "events", found)
         object.__setattr__(self, "regimens", tuple(regimens))
-        object.__setattr__(self, "start", entries.start(start))
+        object.__setattr__(self, "start", begin)
         object.__setattr__(self, "name", entries.title(name))
         object.__setattr__(self, "_declared", declared)
 
@@ -178,7 +205,7 @@ class Model:
         if not isinstance(other, Model):
             return NotImplemented
         ordered = all(list(getattr(self, t).items()) == list(getattr(other, t).items()) for t in TABLES[:3])
-        first = ("initial", "steady", "before", "sampling", "events", "regimens", "start")
+        first = ("initial", "steady", "before", "history", "sampling", "events", "regimens", "start")
         rest = (*first, "parameters", "bounds", "fixed", "experiments", "local", "noise", "priors", "name")
         return ordered and all(getattr(self, key) == getattr(other, key) for key in rest)
 
@@ -191,6 +218,11 @@ class Model:
         tables = (tuple(getattr(self, table).items()) for table in TABLES if table != "experiments")
         others = self.steady, self.events, self.regimens, self.start, *self.sampling.items(), repr(self.experiments)
         return (self.name, self.parameters, *others, *tables)
+
+    @property
+    def is_delayed(self) -> bool:
+        """Whether an equation looks back in time."""
+        return delays.is_delayed(self)
 
     @property
     def is_smooth(self) -> bool:
@@ -265,6 +297,7 @@ class Model:
             "inputs": [f"{name}(t) = {self._driving(name)}" for name in self.inputs],
             "initial": [f"{state}(0) = {value}" for state, value in self.initial.items()] or ["steady"] * self.steady,
             "before": [f"{name} = {value}" for name, value in self.before.items()],
+            "history": [f"{name}(t) = {value}" for name, value in self.history.items()],
             "fixed": [f"{name} = {number(value)}" for name, value in self.fixed.items()],
             "bounds": [f"{self._label(name)} in [{low:g}, {high:g}]" for name, (low, high) in self.bounds.items()],
             "local": list(self.local),

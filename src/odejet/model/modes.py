@@ -26,6 +26,7 @@ from odejet.model.expressions import (
     Choice,
     Comparison,
     Condition,
+    Delay,
     Expression,
     Function,
     Logic,
@@ -111,6 +112,8 @@ class Branches:
                 return self.taken(values[next(holding, len(conditions))])
             case Choice(name, arguments):
                 return self.choice(name, [self.taken(argument) for argument in arguments])
+            case Delay(argument, by):
+                return Delay(self.taken(argument), by)
         raise AssertionError(expression)
 
     def choice(self, name: str, arguments: list[Expression]) -> Expression:

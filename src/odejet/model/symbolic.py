@@ -11,10 +11,12 @@ from odejet.extras import needed
 from odejet.model.expressions import (
     FUNCTIONS,
     TIME,
+    WINDOWS,
     ZERO,
     Choice,
     Comparison,
     Condition,
+    Delay,
     Expression,
     Function,
     Logic,
@@ -58,8 +60,10 @@ def from_sympy(expression: Any) -> Expression:
         return Piecewise((Number(Fraction(1)), ZERO), (above,))
     if kind in _CHOICES and isinstance(expression, sympy.Expr):
         return Choice(_CHOICES[kind], tuple(from_sympy(argument) for argument in expression.args))
-    if isinstance(expression, sympy.Function) and kind in FUNCTIONS and len(expression.args) == 1:
+    if isinstance(expression, sympy.Function) and kind in (*FUNCTIONS, *WINDOWS) and len(expression.args) == 1:
         return Function(kind, from_sympy(expression.args[0]))
+    if isinstance(expression, sympy.core.function.AppliedUndef) and kind == "delay" and len(expression.args) == 2:
+        return Delay(*(from_sympy(argument) for argument in expression.args))
     if isinstance(expression, sympy.core.function.AppliedUndef):
         raise ModelError(
             f"{clipped(str(expression))} is a SymPy function; write a plain symbol for every state and input"
@@ -134,6 +138,8 @@ def to_sympy(expression: Expression) -> Any:
         match switch:
             case Choice(name):
                 return getattr(sympy, next(kind for kind, own in _CHOICES.items() if own == name))(*parts)
+            case Delay():
+                return sympy.Function("delay")(*parts)
             case Comparison(relation):
                 return sympy.Rel(*parts, relation)
             case Logic(word):
@@ -144,4 +150,12 @@ def to_sympy(expression: Expression) -> Any:
         raise AssertionError(switch)
 
     values = {name: sympy.Symbol(name) for name in names(expression)}
-    return evaluate(expression, values, sympy, exact, choose)
+    return evaluate(expression, values, _Functions(), exact, choose)
+
+
+class _Functions:
+    """SymPy's functions, and functions of outputs that it does not have."""
+
+    def __getattr__(self, name: str) -> Any:
+        sympy = needed("sympy")
+        return sympy.Function(name) if name in WINDOWS else getattr(sympy, name)

@@ -17,10 +17,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from odejet.model.entries import STEADY
-from odejet.model.expressions import TIME, Condition, Expression, Symbol, fresh, names, substituted
+from odejet.model.expressions import TIME, Condition, Expression, Symbol, delays, fresh, names, substituted
 from odejet.model.model import Model
 
-EQUATIONS = ("states", "outputs", "initial", "before")
+EQUATIONS = ("states", "outputs", "initial", "before", "history")
 
 
 def rewritten(model: Model, *, ordered: bool = True, **tables: Any) -> Model:
@@ -32,6 +32,9 @@ def rewritten(model: Model, *, ordered: bool = True, **tables: Any) -> Model:
     start = given["initial"] if isinstance(given["initial"], Mapping) else {}
     parts: list[Expression | Condition] = [*given["states"].values(), *given["outputs"].values(), *start.values()]
     parts += [part for event in given["events"] for part in event.expressions()]
+    looked = {name for part in parts for delay in delays(part) for name in names(delay.argument)}
+    given["history"] = {name: value for name, value in given["history"].items() if name in looked & {*given["states"]}}
+    parts += given["history"].values()
     used = dict.fromkeys(name for part in parts for name in names(part))
     moving = {TIME, *given["states"], *given["inputs"]}
     before = given["before"]

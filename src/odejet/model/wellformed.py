@@ -15,6 +15,7 @@ from odejet.model.expressions import (
     Choice,
     Comparison,
     Condition,
+    Delay,
     Expression,
     Function,
     Logic,
@@ -30,6 +31,9 @@ from odejet.model.expressions import (
 MAX_DEPTH = 60
 MAX_EXPONENT = 100
 MAX_NODES = 20_000
+
+
+_VARYING = (Symbol, Choice, Piecewise, Comparison, Logic, Delay)  # have no value of their own, even without names
 
 
 class IllFormed(ValueError):
@@ -57,7 +61,7 @@ def measure(expression: Expression | Condition) -> Measure:
         ):
             raise ZeroDivisionError
         value = None
-        if len(values) == len(parts) and not isinstance(expression, (Symbol, Choice, Piecewise, Comparison, Logic)):
+        if len(values) == len(parts) and not isinstance(expression, _VARYING):
             value = _evaluate(expression, values)
         exponent = max((part.exponent for part in parts), default=1.0)
         if isinstance(expression, Power) and parts[1].value is not None:
@@ -70,11 +74,15 @@ def measure(expression: Expression | Condition) -> Measure:
 
 def well_formed(expression: Any) -> Any:
     """Return an expression or condition as its own text would be read; `IllFormed` where that is refused."""
+    if "_well_formed" in expression.__dict__:
+        return expression
     try:
         found = measure(expression)
         if found.exponent > MAX_EXPONENT or found.depth > MAX_DEPTH or found.nodes > MAX_NODES:
             raise IllFormed
-        return _written(expression)
+        written = _written(expression)
+        written.__dict__["_well_formed"] = True  # remembered, since models are made of the trees of others
+        return written
     except (ArithmeticError, ValueError, RecursionError):
         raise IllFormed from None
 
@@ -84,11 +92,18 @@ def _written(expression: Any) -> Any:
     parts = children(expression)
     new = tuple(map(_written, parts))
     same = all(one is other for one, other in zip(parts, new, strict=True))
+    if isinstance(expression, Sum | Product) and len(parts) == 1 and parts_of(expression)[0][0] == 1:
+        return new[0]
+    return expression if same else rebuilt(expression, new)
+
+
+def parts_of(expression: Sum | Product) -> tuple[tuple[int, Expression], ...]:
+    return expression.terms if isinstance(expression, Sum) else expression.factors
+
+
+def rebuilt(expression: Any, new: tuple[Any, ...]) -> Any:
+    """Return an expression or condition with other children."""
     match expression:
-        case Sum(((1, _),)) | Product(((1, _),)):
-            return new[0]
-        case _ if same:
-            return expression
         case Sum(terms):
             return Sum(tuple((sign, part) for (sign, _), part in zip(terms, new, strict=True)))
         case Product(factors):
@@ -105,6 +120,8 @@ def _written(expression: Any) -> Any:
             return Logic(word, new)
         case Piecewise(values):
             return Piecewise(new[: len(values)], new[len(values) :])
+        case Delay():
+            return Delay(*new)
     raise AssertionError(expression)
 
 

@@ -13,7 +13,6 @@ says how far it got.
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields, replace
@@ -132,7 +131,7 @@ class Misfit(NoiseModel):
         simulated = [(_rows(course), course.columns) for course in self.measured]
         if self.scoring is None:
             return laid_out(simulated, self.shared)
-        scales = [(a, b, density.entries) for a, b, density, _ in self.scoring.blocks if density.follows_output]
+        scales = [(a, b, density.entries) for a, b, density, _ in self.scoring.blocks if density.scale_each]
         return laid_out(simulated, self.shared, scales, *self.scoring.constant_rows)
 
     def _in_blocks(self, parts: list[np.ndarray]) -> BlockJacobian:
@@ -143,6 +142,16 @@ class Misfit(NoiseModel):
     def measured(self) -> tuple[Course, ...]:
         """The simulations of the experiments with measurements."""
         return together([course for course in self.courses if course.series])
+
+    @cached_property
+    def brief(self) -> Misfit:
+        """The misfit whose simulations break off where they take many times as long as most do."""
+        if self.effort.brief == self.effort:
+            return self
+        found = self._with(effort=self.effort.brief)
+        # The rows and the simulations behind them are those of all others of its kind.
+        found.__dict__.update({"courses": self.courses, "measured": self.measured, "scoring": self.scoring})
+        return found
 
     def broken(self, course: Course, run: Trajectory, total: float, deadline: float) -> Evaluation | None:
         """What is left of an evaluation that a simulation, or the clock after it, breaks off."""
@@ -239,16 +248,20 @@ class Misfit(NoiseModel):
     ) -> np.ndarray:
         """The costs of many candidates on a few of the times, simulated roughly: for ranking, at 0.1 ms each.
 
-        A stiff one may need a second look, which finds out that it is stiff.
+        A stiff one may need a second look, which finds out that it is stiff; and where none has come to its end, all
+        of them a long one.
         """
         # What noise of other laws is like is not known yet: beside it, candidates are compared by their squares.
         known = None if self.measurements.usual else self.scales
         levels = levels if known is None else known
-        glance, rough = (self.window(1.0, ROUGH_POINTS, known, effort) for effort in (GLANCE, ROUGH))
         costs = np.full(len(candidates), math.inf)
-        for misfit, (i, z) in itertools.product((glance, rough), enumerate(candidates)):
-            if math.isinf(costs[i]) and now() <= deadline:
-                costs[i] = misfit.score(z, levels, deadline)
+        for effort in (GLANCE.brief, ROUGH.brief, ROUGH):
+            if np.isfinite(costs).all() or (effort is ROUGH and np.isfinite(costs).any()):
+                break
+            misfit = self.window(1.0, ROUGH_POINTS, known, effort)
+            for i in np.flatnonzero(np.isinf(costs)).tolist():
+                if now() <= deadline:
+                    costs[i] = misfit.score(candidates[i], levels, deadline)
         return costs
 
     # --- parts ---

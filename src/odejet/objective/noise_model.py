@@ -123,6 +123,19 @@ class NoiseModel:
         return self.estimated | np.array([name in free for name in self.outputs])
 
     @cached_property
+    def deviations(self) -> np.ndarray:
+        """The sd of each output about its mean, in the units of its noise level; NaN where noise is known or has its
+        own law."""
+        found = np.full(len(self.outputs), math.nan)
+        for number, rows in enumerate(self.groups):
+            count = rows.stop - rows.start
+            if self.estimated[number] and not self.measurements.densities[number] and count > 1:
+                shapes, targets = self.shapes[rows], self.measurements.targets[rows]
+                mean = float(np.average(targets, weights=1 / shapes**2))
+                found[number] = math.sqrt(float(np.sum(((targets - mean) / shapes) ** 2)) / (count - 1))
+        return found
+
+    @cached_property
     def borrowing(self) -> np.ndarray:
         """Outputs with no degrees of freedom of their own: no more points than unknowns that could fit them exactly."""
         return self.estimated & (self.counts <= np.array(self.simulator.feelings))

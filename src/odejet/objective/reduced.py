@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
@@ -119,6 +120,11 @@ class Reduced(NoiseModel, Generic[E]):
     ) -> tuple[np.ndarray, Evaluation]:
         """Return z and its evaluation with noise of the size that the residuals have."""
         return self.embedding.tuned(self.whole, z, found)
+
+    @cached_property
+    def brief(self) -> Reduced[E]:
+        """The objective whose simulations break off where they take many times as long as most do."""
+        return Reduced(self.whole.brief, self.embedding)
 
     def window(self, *arguments: Any, **options: Any) -> Reduced[Any]:
         """Return the same for a part of the measurements."""

@@ -8,6 +8,7 @@ a step of least squares is one of Fisher's scoring.  A prior is one more row.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -30,6 +31,9 @@ _TUNING, _LONGEST = 30, 1.0
 
 _GAINED = 1e-3
 """A decrease of the negative log-likelihood that is worth no further round: what tells nothing may go anywhere."""
+
+_LEFT = 1e-9
+"""Of the information on a prediction: what is left of it at least where the scale is unknown, against rounding."""
 
 _DAMPED, _EASED = 0.1, 10.0
 """The least damping after a step that did not go down, and by how much it changes."""
@@ -60,6 +64,11 @@ class Scored:
     def terms(self) -> Terms:
         """Their negative log-likelihoods with derivatives."""
         return self.density.terms(self.values, self.mu, self.s)
+
+    @property
+    def coupled(self) -> bool:
+        """Whether what a measurement tells of its scale depends on what it tells of its prediction."""
+        return self.density.varies and not self.density.law.orthogonal
 
     @property
     def is_exact(self) -> bool:
@@ -93,8 +102,10 @@ class Standing:
         for part in self.parts:
             by_mu, by_s = part.density.law.information(part.mu, part.s)
             slope_mu, slope_s = _slopes(part.density, part.mu, part.s)
+            if part.coupled:  # the weights of a step are the expected information
+                continue
             roots[part.rows] = np.sqrt(by_mu) * slope_mu
-            if part.density.follows_output:
+            if part.density.scale_each:
                 roots[part.further] = np.sqrt(by_s) * slope_s
             elif part.density.varies:
                 roots[part.further] = np.sqrt(by_s.sum()) * slope_s[:1]
@@ -132,7 +143,7 @@ class Scoring:
         end, parts = len(self.measurements.values), []
         for rows, density in found:
             # Where a scale is the same for all, so is its row: one row stands for all of them.
-            size = 0 if not density.varies else rows.stop - rows.start if density.follows_output else 1
+            size = 0 if not density.varies else rows.stop - rows.start if density.scale_each else 1
             parts.append((rows, slice(end, end + size), density, self.measurements.values[rows]))
             end += size
         return parts
@@ -214,7 +225,7 @@ class Scoring:
         """The rows that depend on unknowns alone, and these: scales that are the same for all, then priors."""
         rows, entries = list[int](), list[int]()
         for _, further, density, _ in self.blocks:
-            if density.varies and not density.follows_output:
+            if density.varies and not density.scale_each:
                 rows += [further.start] * len(density.entries)
                 entries += density.entries.tolist()
         rows += range(self.rows - len(self.priors), self.rows)
@@ -223,7 +234,7 @@ class Scoring:
 
     def _constants(self, parts: Sequence[Scored], roots: np.ndarray, last: slice) -> np.ndarray:
         """The derivatives of these rows; the roots of scales are by their logarithms."""
-        chosen = [part for part in parts if part.density.varies and not part.density.follows_output]
+        chosen = [part for part in parts if part.density.varies and not part.density.scale_each]
         own = [roots[part.further] / part.s[0] * part.by_entries[:, 0] for part in chosen]
         return np.concatenate([*own, roots[last]])
 
@@ -255,7 +266,7 @@ class Scoring:
         return {
             start: further.start + start - rows.start
             for rows, further, density, _ in self.blocks
-            if density.follows_output
+            if density.scale_each
             for start in starts
             if rows.start <= start < rows.stop
         }
@@ -335,6 +346,10 @@ def _scored(
         if bad.any():
             return _refusal(rows, bad)
         mu = np.maximum(mu, 0.0)
+    if math.isfinite(largest := density.law.largest):
+        if (bad := (mu >= largest) & ((values < largest) | (mu > largest * (1 + _ROUNDED)))).any():
+            return Refusal(rows.start + int(np.argmax(bad)), f"{density.output} is above {largest:g}, all there are")
+        mu = np.minimum(mu, largest)
     s, by_mu, by_entries = density.scales(mu, z)
     if (bad := ~((s > 0) & np.isfinite(s))).any():
         return Refusal(rows.start + int(np.argmax(bad)), f"the scale of the noise of {density.output} is not positive")
@@ -358,7 +373,7 @@ def _fill(
     factors[rows] *= root
     if not density.varies:
         return float(terms.costs.sum()), None
-    if not density.follows_output:
+    if not density.scale_each:
         root_s = np.sqrt(terms.weight_s.sum())
         positions[further], roots[further] = np.log(part.s[:1]), root_s * slope_s[:1]
         residuals[further] = _over(terms.by_s.sum(), root_s)
@@ -366,8 +381,30 @@ def _fill(
     root_s = np.sqrt(terms.weight_s)
     positions[further], roots[further] = np.log(part.s), root_s * slope_s
     residuals[further] = _over(terms.by_s, root_s)
-    scale = ScaleRows(rows, further, root_s * part.by_mu, density.entries, root_s * part.by_entries)
+    by_mu = part.by_mu
+    if terms.cross is not None:
+        by_mu = by_mu + _couple(part, terms, residuals, factors, positions, roots)
+    scale = ScaleRows(rows, further, root_s * by_mu, density.entries, root_s * part.by_entries)
     return float(terms.costs.sum()), scale
+
+
+def _couple(
+    part: Scored, terms: Terms, residuals: np.ndarray, factors: np.ndarray, positions: np.ndarray, roots: np.ndarray
+) -> np.ndarray:
+    """Take mixed information on prediction and scale into their rows, and return by how much a scale's row feels the
+    prediction.
+
+    With the information [[a, c], [c, b]] the row of the scale is sqrt(b) (ds + c/b dmu), and what is left for that of
+    the prediction is sqrt(a - c^2/b) dmu with the efficient score.
+    """
+    assert terms.cross is not None
+    rows, slope_mu = part.rows, _slopes(part.density, part.mu, part.s)[0]
+    share = _over(terms.cross, terms.weight_s)
+    root = np.sqrt(np.maximum(terms.weight_mu - share * terms.cross, _LEFT * terms.weight_mu))
+    factors[rows] *= _over(root, np.sqrt(terms.weight_mu))
+    residuals[rows], roots[rows] = _over(terms.by_mu - share * terms.by_s, root), root * slope_mu
+    positions[part.further] += share / part.s * (part.mu - part.values)
+    return share
 
 
 def _slopes(density: Density, mu: np.ndarray, s: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -86,7 +86,8 @@ def _renamed(problem: Problem, number: int, several: bool, taken: set[str]) -> _
     # `x_hot` for x in the experiment hot.
     suffix = "".join(c if c.isalnum() else "_" for c in condition.experiment.name)
     new = {name: fresh(f"{name}_{suffix}"[:90], taken) if several else name for name in moving}
-    model = renamed(restricted(own, condition.experiment.outputs), new)
+    model = restricted(own, condition.experiment.outputs)
+    model = renamed(model, new) if several else model
     return _Part(model, {**{n: n for n in own.parameters}, **new})
 
 

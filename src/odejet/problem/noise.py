@@ -27,7 +27,17 @@ from odejet.model.dual import differentiated
 from odejet.model.expressions import TIME, Expression, names, number, substituted
 from odejet.model.formula import Formula, formula
 from odejet.objective.likeliest import scales
-from odejet.problem.distributions import LAWS, Distribution, Laplace, Logarithmic, Normal, Terms, is_of_squares
+from odejet.problem.distributions import (
+    LAWS,
+    Argument,
+    Distribution,
+    Form,
+    Laplace,
+    Logarithmic,
+    Normal,
+    Terms,
+    is_of_squares,
+)
 
 RELATIVE_FLOOR = 1e-3
 """Of the largest value of a series: relative noise does not vanish where the signal crosses zero."""
@@ -54,6 +64,7 @@ class Noise:
     law: Distribution = NORMAL
     scale: Expression | None = None  # of a law that has one
     text: str = ""  # of a law, as it was written
+    shapes_told: tuple[Expression, ...] = ()  # arguments that experiments or fixed values tell, such as trials
 
     def shapes(self, series: Series) -> np.ndarray:
         """The standard deviation of every measurement, or of its logarithm, where the level is one."""
@@ -66,8 +77,22 @@ class Noise:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """What its scale is made of."""
-        return () if self.scale is None else tuple(dict.fromkeys(names(self.scale)))
+        """What its scale and its further arguments are made of."""
+        parts = (*(() if self.scale is None else (self.scale,)), *self.shapes_told)
+        return tuple(dict.fromkeys(name for part in parts for name in names(part)))
+
+    @property
+    def form(self) -> Form:
+        """How its law is written."""
+        return Form(*LAWS[self.text.partition("(")[0].strip()])
+
+    def law_where(self, output: str, known: Mapping[str, Expression], model: Model) -> Distribution:
+        """The law in an experiment with these known values, which tell the arguments that are no numbers."""
+        if not self.shapes_told:
+            return self.law
+        where, fixed = f"the noise of '{output}'", {name: number(value) for name, value in model.fixed.items()}
+        parts = (substituted(substituted(one, known), fixed) for one in self.shapes_told)
+        return self.form.make(*(_shape(where, what, one) for what, one in zip(self.form.shapes, parts, strict=True)))
 
     def told(self, level: float) -> str | None:
         """The noise as text, with this level where it has one; None where it is an sd in the units of the output."""
@@ -120,6 +145,12 @@ class Density:
     def follows_output(self) -> bool:
         """Whether the scale depends on the prediction, so that every measurement has its own."""
         return self.varies and self.output in names(self.scale)
+
+    @cached_property
+    def scale_each(self) -> bool:
+        """Whether every measurement has a row of its own for its scale: where scales differ, or where what it tells of
+        the scale depends on what it tells of the prediction."""
+        return self.follows_output or (self.varies and not self.law.orthogonal)
 
     @cached_property
     def formula(self) -> Formula:
@@ -197,7 +228,16 @@ def densities_of(
     scale = number(1) if noise.scale is None else substituted(noise.scale, known)
     own = {name: places[name] for name in dict.fromkeys(names(scale)) if name in places}
     numbers = {name: float(value) for name, value in model.fixed.items() if name in names(scale)}
-    return Density(noise.law, scale, output, own, numbers)
+    return Density(noise.law_where(output, known, model), scale, output, own, numbers)
+
+
+def check_measured(output: str, text: str, law: Distribution, values: np.ndarray) -> None:
+    """Refuse measurements that a law cannot produce."""
+    if reason := law.refusal(values):
+        name = text.partition("(")[0].strip()
+        raise DataError(
+            f"the noise of '{output}' is {name}, so its measurements {reason}; correct them or choose another law"
+        )
 
 
 def _why_not(name: str, output: str, model: Model) -> str:
@@ -228,26 +268,30 @@ def _law(output: str, call: Call, text: str, series: Sequence[Series]) -> Noise:
         raise _refused(output, text)
     if name not in LAWS:
         raise ModelError(f"{where}: there is no law '{name}'{nearest(name, LAWS) or '; known are ' + ', '.join(LAWS)}")
-    count, make = LAWS[name]
-    bare = arguments is None
-    if len(arguments or ()) != count and not (bare and _can_be_bare(name)):
+    form, bare, given = Form(*LAWS[name]), arguments is None, list(arguments or ())
+    if len(given) != form.arguments and not (bare and _can_be_bare(name)):
         raise ModelError(f"{where}: {clipped(text)} has not the arguments of {_form(name)}")
-    law = make(*(_degrees(where, one) for one in (arguments or ())[1:]))
-    for one in series:
-        if reason := law.refusal(one.values):
-            raise DataError(f"{where} is {name}, so its measurements {reason}; correct them or choose another law")
+    scale = given.pop(form.scale) if form.scale is not None and given else None
+    told = any(next(names(one), None) is not None for one in given)
+    law = form.make(
+        *(math.nan if told else _shape(where, what, one) for what, one in zip(form.shapes, given, strict=True))
+    )
+    if not told:
+        for one in series:
+            check_measured(output, text, law, one.values)
+    further = tuple(given) if told else ()
     if not law.has_scale:
-        return Noise("law", 1.0, law, None, text)
-    if bare:
+        return Noise("law", 1.0, law, None, text, further)
+    if bare or scale is None:
         return Noise("constant", math.nan, law, None, text)
-    assert arguments is not None
-    scale = arguments[0]
     if next(names(scale), None) is not None:
-        return Noise("law", 1.0, law, scale, text)
+        return Noise("law", 1.0, law, scale, text, further)
     value = _number(scale)
     if not (math.isfinite(value) and value > 0):
         raise ModelError(f"{where}: the scale of {clipped(text)} must be positive, not {value:g}")
-    return Noise("constant", value, law, None, text) if is_of_squares(law) else Noise("law", 1.0, law, scale, text)
+    if is_of_squares(law):
+        return Noise("constant", value, law, None, text)
+    return Noise("law", 1.0, law, scale, text, further)
 
 
 def _can_be_bare(name: str) -> bool:
@@ -256,20 +300,26 @@ def _can_be_bare(name: str) -> bool:
 
 
 def _form(name: str) -> str:
-    forms = {"student": "student(scale, degrees of freedom)", "negbinomial": "negbinomial(dispersion)"}
-    return forms.get(name, f"{name}(scale)" if LAWS[name][0] else f"{name}, which has none")
+    form = Form(*LAWS[name])
+    return form.written or (f"{name}(scale)" if form.arguments else f"{name}, which has none")
 
 
 def _number(expression: Expression) -> float:
     return float(differentiated(expression, {}, {}, 0).value)
 
 
-def _degrees(where: str, expression: Expression) -> float:
+def _shape(where: str, argument: Argument, expression: Expression) -> float:
+    """An argument of a law that is no scale, which must be known."""
     if next(names(expression), None) is not None:
-        raise ModelError(f"{where}: the degrees of freedom must be a number, such as 4, not {expression}")
+        raise ModelError(
+            f"{where}: {argument.what} must be a number, such as {argument.example}, not {expression}; it may be "
+            "a name that fixed or the values of each experiment tell"
+        )
     value = _number(expression)
     if not (math.isfinite(value) and value > 0):
-        raise ModelError(f"{where}: the degrees of freedom must be positive, not {value:g}")
+        raise ModelError(f"{where}: {argument.what} must be positive, not {value:g}")
+    if argument.whole and value != round(value):
+        raise ModelError(f"{where}: {argument.what} must be a whole number, not {value:g}")
     return value
 
 

@@ -23,20 +23,20 @@ from odejet.data import Data, Experiment, Series
 from odejet.errors import DataError, ModelError, nearest
 from odejet.model import Model
 from odejet.model.expressions import names, spelled_keys, spelled_names, substituted
-from odejet.objective.courses import PATIENT, flows
+from odejet.objective.courses import PATIENT, flows, measuring_flows
 from odejet.objective.misfit import Misfit, Simulator
 from odejet.objective.objective import Objective
 from odejet.problem import coordinates
 from odejet.problem.conditions import Condition, conditions, felt, fixed_values, in_words_of
 from odejet.problem.coordinates import Bounds, Coordinates
 from odejet.problem.measurements import Block, Measurements
-from odejet.problem.noise import Given, Noise, check_names, densities_of, merged, new_names, noise_of
+from odejet.problem.noise import Given, Noise, check_measured, check_names, densities_of, merged, new_names, noise_of
 from odejet.problem.priors import Priors, priors_of, priors_together, total, truncated
 from odejet.problem.scales import scales
 from odejet.problem.unknowns import Unknowns, lay_out
-from odejet.simulate import Simulation, simulate
+from odejet.simulate import Simulation
 from odejet.simulate.flow import Flow
-from odejet.simulate.simulation import TIME_LIMIT
+from odejet.simulate.simulation import TIME_LIMIT, simulated
 
 WEIGHTS = ("likelihood", "none")
 
@@ -138,6 +138,8 @@ class Problem:
         """The measurements of an output in an experiment, with their noise."""
         noise, known, places = self.noises[output], self.experiments[number].values, self.layout.places[number]
         density = densities_of(noise, output, known, places, self.model)
+        if density is not None and noise.shapes_told:
+            check_measured(output, noise.text, density.law, series.values)
         return Block(number, output, series.times, series.values, noise.shapes(series), noise.law.logarithm, density)
 
     def check_points(self) -> None:
@@ -217,7 +219,9 @@ class Problem:
     def misfit(self) -> Misfit:
         """Residuals and likelihood as functions of z."""
         feelings = tuple(map(self._feelings, self.measurements.outputs))
-        simulator = Simulator(self.model, self.conditions, self.flows, self.layout, feelings)
+        over = any(one.cumulated.outputs for one in self.conditions)
+        measuring = measuring_flows(self.conditions) if over else self.flows
+        simulator = Simulator(self.model, self.conditions, measuring, self.layout, feelings)
         priors = truncated(self._priors, list(self.bounds.values())) if self.weights == "likelihood" else ()
         return Misfit(simulator, self.measurements, self._levels, self.weights == "likelihood", priors=priors)
 
@@ -286,9 +290,10 @@ class Problem:
         self, number: int, z: np.ndarray, times: Sequence[float] | np.ndarray | None = None, **options: Any
     ) -> Simulation:
         """The trajectories of one experiment."""
-        own, experiment = self.conditions[number].model, self.experiments[number]
-        return simulate(
-            own,
+        condition, experiment = self.conditions[number], self.experiments[number]
+        return simulated(
+            condition.cumulated,
+            {name: series.times for name, series in experiment.outputs.items()},
             *self.values_in(number, z),
             self.times(number) if times is None else times,
             start=experiment.start,

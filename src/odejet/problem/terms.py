@@ -11,7 +11,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from odejet.model.expressions import (
+    TIME,
     Choice,
+    Delay,
     Expression,
     Function,
     Number,
@@ -81,6 +83,9 @@ class Reader:
                 return NO_KIND
             case Sum() | Choice() | Piecewise():
                 return self.alike(expression)
+            case Delay(argument, by):
+                self.equate(by, self.name(TIME))
+                return self.kind(argument)
         raise AssertionError(expression)
 
     def product(self, factors: tuple[tuple[int, Expression], ...]) -> Kind | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from odejet.report.diagnostics import by_output, diagnostic_pictures
 from odejet.report.markup import MEDIUM, SMALL, folded, gallery, key, left_out, part, section, soft
 from odejet.report.panels import Panel
 from odejet.report.pictures import Curve, band_picture, curves, fitted_panel, series_picture
@@ -14,6 +15,9 @@ MOST_SERIES = 120
 
 MOST_STATES = 8
 """Experiments whose states a page shows."""
+
+MOST_DIAGNOSED = 12
+"""Outputs whose residuals a page shows against their predictions."""
 
 FEW_STATES = 4
 """States whose pictures may be large."""
@@ -40,11 +44,8 @@ def fit_and_data(fit: Fit, pairs: Sequence[Comparison], drawn: Mapping[str, Curv
     told = key(_DATA, _FIT, *banded, *ringed)
     told += soft("Below each curve: model minus measurement, in units of the noise; the band is from −2 to 2.")
     several = len(fit.data.experiments) > 1
-    by_output: dict[str, list[Comparison]] = {}
-    for pair in shown:
-        by_output.setdefault(pair.output, []).append(pair)
     if several:
-        told += "".join(part(output, _multiples(own, drawn)) for output, own in by_output.items())
+        told += "".join(part(output, _multiples(own, drawn)) for output, own in by_output(shown).items())
     else:
         wide = len(shown) == 1
         told += gallery([series_picture(pair, drawn[pair.experiment], several, wide=wide) for pair in shown], MEDIUM)
@@ -56,6 +57,20 @@ def _multiples(pairs: Sequence[Comparison], drawn: Mapping[str, Curve]) -> str:
     """One output in several experiments: small panels with one scale, for the eye to run across."""
     alike: list[Panel] = [fitted_panel(pair, drawn[pair.experiment]) for pair in pairs]
     return gallery([series_picture(pair, drawn[pair.experiment], True, alike) for pair in pairs], SMALL)
+
+
+def diagnostics(pairs: Sequence[Comparison]) -> str:
+    """Observed and residuals against predicted, and quantiles of the residuals, output by output; folded."""
+    groups = list(by_output(pairs).items())
+    pictures = [one for output, own in groups[:MOST_DIAGNOSED] for one in diagnostic_pictures(output, own)]
+    if not pictures:
+        return ""
+    words = soft(
+        "Of a fit that is right, measurements lie along the diagonal, residuals have no trend over the prediction, and "
+        "their quantiles are those of the normal law."
+    )
+    more = left_out(len(groups) - MOST_DIAGNOSED, 'fit.plot("residuals")', "outputs")
+    return folded("Residuals and predictions", words + gallery(pictures, SMALL) + more)
 
 
 def states(courses: Mapping[str, Curve]) -> str:

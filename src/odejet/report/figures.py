@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 import numpy as np
 
 from odejet.extras import needed
+from odejet.report.diagnostics import by_output, diagnostic_pictures
 from odejet.report.panels import MANY, Area, Beyond, Dots, Layer, Line, Panel, Picture, Rings, Rule, Stripe
 from odejet.report.pictures import band_picture, curves, profile_picture, series_picture, simulated_picture
 from odejet.result import Fit, Prediction
@@ -82,6 +83,13 @@ def fit_figure(fit: Fit) -> Figure:
     return figure
 
 
+def diagnostic_figure(fit: Fit) -> Figure:
+    """Observed and residuals against predicted, and quantiles of the residuals, a row for every output."""
+    return figure_of(
+        [one for output, own in by_output(fit.compare()).items() for one in diagnostic_pictures(output, own)], 3
+    )
+
+
 def prediction_figure(prediction: Prediction, states: bool = True) -> Figure:
     """Every band over time, with what was measured."""
     pictures = [band_picture(band, prediction.data.get(band.name)) for band in prediction.outputs.values()]
@@ -100,12 +108,12 @@ def simulation_figure(simulation: Simulation, measured: Mapping[str, np.ndarray]
 
 
 @_styled
-def figure_of(pictures: Sequence[Picture]) -> Figure:
-    """Pictures side by side."""
+def figure_of(pictures: Sequence[Picture], columns: int | None = None) -> Figure:
+    """Draw pictures side by side, in so many columns or in about a square."""
     from matplotlib.figure import Figure
 
     shown = pictures[:MOST_PANELS]
-    columns = max(min(3, math.ceil(math.sqrt(len(shown)))), 1)
+    columns = columns or max(min(3, math.ceil(math.sqrt(len(shown)))), 1)
     rows = math.ceil(len(shown) / columns)
     height = max((sum(panel.height for panel in one.panels) + 70 for one in shown), default=100.0) / PIXELS
     figure = Figure(figsize=(WIDTH * columns, height * max(rows, 1)), layout="constrained")
@@ -134,9 +142,10 @@ def _draw(figure: Any, picture: Picture) -> None:
 
 
 def _panel(axes: Axes, panel: Panel) -> None:
-    if panel.x.logarithmic:
-        axes.set_xscale("log")
-        axes.minorticks_off()
+    for scale, axis in ((axes.set_xscale, panel.x), (axes.set_yscale, panel.y)):
+        if axis.logarithmic:
+            scale("log")
+    axes.minorticks_off()
     axes.set_xlim(panel.x.low, panel.x.high)
     axes.set_ylim(panel.y.low, panel.y.high)
     axes.set_xticks(panel.x.places, panel.x.labels)

@@ -41,6 +41,7 @@ def _parts(fit: Fit) -> Iterator[str]:
     yield section("All solutions", answer.solutions(fit))
     yield course.fit_and_data(fit, pairs, courses)
     yield section("Is the fit right?", checks.certificate(fit))
+    yield course.diagnostics(pairs)
     yield course.states(courses)
     yield section("What the data determine", answer.determined(fit, known))
     yield section("Correlation of the estimates", checks.correlation(fit))

@@ -39,8 +39,13 @@ class Shown:
         raise NotImplementedError
 
     @attached
-    def plot(self, path: str | os.PathLike[str] | None = None) -> matplotlib.figure.Figure:
-        """Data, fit and residuals for every output of every experiment; `path` is a file to write (PNG, PDF or SVG)."""
+    def plot(
+        self, kind: str | os.PathLike[str] = "fit", path: str | os.PathLike[str] | None = None
+    ) -> matplotlib.figure.Figure:
+        """Draw "fit", data, fit and residuals of every series, or "residuals", how these stand to the predictions.
+
+        `path` is a file to write (PNG, PDF or SVG); `fit.plot("fit.png")` is short for `fit.plot("fit", "fit.png")`.
+        """
         raise NotImplementedError
 
     @attached

@@ -9,6 +9,7 @@ import numpy as np
 
 from odejet.clock import now
 from odejet.objective.arrow import ArrowSolver
+from odejet.objective.courses import STIFF_WORK
 from odejet.objective.evaluation import Aim, Evaluation
 from odejet.objective.linear_model import LinearModel
 from odejet.objective.projection import Elimination
@@ -366,7 +367,10 @@ class Descent:
     # --- the point ---
 
     def evaluate(self, theta: np.ndarray, aim: Aim | None = None) -> Evaluation:
-        found = self.misfit.evaluate(self.frame.back(theta), deadline=self.deadline, aim=aim)
+        # A step from where simulations are short to where they are very long is refused, and a shorter one follows.
+        short = self.here is not None and self.here.work <= STIFF_WORK
+        misfit = self.misfit.brief if short else self.misfit
+        found = misfit.evaluate(self.frame.back(theta), deadline=self.deadline, aim=aim)
         self.evaluations, self.work = self.evaluations + 1, self.work + found.work
         if found.residuals is not None and not _usable(found):
             return Evaluation(None, None, found.outcome, "a residual is too large for a number", 0.0)

@@ -17,7 +17,8 @@ import math
 import numpy as np
 
 from odejet.clock import now
-from odejet.objective.misfit import ROUGH, Misfit
+from odejet.objective.courses import ROUGH
+from odejet.objective.misfit import Misfit
 from odejet.problem.coordinates import Coordinates
 
 NARROW = 3.0
@@ -55,7 +56,7 @@ def swings(
     count = len(misfit.unknowns)
     if misfit.large or misfit.in_blocks or misfit.points * count > MOST_POINTS:
         return np.zeros(count)
-    misfit, rng = misfit.window(1.0, effort=ROUGH), np.random.default_rng(seed)
+    misfit, rng = misfit.window(1.0, effort=ROUGH.brief), np.random.default_rng(seed)
     (low, high), ends = box, (frame.back(box[0]), frame.back(box[1]))
     widths, told = np.maximum(np.abs(ends[1] - ends[0]), 1e-300), np.zeros((misfit.points, count))
     drawn = 0

@@ -9,10 +9,23 @@ from dataclasses import dataclass
 import numpy as np
 
 from odejet.clock import now
+from odejet.objective.courses import ROUGH, Effort
 from odejet.objective.misfit import Misfit
 from odejet.objective.projection import Elimination, projected
 from odejet.objective.reduced import Reduced
 from odejet.problem.coordinates import Coordinates
+
+TRIED = 8
+"""Points that tell how long simulations have to be; mostly the first does."""
+
+
+def rough_effort(misfit: Misfit, points: Sequence[np.ndarray], deadline: float = math.inf) -> Effort:
+    """Return the effort of first looks: a brief one, unless it brings none of some points to their end."""
+    brief = misfit.window(1.0, effort=ROUGH.brief)
+    tried = points[:TRIED]
+    if any(now() <= deadline and brief.predicted(z, False, deadline).complete for z in tried) or not len(tried):
+        return ROUGH.brief
+    return ROUGH
 
 
 @dataclass(frozen=True, eq=False)

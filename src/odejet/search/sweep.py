@@ -14,11 +14,11 @@ from collections.abc import Sequence
 import numpy as np
 
 from odejet.clock import now
-from odejet.objective.misfit import ROUGH, Misfit
+from odejet.objective.misfit import Misfit
 from odejet.problem.coordinates import Coordinates
-from odejet.search.multistart import batches
+from odejet.search.box import batches
 from odejet.search.refine import Refined, refine
-from odejet.search.screen import Screen
+from odejet.search.screen import Screen, rough_effort
 
 LED, STEPS = 0.05, 12
 """The part of all points that is led on, and evaluations for each."""
@@ -39,10 +39,10 @@ def sweep(
     deadline: float = math.inf,
 ) -> list[Refined]:
     """The optima to which the best of so many points lead, best first; the same for the same seed."""
-    rough = misfit.window(1.0, effort=ROUGH)
-    screen = Screen.of(rough, frame)
     ties = np.arange(len(sizes))
     points = [z for batch in batches(frame, sizes, ties, looks, np.random.default_rng(seed)) for z in batch]
+    rough = misfit.window(1.0, effort=rough_effort(misfit, points, deadline))
+    screen = Screen.of(rough, frame)
     costs = np.array([screen.cost(z, deadline) for z in points])
     order = [i for i in np.argsort(costs, kind="stable").tolist() if math.isfinite(costs[i])]
     led = [

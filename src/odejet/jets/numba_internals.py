@@ -1,4 +1,7 @@
-"""Parts: how numba compiles kernels.
+"""Numba's internals: how kernels are compiled, and every name of numba's that it does not promise to keep.
+
+No other module imports `numba.core` or `numba.np` or touches an attribute of numba's with an underscore: a new version
+of numba can break this file alone, and `tests/jets/test_numba_internals.py` says which name is gone.
 
 numba makes each function it compiles ready to be called from Python: its code is optimised together with that of all
 it calls, turned into machine code and loaded; and again as a part of whatever calls it, and of what calls that.  For
@@ -9,13 +12,37 @@ closures, context managers, literal loops, exceptions made at run time.
 
 from __future__ import annotations
 
+import importlib
+import sys
+from collections.abc import Callable, Sequence
+from types import ModuleType
 from typing import Any
 
 from numba import _dynfunc
-from numba.core import typed_passes, untyped_passes
+from numba.core import cgutils, event, typed_passes, untyped_passes
+from numba.core.ccallback import CFunc
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import CompilerBase, DefaultPassBuilder
 from numba.core.compiler_machinery import PassManager, register_pass
+from numba.core.typing import signature
+from numba.np.numpy_support import from_dtype
+
+__all__ = [
+    "ByHandCompiler",
+    "CFunc",
+    "PartCompiler",
+    "WholeCompiler",
+    "cgutils",
+    "entry_point",
+    "event",
+    "from_dtype",
+    "import_arrays",
+    "signature",
+    "stamp",
+]
+
+WITHOUT_REFERENCES = {"_nrt": False}
+"""Option of `njit` for kernels that make no arrays: counting references would take longer than some kernels."""
 
 _SPARED = (
     untyped_passes.WithLifting,
@@ -125,18 +152,47 @@ class _Compiler(CompilerBase):
 
 
 class PartCompiler(_Compiler):
-    """For what only other kernels call."""
+    """Compile what only other kernels call."""
 
     lowering = _PartLowering
 
 
 class WholeCompiler(_Compiler):
-    """For what Python calls."""
+    """Compile what Python calls, with all the kernels it calls."""
 
     lowering = _WholeLowering
 
 
 class ByHandCompiler(_Compiler):
-    """For what Python calls and what has vectors of its own."""
+    """Compile what Python calls and what is written in vectors already."""
 
     lowering = _ByHandLowering
+
+
+def stamp(function: Any, sources: Sequence[Any]) -> None:
+    """Let the compiled code on disk of a cached function count as old when any of these sources changes.
+
+    numba looks only at the file in which the function stands.
+    """
+    function._cache._cache_file._source_stamp = sources
+
+
+def entry_point(dispatcher: Any, arguments: Sequence[Any]) -> Callable[..., Any]:
+    """Return the compiled code for the types of these arguments, to be called without another look at types."""
+    return dispatcher.overloads[tuple(map(dispatcher.typeof_pyval, arguments))].entry_point
+
+
+def import_arrays() -> None:
+    """Import now what numba would import at the first call of a kernel.
+
+    On the way numba asks whether SciPy has a BLAS, which imports all of SciPy's linear algebra and takes longer than
+    the rest.  SciPy is a requirement, so the answer is known; whoever compiles linear algebra later imports it then.
+    """
+    blas = "scipy.linalg.cython_blas"
+    known = blas in sys.modules
+    sys.modules.setdefault(blas, ModuleType(blas))
+    try:
+        importlib.import_module("numba.np.arraymath")
+    finally:
+        if not known:
+            del sys.modules[blas]
