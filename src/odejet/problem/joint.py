@@ -47,13 +47,14 @@ def joint(problem: Problem) -> Joint:
     taken = {name for c in problem.conditions for name in (*c.model.parameters, *c.model.fixed)}
     parts = {number: _renamed(problem, number, several, taken) for number in chosen}
     labels: dict[str, str] = {}
+    unknowns = problem.unknowns
     for members in kinds.values():
         model_names = parts[members[0]].names if members[0] in parts else None
         for number in members:
             own = parts[number].names if number in parts else model_names
             for name, entry in problem.layout.places[number].items():
                 if own is not None and name in own:  # the noise has unknowns that the model does not have
-                    labels.setdefault(problem.unknowns[entry], own[name])
+                    labels.setdefault(unknowns[entry], own[name])
     model = joined([part.model for part in parts.values()])
     if not model.is_smooth:
         # Where the equations switch, bounds may tell on which side of a switch the experiments begin.
