@@ -252,8 +252,8 @@ class InitialValueProblem:
         barred, hops = math.nan, 0  # where no step leads on; how many led past branch points
         failures = 0  # how often collocation has not arrived
         while leg.done < len(times):
-            # The first slice is short, and often all: it is not refused.
-            if (leg.steps > 0 or self.passage is not None) and self.is_late:
+            # The first slice is short, and often all: it is not refused, with events or without.
+            if leg.steps > 0 and self.is_late:
                 return Outcome.OUT_OF_TIME
             status, order, step = self.explicit(leg, times[leg.done :], tolerance, many, patience)
             if self.passage is not None and status in (steps.SWITCHED, steps.PAUSED):
