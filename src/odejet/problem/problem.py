@@ -143,14 +143,15 @@ class Problem:
         return Block(number, output, series.times, series.values, noise.shapes(series), noise.law.logarithm, density)
 
     def check_points(self) -> None:
-        """Refuse to look for more unknowns than there are measurements."""
+        """Refuse to look for more unknowns than measurements, priors and bounds say anything of."""
         if not len(self.layout):
             raise DataError(f"everything in {self.model.name} is known, so that there is nothing to find")
         points = sum(experiment.points for experiment in self.experiments)
-        if points + len(self._priors) < len(self.layout):
+        bounded = sum(bool(np.all(np.isfinite(pair))) for pair in self.bounds.values())
+        if points + len(self._priors) < len(self.layout) - bounded:
             found = "there is 1 measurement" if points == 1 else f"there are {points} measurements"
             unknowns = f"{len(self.layout)} unknowns of {self.model.name}"
-            raise DataError(f"{found} for {unknowns}; measure more, or give some of them a value")
+            raise DataError(f"{found} for {unknowns}; measure more, or give some of them a value, bounds or a prior")
 
     # --- what is asked ---
 
