@@ -16,6 +16,7 @@ from odejet.model import Event, Model
 from odejet.model.expressions import ZERO, Expression, Sum, Symbol, constant, fresh, substituted
 from odejet.model.expressions import number as numeral
 from odejet.model.folding import folded
+from odejet.model.names import ended
 from odejet.model.transform import joined, renamed, restricted
 from odejet.problem.problem import Problem
 
@@ -86,7 +87,7 @@ def _renamed(problem: Problem, number: int, several: bool, taken: set[str]) -> _
     ]
     # `x_hot` for x in the experiment hot.
     suffix = "".join(c if c.isalnum() else "_" for c in condition.experiment.name)
-    new = {name: fresh(f"{name}_{suffix}"[:90], taken) if several else name for name in moving}
+    new = {name: fresh(ended(name[:90], f"_{suffix}"[:90]), taken) if several else name for name in moving}
     model = restricted(own, condition.experiment.outputs)
     model = renamed(model, new) if several else model
     return _Part(model, {**{n: n for n in own.parameters}, **new})
