@@ -136,8 +136,8 @@ class _Search:
         self.population, self.layout, self.settings = population, layout, settings
         self.seed, self.deadline, self.jobs = seed, deadline, jobs
         self.simulator = Simulator(Members(population.members, deadline), jobs)
-        self.integrator = Integrator(layout, self.simulator, seed)
-        self.u, self.marginal = u, Marginal(layout, ())
+        self.integrator = Integrator(layout, self.simulator, seed, penalty=population.penalty(layout))
+        self.u, self.marginal = u, self.integrator.marginal(())
         self.value, self.cycles, self.stopped, self.vanished = math.inf, 0, "", ""
 
     def attempt(self, stage: Callable[[], None]) -> None:
@@ -227,6 +227,9 @@ class _Search:
         for entry, (a, b) in enumerate(self.layout.pairs, self.layout.omegas.start):
             if a == b:
                 low[entry] = max(low[entry], min(u[entry], math.log(self.least(a)) - 0.5))
+        for k, entry in enumerate(range(self.layout.gammas.start, self.layout.gammas.stop)):
+            least = self.least(self.layout.random.index(self.layout.occasional[k]))
+            low[entry] = max(low[entry], min(u[entry], math.log(least) - 0.5))
         found: Any = minimize(
             self.bounded(marginal),
             u,
@@ -325,7 +328,7 @@ class _Search:
                 return _inverse(self.information(self.marginal))
         except OutOfBudget as reason:
             self.stopped = str(reason)
-        part = Marginal(self.layout, [sample.of_shift(0) for sample in self.marginal.samples])
+        part = self.integrator.marginal([sample.of_shift(0) for sample in self.marginal.samples])
         return _inverse(self.information(part, again=False))
 
     def error_of(self, i: int, found: Integral) -> float:

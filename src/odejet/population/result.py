@@ -183,7 +183,7 @@ class PopulationFit:
         if scale == "logitnormal":
             middle, reach = math.log(value / (1 - value)), wide / (value * (1 - value))
             return 1 / (1 + math.exp(reach - middle)), 1 / (1 + math.exp(-reach - middle))
-        if scale == "lognormal" or name.startswith("omega_") or name in layout.noise:
+        if scale == "lognormal" or name.startswith(("omega_", "gamma_")) or name in layout.noise:
             factor = math.exp(min(wide / value, 700.0))
             return value / factor, value * factor
         return value - wide, value + wide
@@ -203,9 +203,10 @@ class PopulationFit:
             middle = found.shares @ phi
             sd = np.sqrt(np.maximum(found.shares @ (phi - middle) ** 2, 0.0))
             centre = layout.individual((found.shares @ sample.nodes.x)[None])[0]
-            values[name] = dict(zip(layout.random, centre.tolist(), strict=True))
+            names = layout.individual_names
+            values[name] = dict(zip(names, centre.tolist(), strict=True))
             values[name] |= dict(zip(layout.common, moments.common[i].tolist(), strict=True))
-            sds[name] = dict(zip(layout.random, sd.tolist(), strict=True)) | dict.fromkeys(layout.common, 0.0)
+            sds[name] = dict(zip(names, sd.tolist(), strict=True)) | dict.fromkeys(layout.common, 0.0)
         return Individuals(values, sds)
 
     @cached_property
@@ -213,7 +214,7 @@ class PopulationFit:
         """The random effects eta of every subject, at the mean of its posterior."""
         layout, means = self.estimated.layout, self.estimated.layout.moments(self.estimated.u).means
         return {
-            name: dict(zip(layout.random, (found.shares @ sample.nodes.x - means[i]).tolist(), strict=True))
+            name: dict(zip(layout.random, (found.shares @ sample.nodes.x - means[i]).tolist(), strict=False))
             for i, (name, sample, found) in enumerate(
                 zip(self.asked.subjects, self.estimated.marginal.samples, self.estimated.integrals, strict=True)
             )

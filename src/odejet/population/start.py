@@ -46,6 +46,7 @@ def pooled_starts(population: Population, seed: int = 0, deadline: float = math.
     layout = layout.measured_in(units)
     for name in layout.random:
         values[f"omega_{name}"] = _first_omega(layout.effects[name], values[name], sizes.get(name, 1.0))
+    values |= {f"gamma_{name}": 0.5 * values[f"omega_{name}"] for name in layout.occasional}
     values |= {name: 0.0 for name in layout.names if name.startswith("corr_") and name not in values}
     starts = [layout.to(values)]
     several = [name for name in layout.noise if name in sizes]
