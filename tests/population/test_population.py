@@ -102,9 +102,7 @@ def test_a_covariate_that_changes_moves_its_parameter() -> None:
     )
     assert population.names == ("k", "beta", "omega_k", "s")
     found = population.members[0].predict(np.log([[0.3]]), np.array([2.0]))[0]
-    spent = 0.3 * (np.minimum(TIMES, 2) - TIMES[0]) + 0.3 * 4 * np.maximum(
-        TIMES - 2, 0
-    )
+    spent = 0.3 * (np.minimum(TIMES, 2) - TIMES[0]) + 0.3 * 4 * np.maximum(TIMES - 2, 0)
     assert found == pytest.approx(np.exp(-spent), rel=1e-6)
 
 

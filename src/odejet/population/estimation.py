@@ -22,7 +22,7 @@ from odejet.population.layout import Layout
 from odejet.population.marginal import Integral, Marginal
 from odejet.population.population import Population
 from odejet.population.simulating import Members, Simulator
-from odejet.population.start import pooled_starts
+from odejet.population.start import pooled_starts, scattered
 
 Array = np.ndarray
 
@@ -43,6 +43,7 @@ class Settings:
     short: float = 0.3  # near the maximum
     shrunk: float = 0.8  # shrinkage from which on a variance may be one that goes to zero
     flat: float = 0.2  # of -2 log L, which an eighth of an omega may cost where the variance goes to zero
+    others: int = 2  # starts beside those of the pooled fit
     least_omega: float = 2e-3  # below this a random effect is taken to be none
 
 
@@ -72,6 +73,8 @@ class Estimated:
     simulations: int
     removed: tuple[str, ...] = ()
     stopped: str = ""  # why the estimation ended before its time
+    starts: int = 1
+    agreeing: int = 1  # starts that led near the same maximum
 
     @property
     def log_likelihood(self) -> float:
@@ -94,6 +97,7 @@ def estimate(
     """Return the maximum of the likelihood of a population; by the deadline, the best that is known then."""
     tell("pooled fit")
     layout, starts = pooled_starts(population, seed, deadline)
+    starts += scattered(layout, starts[0], settings.others, seed)
     searches = []
     for u in starts:
         search = _Search(population, layout, u, seed, settings, deadline, jobs)
@@ -102,6 +106,7 @@ def estimate(
         searches.append(search)
     tell("nodes")
     search = min(searches, key=lambda one: one.value)
+    best = search.value
     removed: list[str] = []
     while not search.stopped:
         with search.simulator:
@@ -117,7 +122,8 @@ def estimate(
     with search.simulator:
         search.attempt(search.finish)
         found = search.answer()
-    return replace(found, removed=tuple(removed))
+    near = [one for one in searches if one.value < best + settings.worse]
+    return replace(found, removed=tuple(removed), starts=len(searches), agreeing=len(near))
 
 
 class _Search:

@@ -11,6 +11,7 @@ typical values, coefficients of covariates, Omega and what the noise depends on.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
@@ -18,6 +19,7 @@ from typing import Any
 
 import numpy as np
 
+from odejet.attach import attached
 from odejet.data import Data, Experiment
 from odejet.data.doses import Dose
 from odejet.errors import DataError, ExpressionError, ModelError, nearest
@@ -130,6 +132,12 @@ class Population:
         )
         self._check_noise()
         self.priors = self._priors(priors)
+
+    @classmethod
+    @attached
+    def from_toml(cls, path: str | os.PathLike[str], data: Data) -> Population:
+        """The population of a TOML file: a model with a table [population]."""
+        raise NotImplementedError
 
     def _priors(self, given: Priors) -> dict[int, Prior]:
         """Priors of what is estimated, by its position in the order of names."""

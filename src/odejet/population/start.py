@@ -23,6 +23,9 @@ Array = np.ndarray
 STARTS, AGREE, EVALUATIONS = 64, 2, 200
 """Starts of the pooled fit, how many must lead to its optimum, and what it may cost."""
 
+SCATTER = 0.4
+"""By which other starts differ, in the scale of u."""
+
 FIRST_OMEGA = 0.5
 """The sd of random effects at first: of logarithms, of logits, or beside the size of a typical value."""
 
@@ -53,6 +56,14 @@ def pooled_starts(population: Population, seed: int = 0, deadline: float = math.
     if len(several) > len(population.noises):
         starts.append(layout.to({**values, **{name: sizes[name] for name in several}}))
     return layout, starts
+
+
+def scattered(layout: Layout, u: Array, count: int, seed: int) -> list[Array]:
+    """Return other starts around one: typical values, omegas and noise that differ from it by factors."""
+    rng, moves = np.random.default_rng([seed, 7]), np.full(len(u), SCATTER)
+    # What moves on a linear scale has a unit of its own size; correlations stay zero.
+    moves[layout.omegas] = [SCATTER if a == b else 0.0 for a, b in layout.pairs]
+    return [u + moves * rng.standard_normal(len(u)) for _ in range(count)]
 
 
 def _optimum(population: Population, seed: int, deadline: float) -> Refined:
