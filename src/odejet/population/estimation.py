@@ -97,16 +97,15 @@ def estimate(
     """Return the maximum of the likelihood of a population; by the deadline, the best that is known then."""
     tell("pooled fit")
     layout, starts = pooled_starts(population, seed, deadline)
-    starts += scattered(layout, starts[0], settings.others, seed)
-    searches = []
-    for u in starts:
-        search = _Search(population, layout, u, seed, settings, deadline, jobs)
-        with search.simulator:
-            search.attempt(search.approach)
-        searches.append(search)
+    tell("starts")
+    searches = [_approached(population, layout, u, seed, settings, deadline, jobs) for u in starts]
+    best = min(range(len(starts)), key=lambda k: searches[k].value)
+    # Others around the start that led to the best, to see if they lead there too.
+    for u in scattered(layout, starts[best], settings.others, seed):
+        searches.append(_approached(population, layout, u, seed, settings, deadline, jobs))
     tell("nodes")
     search = min(searches, key=lambda one: one.value)
-    best = search.value
+    lowest = search.value
     removed: list[str] = []
     while not search.stopped:
         with search.simulator:
@@ -122,8 +121,16 @@ def estimate(
     with search.simulator:
         search.attempt(search.finish)
         found = search.answer()
-    near = [one for one in searches if one.value < best + settings.worse]
+    near = [one for one in searches if one.value < lowest + settings.worse]
     return replace(found, removed=tuple(removed), starts=len(searches), agreeing=len(near))
+
+
+def _approached(population: Population, layout: Layout, u: Array, *how: Any) -> _Search:
+    """A search that has gone near a maximum; one that cannot, if any other can, is no answer."""
+    search = _Search(population, layout, u, *how)
+    with search.simulator:
+        search.attempt(search.approach)
+    return search
 
 
 class _Search:

@@ -211,7 +211,7 @@ class PopulationFit:
         if not self.success:
             reason = self.estimated.stopped or "no maximum was reached"
             return Optimality(OPEN, starts, agreeing, starts - agreeing + 1, 1.0, (words, reason))
-        word = CONFIRMED if agreeing >= 3 and agreeing == starts else LIKELY if agreeing > 1 else OPEN
+        word = CONFIRMED if agreeing >= 3 else LIKELY if agreeing > 1 else OPEN
         return Optimality(word, starts, agreeing, starts - agreeing + 1, 1 / max(agreeing, 1), (words,))
 
     @cached_property
