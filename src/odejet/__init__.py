@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     from odejet.io.petab import read_petab
     from odejet.io.sbml import read_sbml
     from odejet.model import Event, Model
-    from odejet.population import Population, PopulationFit
+    from odejet.population import Population, PopulationFit, compare
     from odejet.problem import Problem
-    from odejet.result import Fit, Prediction, Ranking, compare
+    from odejet.result import Fit, Prediction, Ranking
     from odejet.selection import Selection, select
     from odejet.simulate import Simulation, simulate
     from odejet.simulate.flow import Outcome
@@ -73,6 +73,8 @@ provided(
     Model=("odejet.io.models", "odejet.io.sbml.writing"),
     Data=("odejet.io.csv",),
     Problem=("odejet.io.petab.writing",),
+    Population=("odejet.io.populations",),
+    PopulationFit=("odejet.io.populations",),
     Simulation=("odejet.io.figures",),
     Prediction=("odejet.io.figures",),
     Profile=("odejet.io.figures",),
@@ -110,7 +112,7 @@ _HOMES = {
     "Selection": "selection",
     "Simulation": "simulate",
     "Verdict": "identify",
-    "compare": "result",
+    "compare": "population.ranking",
     "design": "uncertainty.design",
     "fit": "fitting",
     "fit_many": "fitting",

@@ -17,6 +17,8 @@ from odejet.model.expressions import Expression, Number, Sum, number
 @attach(Model.from_toml)
 def read(kind: type[Model], path: str | os.PathLike[str]) -> Model:
     document = toml.loads(toml.read_text(path), str(path))
+    # How subjects differ is no matter of the model: see io/populations.
+    document.pop("population", None)
     stem = "".join(c for c in Path(path).stem if c.isprintable())[:100]
     return kind.from_dict({"name": stem or "model", **document}, str(path))
 

@@ -57,7 +57,7 @@ class Subject:
     flow: Flow
     start: float
     times: Array
-    random: Array  # of the parameters of its model: the position among the effects, or -1
+    random: Array  # of the parameters of its model: the position among individual parameters, or -1
     common: Array  # or the position among parameters without effects, or -1
     layout: Layout
     blocks: tuple[Block, ...]
@@ -97,11 +97,11 @@ class Subject:
 
     def linearise(self, x: Array, common: Array) -> tuple[Array, Array, Array]:
         """Predictions at rows of x with their derivatives by x, and by the parameters without random effects."""
-        count, effects = x.shape
+        count = len(x)
         found = np.full((count, self.points), np.nan)
-        by_x = np.zeros((count, self.points, effects))
+        by_own = np.zeros((count, self.points, self.layout.dimension))
         by_common = np.zeros((count, self.points, len(common)))
-        slopes, states = self.layout.slopes(x), np.zeros(len(self.flow.model.states))
+        states = np.zeros(len(self.flow.model.states))
         first = 1 + len(self.flow.unknowns()) - len(self.random)
         effect, other = np.flatnonzero(self.random >= 0), np.flatnonzero(self.common >= 0)
         for k, parameters in enumerate(self.parameters(x, common)):
@@ -111,9 +111,9 @@ class Subject:
                 continue
             for block in self.blocks:
                 rows = run[block.positions, block.output]
-                by_x[k, block.rows][:, self.random[effect]] = rows[:, first + effect] * slopes[k, self.random[effect]]
+                by_own[k, block.rows][:, self.random[effect]] = rows[:, first + effect]
                 by_common[k, block.rows][:, self.common[other]] = rows[:, first + other]
-        return found, by_x, by_common
+        return found, self.layout.by_x(by_own, x), by_common
 
     def _run(self, parameters: Array, states: Array, sensitivities: bool) -> Array | None:
         if not np.isfinite(parameters).all():
@@ -173,7 +173,7 @@ def subjects_of(
     conditions: Sequence[Condition], flows: Sequence[Flow], noises: Mapping[str, Noise], layout: Layout, model: Model
 ) -> tuple[Subject, ...]:
     """The members of a population."""
-    random, common = list(layout.random), list(layout.common)
+    random, common = list(layout.individual_names), list(layout.common)
     found = []
     for condition, flow in zip(conditions, flows, strict=True):
         experiment, own = condition.experiment, condition.model
