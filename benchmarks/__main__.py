@@ -29,6 +29,7 @@ SECTIONS = (
     "gate",
     "limits",
     "chains",
+    "draws",
     "experiments",
     "structure",
     "generate",
