@@ -1,8 +1,10 @@
 """Draws: effective draws a second of six posteriors, beside Stan, PyMC and emcee, each on one core.
 
-python -m benchmarks draws [--subjects ...] [--programs ...] [--stan PYTHON] [--pymc PYTHON] [--patience 600] [--output FILE]
+python -m benchmarks draws [--subjects ...] [--programs ...] [--stan PYTHON] [--pymc PYTHON] [--patience 600]
+                           [--output FILE]
 
-Programs take turns, subject by subject, in processes of their own: PYTHON is that of an environment with PyStan or PyMC.
+Programs take turns, subject by subject, in processes of their own: PYTHON is that of an environment with PyStan or
+PyMC.
 All begin at the optimum.  Stan has one chain of 1,000 draws after 1,000 of warm-up, with its own tolerances; PyMC the
 gradient-free DEMetropolisZ over SciPy's odeint, as its notebook on ODEs recommends; emcee its walkers on odejet's
 log-posterior.  Counted is the least of all effective numbers, in the bulk and in the tails, over processor seconds from
