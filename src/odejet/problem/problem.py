@@ -33,7 +33,7 @@ from odejet.problem.measurements import Block, Measurements
 from odejet.problem.noise import Given, Noise, check_measured, check_names, densities_of, merged, new_names, noise_of
 from odejet.problem.priors import Priors, priors_of, priors_together, total, truncated
 from odejet.problem.scales import scales
-from odejet.problem.unknowns import Unknowns, lay_out
+from odejet.problem.unknowns import Unknowns, delay_bounds, lay_out
 from odejet.simulate import Simulation
 from odejet.simulate.flow import Flow
 from odejet.simulate.simulation import TIME_LIMIT, simulated
@@ -99,6 +99,7 @@ class Problem:
         self.local = _local(local, model, self.conditions, new)
         used = [self.noise_names(number) for number in range(len(self.conditions))]
         layout = lay_out(self.conditions, model.parameters, self.local, used)
+        layout = layout.usually(delay_bounds(model, self.conditions)) if model.is_delayed else layout
         self.priors = priors_together(priors, model.priors)
         self._priors = priors_of(self.priors, layout)
         self.layout: Unknowns = layout.limited({i: prior.limits for i, prior in self._priors.items()})
