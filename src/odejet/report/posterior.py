@@ -85,7 +85,7 @@ def pairs(posterior: Posterior) -> list[Picture]:
         return []
     ranks = draws.argsort(axis=0).argsort(axis=0)
     with np.errstate(invalid="ignore", divide="ignore"):
-        correlations = np.nan_to_num(np.corrcoef(ranks.T))
+        correlations = np.nan_to_num(np.atleast_2d(np.corrcoef(ranks.T)))
     places = [(i, j) for i in range(len(ranks.T)) for j in range(i) if abs(correlations[i, j]) >= CORRELATED]
     places.sort(key=lambda pair: -abs(correlations[pair]))
     chosen = draws[np.linspace(0, len(draws) - 1, min(SHOWN, len(draws))).astype(int)]
@@ -107,7 +107,8 @@ def bands(posterior: Posterior) -> list[Picture]:
         for name, series in experiment.outputs.items():
             rows = posterior.replicated(name, experiment.name)
             order = np.argsort(series.times, kind="stable")
-            times, low, high = series.times[order], *np.nanquantile(rows, [0.025, 0.975], axis=0)[:, order]
+            times = series.times[order]
+            low, high = (np.asarray(np.nanquantile(rows, p, axis=0))[order] for p in (0.025, 0.975))
             middle = np.nanmedian(rows, axis=0)[order]
             layers = (
                 Area(times, low, high, opacity=0.2),
