@@ -30,6 +30,7 @@ SECTIONS = (
     "gate",
     "limits",
     "chains",
+    "draws",
     "experiments",
     "structure",
     "generate",

@@ -78,6 +78,7 @@ provided(
     Simulation=("odejet.io.figures",),
     Prediction=("odejet.io.figures",),
     Profile=("odejet.io.figures",),
+    Posterior=("odejet.report.posterior", "odejet.io.figures", "odejet.io.posteriors"),
     Verdict=("odejet.algebra.likely",),
     Shown=(
         "odejet.report.text",

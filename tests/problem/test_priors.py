@@ -26,6 +26,11 @@ TEXTS = {
     "exponential(0.7)": stats.expon(scale=0.7),
     "chisquare(3)": stats.chi2(3),
     "rayleigh(0.6)": stats.rayleigh(scale=0.6),
+    "student(0.4, 0.3, 3.5)": stats.t(3.5, 0.4, 0.3),
+    "halfnormal(0.8)": stats.halfnorm(scale=0.8),
+    "halfcauchy(0.5)": stats.halfcauchy(scale=0.5),
+    "truncated(normal(0.4, 0.3), 0.01, 2.5)": stats.truncnorm(-1.3, 7, 0.4, 0.3),
+    "truncated(cauchy(0.5, 0.2), -inf, inf)": stats.cauchy(0.5, 0.2),
 }
 
 
@@ -41,6 +46,46 @@ def test_density_slope_and_probability(text, x):
         slope = (prior.at(x + step).cost - prior.at(x - step).cost) / (2 * step)
         assert found.slope == pytest.approx(slope, rel=1e-5, abs=1e-6)
     assert found.weight >= 0 and found.information >= 0
+
+
+@settings(max_examples=25)
+@given(x=st.floats(0.01, 0.99), a=st.floats(0.3, 8), b=st.floats(0.3, 8))
+def test_beta_beside_scipy(x, a, b):
+    prior, known = read("k", f"beta({a!r}, {b!r})"), stats.beta(a, b)
+    assert prior.at(x).cost == pytest.approx(-known.logpdf(x), rel=1e-9, abs=1e-9)
+    assert prior.at(x).slope == pytest.approx((b - 1) / (1 - x) - (a - 1) / x, rel=1e-12)
+    assert prior.below(x) == pytest.approx(known.cdf(x), abs=1e-12)
+    assert prior.limits == (0, 1) and 0 < prior.typical < 1 and prior.at(1.5).cost == math.inf
+
+
+SMOOTH = [text for text in TEXTS if "laplace" not in text]
+
+
+@pytest.mark.parametrize("text", [*SMOOTH, "beta(2.5, 1.5)"])
+@settings(max_examples=10)
+@given(x=st.floats(0.1, 0.9))
+def test_slopes_beside_extrapolated_differences(text, x):
+    """To 1e-9, by Richardson's extrapolation of central differences."""
+    prior, rows = read("k", text), []
+    for level in range(6):
+        step = 0.02 / 2**level
+        row = [(prior.at(x + step).cost - prior.at(x - step).cost) / (2 * step)]
+        for k, below in enumerate(rows[-1] if rows else (), start=1):
+            row.append(row[-1] + (row[-1] - below) / (4**k - 1))
+        rows.append(row)
+    assert prior.at(x).slope == pytest.approx(rows[-1][-1], rel=1e-9, abs=1e-9)
+
+
+def test_truncated_priors_are_refused_where_nothing_is_left():
+    assert read("k", "truncated(normal(0, 1), 0, inf)").limits == (0, math.inf)
+    for text, sentence in {
+        "truncated(normal(0, 1), 2, 1)": "nothing is left",
+        "truncated(normal(0, 1), 2)": "must be text such as",
+        "truncated(beta(1, 2), 3, 4)": "nothing is left",
+        "truncated(truncated(normal(0, 1), 0, 1), a, 4)": "cannot depend on 'a'",
+    }.items():
+        with pytest.raises(ModelError, match=sentence):
+            read("k", text)
 
 
 DECAY = oj.Model({"x": "-k*x"}, {"y": "x"})

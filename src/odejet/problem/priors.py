@@ -3,6 +3,8 @@
     normal(mean, sd)       lognormal(mean of the logarithm, its sd)        uniform(low, high)
     laplace(mean, scale)   loglaplace(mean of the logarithm, its scale)    loguniform(low, high)
     cauchy(centre, scale)  gamma(shape, scale)   exponential(scale)   chisquare(degrees of freedom)   rayleigh(scale)
+    student(centre, scale, degrees of freedom)   halfnormal(scale)    halfcauchy(scale)    beta(a, b)
+    truncated(a prior, low, high)
 
 All are densities of the unknown itself, not of its logarithm, cut at the bounds and scaled to be one in all.  With
 priors a fit looks for the maximum of likelihood times prior, the maximum a posteriori.
@@ -11,6 +13,7 @@ priors a fit looks for the maximum of likelihood times prior, the maximum a post
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -19,9 +22,10 @@ from typing import Any, Protocol
 import numpy as np
 
 from odejet.errors import ExpressionError, ModelError, clipped, nearest
-from odejet.model.calls import Call, parse_call
+from odejet.model.calls import Call, parse_call, split
 from odejet.model.dual import differentiated
-from odejet.model.expressions import names
+from odejet.model.expressions import Expression, names
+from odejet.model.grammar import parse
 from odejet.problem.unknowns import Unknowns
 
 _KINK = 1e-5
@@ -105,6 +109,107 @@ class Cauchy(_Centred):
 
     def below(self, x: float) -> float:
         return 0.5 + math.atan(self.standard(x)) / math.pi
+
+
+@dataclass(frozen=True)
+class Student(_Centred):
+    freedom: float = 4.0
+
+    def at(self, x: float) -> Term:
+        r, s, nu = self.standard(x), self.scale, self.freedom
+        weight = (nu + 1) / (s * s * (nu + r * r))
+        curvature = weight * (nu - r * r) / (nu + r * r)
+        constant = math.lgamma(0.5 * (nu + 1)) - math.lgamma(0.5 * nu) - 0.5 * math.log(math.pi * nu) - math.log(s)
+        cost = 0.5 * (nu + 1) * math.log1p(r * r / nu) - constant
+        return Term(cost, r * weight * s, weight, max(curvature, 0.0))
+
+    def below(self, x: float) -> float:
+        from scipy.special import stdtr
+
+        return float(stdtr(self.freedom, self.standard(x)))
+
+
+@dataclass(frozen=True)
+class Half:
+    """The upper half of a density around zero."""
+
+    of: Normal | Cauchy
+    limits = (0.0, math.inf)
+
+    @property
+    def typical(self) -> float:
+        return self.of.scale
+
+    def at(self, x: float) -> Term:
+        if x < 0:
+            return IMPOSSIBLE
+        found = self.of.at(x)
+        return Term(found.cost - math.log(2), found.slope, found.weight, found.information)
+
+    def below(self, x: float) -> float:
+        return 2 * self.of.below(x) - 1 if x > 0 else 0.0
+
+
+@dataclass(frozen=True)
+class Beta:
+    a: float
+    b: float
+    limits = (0.0, 1.0)
+
+    @property
+    def typical(self) -> float:
+        return self.a / (self.a + self.b)
+
+    def at(self, x: float) -> Term:
+        if not 0 <= x <= 1 or (x == 0 and self.a != 1) or (x == 1 and self.b != 1):
+            return IMPOSSIBLE
+        up, down = max(x, 1e-300), max(1 - x, 1e-300)
+        constant = math.lgamma(self.a) + math.lgamma(self.b) - math.lgamma(self.a + self.b)
+        cost = constant - (self.a - 1) * math.log(up) - (self.b - 1) * math.log(down)
+        # Its curvature on the scale of log(x / (1 - x)), which is never negative.
+        weight = (self.a + self.b) / (up * down)
+        curvature = (self.a - 1) / up**2 + (self.b - 1) / down**2
+        return Term(cost, (self.b - 1) / down - (self.a - 1) / up, weight, max(curvature, 0.0))
+
+    def below(self, x: float) -> float:
+        from scipy.special import betainc
+
+        return float(betainc(self.a, self.b, min(max(x, 0.0), 1.0)))
+
+
+@dataclass(frozen=True)
+class Within:
+    """A density cut at two ends, one in all again."""
+
+    of: Prior
+    low: float
+    high: float
+
+    @property
+    def limits(self) -> tuple[float, float]:
+        return max(self.low, self.of.limits[0]), min(self.high, self.of.limits[1])
+
+    @property
+    def typical(self) -> float:
+        low, high = self.limits
+        inside = low < self.of.typical < high
+        return (
+            self.of.typical if inside else low if math.isinf(high) else high if math.isinf(low) else 0.5 * (low + high)
+        )
+
+    @cached_property
+    def mass(self) -> float:
+        return self.of.below(self.high) - self.of.below(self.low)
+
+    def at(self, x: float) -> Term:
+        if not self.low <= x <= self.high:
+            return IMPOSSIBLE
+        found = self.of.at(x)
+        return Term(found.cost + math.log(self.mass), found.slope, found.weight, found.information)
+
+    def below(self, x: float) -> float:
+        inside = min(max(x, self.low), self.high)
+        return (self.of.below(inside) - self.of.below(self.low)) / self.mass
 
 
 @dataclass(frozen=True)
@@ -255,6 +360,10 @@ KINDS: Mapping[str, tuple[tuple[str, ...], Callable[..., Prior]]] = {
     "exponential": (("scale",), lambda scale: Gamma(1.0, scale)),
     "chisquare": (("degrees of freedom",), lambda dof: Gamma(0.5 * dof, 2.0)),
     "rayleigh": (("scale",), Rayleigh),
+    "student": (("centre", "scale", "degrees of freedom"), Student),
+    "halfnormal": (("scale",), lambda scale: Half(Normal(0.0, scale))),
+    "halfcauchy": (("scale",), lambda scale: Half(Cauchy(0.0, scale))),
+    "beta": (("a", "b"), Beta),
 }
 """By name: what the arguments of each are, and what makes it of them."""
 
@@ -267,6 +376,8 @@ def read(name: str, told: Any) -> Prior:
     if not isinstance(told, str | Call):
         raise ModelError(f"{where} must be text such as 'normal(1, 0.2)', not {told!r}")
     text = str(told)
+    if isinstance(told, str) and (cut := _TRUNCATED.fullmatch(text)):
+        return _within(name, cut[1], where)
     try:
         kind, arguments = told.checked if isinstance(told, Call) else parse_call(text)
     except ExpressionError as error:
@@ -274,23 +385,50 @@ def read(name: str, told: Any) -> Prior:
     except ModelError:
         raise ModelError(f"{where} must be text such as 'normal(1, 0.2)', not {clipped(text)}") from None
     if kind not in KINDS:
-        raise ModelError(f"{where}: there is no prior '{kind}'{nearest(kind, KINDS) or '; known: ' + ', '.join(KINDS)}")
+        known = (*KINDS, "truncated")
+        raise ModelError(f"{where}: there is no prior '{kind}'{nearest(kind, known) or '; known: ' + ', '.join(known)}")
     wanted, make = KINDS[kind]
     if arguments is None or len(arguments) != len(wanted):
         raise ModelError(f"{where}: {clipped(text)} has not the arguments of {kind}({', '.join(wanted)})")
-    values = []
-    for what, argument in zip(wanted, arguments, strict=True):
-        if (other := next(names(argument), None)) is not None:
-            raise ModelError(f"{where}: its {what} must be a number and cannot depend on '{other}'")
-        value = float(differentiated(argument, {}, {}, 0).value)
-        if not math.isfinite(value) or (what not in _ANY and value <= 0):
-            raise ModelError(f"{where}: its {what} must be a {'' if what in _ANY else 'positive '}number")
-        values.append(value)
+    values = [_number(what, argument, where) for what, argument in zip(wanted, arguments, strict=True)]
     if wanted == ("low", "high") and not (values[0] < values[1] and (kind == "uniform" or values[0] > 0)):
         raise ModelError(
             f"{where}: {clipped(text)} must lie between a low and a higher number, positive for loguniform"
         )
     return make(*values)
+
+
+def _number(what: str, argument: Expression, where: str) -> float:
+    """The value of an argument."""
+    if (other := next(names(argument), None)) is not None:
+        raise ModelError(f"{where}: its {what} must be a number and cannot depend on '{other}'")
+    value = float(differentiated(argument, {}, {}, 0).value)
+    if not math.isfinite(value) or (what not in _ANY and value <= 0):
+        raise ModelError(f"{where}: its {what} must be a {'' if what in _ANY else 'positive '}number")
+    return value
+
+
+_TRUNCATED = re.compile(r"\s*truncated\s*\((.*)\)\s*", re.DOTALL)
+
+_ENDS = {"inf": math.inf, "-inf": -math.inf}
+
+
+def _within(name: str, inside: str, where: str) -> Within:
+    """The prior in `truncated(normal(1, 0.5), 0, 2)`; an end may be inf or -inf."""
+    parts = [part.strip() for part in split(inside, inside)]
+    if len(parts) != 3:
+        raise ModelError(f"{where} must be text such as 'truncated(normal(1, 0.5), 0, 2)', not truncated({inside})")
+    try:
+        low, high = (
+            _ENDS[part] if part in _ENDS else _number(what, parse(part), where)
+            for what, part in zip(("low", "high"), parts[1:], strict=True)
+        )
+    except ExpressionError as error:
+        raise error.at(where) from None
+    found = Within(read(name, parts[0]), low, high)
+    if not (low < high and found.mass > 0):
+        raise ModelError(f"{where}: between {low:g} and {high:g} nothing is left of {parts[0]}")
+    return found
 
 
 def priors_together(given: Priors, model: Mapping[str, str]) -> dict[str, str | Call]:

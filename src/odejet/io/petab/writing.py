@@ -19,12 +19,12 @@ import numpy as np
 
 from odejet.attach import attach
 from odejet.data import Experiment, Series
-from odejet.errors import ModelError
+from odejet.errors import ModelError, clipped
 from odejet.io.files import write_all
 from odejet.io.petab.formulas import written
 from odejet.io.sbml.writing import written as sbml
 from odejet.model import Event, Model
-from odejet.model.calls import parse_call
+from odejet.model.calls import Call, parse_call
 from odejet.model.cumulated import refuse_windows
 from odejet.model.dual import differentiated
 from odejet.model.expressions import Expression, Product, Symbol, constant, fresh, names, number, substituted
@@ -52,6 +52,12 @@ _LAWS = {
     "log10laplace": ("log-laplace", math.log(10)),
 }
 """Laws that PEtab has, and the factor of their scale there."""
+
+PRIORS = (
+    *("normal", "lognormal", "laplace", "loglaplace", "uniform", "loguniform"),
+    *("cauchy", "gamma", "exponential", "chisquare", "rayleigh"),
+)
+"""That PEtab has, without hyphens."""
 
 Table = list[dict[str, Any]]
 
@@ -190,7 +196,7 @@ class _Writer:
             row["nominalValue"] = self.problem.nominal[unknown.label]
         prior = self.problem.priors.get(unknown.label) or self.problem.priors.get(unknown.name)
         if prior:
-            kind, arguments = parse_call(str(prior))
+            kind, arguments = _petab_prior(unknown.label, str(prior))
             row["priorDistribution"] = re.sub("^log(?=.)", "log-", kind)
             values = (float(differentiated(one, {}, {}, 0).value) for one in arguments or ())
             row["priorParameters"] = ";".join(repr(value) for value in values)
@@ -322,3 +328,11 @@ def _times(event: Event, one: Experiment) -> list[float]:
     if count > MAX_PERIODS:
         raise ModelError(f"{one.name}: an event happens more than {MAX_PERIODS} times, which is too much for PEtab")
     return [times[0] + i * times[1] for i in range(count)]
+
+
+def _petab_prior(label: str, text: str) -> Call:
+    """The prior as PEtab has it."""
+    kind = text.partition("(")[0].strip()
+    if kind not in PRIORS:
+        raise ModelError(f"PEtab has no prior such as {clipped(text)}, that of '{label}'; it has {', '.join(PRIORS)}")
+    return parse_call(text)
