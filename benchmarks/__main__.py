@@ -24,6 +24,7 @@ SECTIONS = (
     "coverage",
     "warnings",
     "noise",
+    "censored",
     "projection",
     "sideby",
     "gate",

@@ -16,9 +16,10 @@ from typing import Any
 
 import numpy as np
 
+from odejet.data.censored import Limits
 from odejet.objective.jacobian import RowMap, ScaleRows
 from odejet.problem.distributions import Terms
-from odejet.problem.measurements import ROUNDING, Measurements
+from odejet.problem.measurements import ROUNDING, Block, Measurements, limits_of
 from odejet.problem.noise import Density
 from odejet.problem.priors import Term, Truncated
 
@@ -59,16 +60,26 @@ class Scored:
     s: np.ndarray
     by_mu: np.ndarray  # derivatives of s
     by_entries: np.ndarray
+    limits: Limits | None = None  # of values that are censored
 
     @property
-    def coupled(self) -> bool:
-        """Whether what a measurement tells of its scale depends on what it tells of its prediction."""
-        return self.density.varies and not self.density.law.orthogonal
+    def terms(self) -> Terms:
+        """What the measurements say."""
+        return self.density.terms(self.values, self.mu, self.s, self.limits)
+
+    @property
+    def scores(self) -> np.ndarray:
+        """Their normal scores."""
+        return self.density.scores(self.values, self.mu, self.s, self.limits, self.rows.start)
 
     @property
     def is_exact(self) -> bool:
         """Whether predictions differ from measurements by no more than rounding."""
         values, mu, base = self.values, self.mu, self.density.law.logarithm
+        if self.limits is not None:
+            values, mu = values[~self.limits.censored], mu[~self.limits.censored]
+        if not len(values):
+            return True
         if base:
             with np.errstate(divide="ignore"):
                 values, mu = np.log(values) / base, np.log(mu) / base
@@ -95,9 +106,12 @@ class Standing:
         """The roots by the expected information, which may differ from those of a step."""
         roots = self.roots.copy()
         for part in self.parts:
+            if not part.density.law.orthogonal and part.density.varies:  # the weights of a step are the information
+                continue
             by_mu, by_s = part.density.law.information(part.mu, part.s)
             slope_mu, slope_s = _slopes(part.density, part.mu, part.s)
-            if part.coupled:  # the weights of a step are the expected information
+            if part.limits is not None:
+                _enter_observed(part, roots, np.sqrt(by_mu) * slope_mu, np.sqrt(by_s) * slope_s)
                 continue
             roots[part.rows] = np.sqrt(by_mu) * slope_mu
             if part.density.scale_each:
@@ -123,25 +137,30 @@ class Scoring:
     priors: tuple[Truncated, ...] = ()
 
     @cached_property
-    def blocks(self) -> list[tuple[slice, slice, Density, np.ndarray]]:
+    def blocks(self) -> list[tuple[slice, slice, Density, Sequence[Block]]]:
         """Where the measurements of every law stand, and where their scales do; those of one output that follow each
         other with one law are together."""
-        found = list[tuple[slice, Density]]()
+        found = list[tuple[slice, Density, list[Block]]]()
         for rows, block in zip(self.measurements.rows, self.measurements.blocks, strict=True):
             if block.density is None:
                 continue
             before = found[-1] if found else None
             if before is not None and before[0].stop == rows.start and before[1].key == block.density.key:
-                rows = slice(before[0].start, rows.stop)
-                found.pop()
-            found.append((rows, block.density))
+                found[-1] = (slice(before[0].start, rows.stop), block.density, [*before[2], block])
+            else:
+                found.append((rows, block.density, [block]))
         end, parts = len(self.measurements.values), []
-        for rows, density in found:
+        for rows, density, own in found:
             # Where a scale is the same for all, so is its row: one row stands for all of them.
             size = 0 if not density.varies else rows.stop - rows.start if density.scale_each else 1
-            parts.append((rows, slice(end, end + size), density, self.measurements.values[rows]))
+            parts.append((rows, slice(end, end + size), density, own))
             end += size
         return parts
+
+    @cached_property
+    def limits(self) -> list[Limits | None]:
+        """The limits of censored values, in the order of `blocks`."""
+        return [limits_of(own) for _, _, _, own in self.blocks]
 
     @cached_property
     def rows(self) -> int:
@@ -166,8 +185,8 @@ class Scoring:
                 return _refusal(rows, bad)
             residuals[rows], factors[rows] = np.log(mu) / logarithm, 1 / (mu * logarithm)
         parts, squares = [], np.ones(points, dtype=bool)
-        for rows, further, density, values in self.blocks:
-            found = _scored(rows, further, density, values, predicted[rows], z)
+        for (rows, further, density, _), limits in zip(self.blocks, self.limits, strict=True):
+            found = _scored(rows, further, density, measured.values[rows], limits, predicted[rows], z)
             if isinstance(found, Refusal):
                 return found
             parts.append(found)
@@ -271,14 +290,14 @@ def tuned(
 
 
 def _by_scales(
-    alike: Sequence[tuple[Density, np.ndarray, np.ndarray]], z: np.ndarray, entries: np.ndarray
+    alike: Sequence[tuple[Density, np.ndarray, np.ndarray, Limits | None]], z: np.ndarray, entries: np.ndarray
 ) -> tuple[float, np.ndarray, np.ndarray]:
     """The negative log-likelihood, its gradient by the logarithms of these entries and its expected curvature."""
     place = {int(entry): i for i, entry in enumerate(entries)}
     cost, gradient, curvature = 0.0, np.zeros(len(entries)), np.zeros((len(entries), len(entries)))
-    for density, values, mu in alike:
+    for density, values, mu, limits in alike:
         s, _, by_entries = density.scales(mu, z)
-        terms = density.terms(values, mu, s)
+        terms = density.terms(values, mu, s, limits)
         rows = np.zeros((len(entries), len(s)))
         for entry, row in zip(density.entries.tolist(), by_entries, strict=True):
             if entry in place:
@@ -289,19 +308,30 @@ def _by_scales(
     return cost, gradient, curvature
 
 
-def _alike(parts: Sequence[Scored]) -> list[tuple[Density, np.ndarray, np.ndarray]]:
+def _alike(parts: Sequence[Scored]) -> list[tuple[Density, np.ndarray, np.ndarray, Limits | None]]:
     """Laws with all their measurements and predictions: an output mostly has the same one in many experiments."""
     found: dict[Any, list[Scored]] = {}
     for part in parts:
         found.setdefault(part.density.key, []).append(part)
     return [
-        (own[0].density, np.concatenate([one.values for one in own]), np.concatenate([one.mu for one in own]))
+        (
+            own[0].density,
+            np.concatenate([one.values for one in own]),
+            np.concatenate([one.mu for one in own]),
+            limits_of(own),
+        )
         for own in found.values()
     ]
 
 
 def _scored(
-    rows: slice, further: slice, density: Density, values: np.ndarray, mu: np.ndarray, z: np.ndarray
+    rows: slice,
+    further: slice,
+    density: Density,
+    values: np.ndarray,
+    limits: Limits | None,
+    mu: np.ndarray,
+    z: np.ndarray,
 ) -> Scored | Refusal:
     """Measurements at their predictions, if their law allows these."""
     mu = mu.copy()
@@ -318,7 +348,7 @@ def _scored(
     s, by_mu, by_entries = density.scales(mu, z)
     if (bad := ~((s > 0) & np.isfinite(s))).any():
         return Refusal(rows.start + int(np.argmax(bad)), f"the scale of the noise of {density.output} is not positive")
-    return Scored(rows, further, density, values, mu, s, by_mu, by_entries)
+    return Scored(rows, further, density, values, mu, s, by_mu, by_entries, limits)
 
 
 def _refusal(rows: slice, bad: np.ndarray) -> Refusal:
@@ -330,7 +360,7 @@ def _fill(
 ) -> tuple[float, ScaleRows | None]:
     """Enter the rows of one law; return its negative log-likelihood, and how the rows of its scales come about."""
     density, rows, further, mu = part.density, part.rows, part.further, part.mu
-    terms = density.terms(part.values, mu, part.s)
+    terms = part.terms
     root = np.sqrt(terms.weight_mu)
     slope_mu, slope_s = _slopes(density, mu, part.s)
     positions[rows] = np.log(mu) if density.law.logarithm else mu
@@ -370,6 +400,15 @@ def _couple(
     residuals[rows], roots[rows] = _over(terms.by_mu - share * terms.by_s, root), root * slope_mu
     positions[part.further] += share / part.s * (part.mu - part.values)
     return share
+
+
+def _enter_observed(part: Scored, roots: np.ndarray, by_mu: np.ndarray, by_s: np.ndarray) -> None:
+    """Enter the roots of measurements without limits; those of others have the information that is left of them."""
+    assert part.limits is not None
+    seen = ~part.limits.censored
+    roots[part.rows] = np.where(seen, by_mu, roots[part.rows])
+    if part.density.varies:
+        roots[part.further] = np.where(seen, by_s, roots[part.further])
 
 
 def _slopes(density: Density, mu: np.ndarray, s: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
