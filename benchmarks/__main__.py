@@ -43,7 +43,7 @@ SECTIONS = (
     "sbml",
     "biomodels",
     "collection",
-    "searches",
+    "ablation",
     "race",
 )
 

@@ -34,7 +34,7 @@ from benchmarks.store import write_whole
 from odejet.objective import projection
 from odejet.objective.evaluation import Evaluation
 from odejet.problem import Problem
-from odejet.search import multistart
+from odejet.search import ground, portfolio, screen
 from odejet.search import refine as refinement
 from odejet.search.descent import Descent
 
@@ -146,7 +146,7 @@ def problem_of(name: str, seed: int, sets: int) -> tuple[Problem, np.ndarray]:
     return problem, np.array([truths[one.experiment or "e1"][one.name] for one in problem.layout])
 
 
-WITHOUT = [(refinement, "projected"), (multistart, "projected")]
+WITHOUT = [(refinement, "projected"), (ground, "projected"), (screen, "projected")]
 """Where scales and offsets are eliminated."""
 
 
@@ -205,7 +205,7 @@ def searches(problem: Problem, seeds: range, best: float, eliminate: bool) -> Ta
     tally = Tally()
     for seed in seeds:
         with eliminating(eliminate), recorded() as costs:
-            found = multistart.multistart(
+            found = portfolio.explore(
                 problem.misfit, scale=problem.sizes, seed=seed, starts=SEARCHED, goal=best + SAME, agree=SEARCHED
             )
         reached = bool(found) and found[0].cost <= best + SAME

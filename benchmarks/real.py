@@ -28,7 +28,7 @@ from benchmarks.collection import warm
 from benchmarks.store import write_whole
 from odejet.jets import compilation
 from odejet.problem import Problem
-from odejet.search.multistart import sampled_box
+from odejet.search.box import sampled_box
 from odejet.smooth.threads import one_thread
 
 RESULTS = Path(__file__).parent / "results" / "real" / "fits.jsonl"

@@ -26,7 +26,7 @@ from scipy.optimize import least_squares
 from odejet.decide.statistics import is_plausible
 from odejet.objective.misfit import Misfit
 from odejet.problem.coordinates import choose
-from odejet.search.multistart import multistart
+from odejet.search.portfolio import explore
 from odejet.search.refine import Refined, refine
 from problems import systems
 from problems.draws import perturbed, problem
@@ -77,7 +77,7 @@ def measure(system: systems.System, points: int, noise: float, draw: int, seed: 
         found = refine(misfit, perturbed(truth, start, rng), bounds, time_limit=limit)
         note(start, found, found.seconds)
     begin = perf_counter()
-    optima = multistart(misfit, bounds, seed=draw, time_limit=limit, plausible=partial(is_plausible, misfit))
+    optima = explore(misfit, bounds, seed=draw, time_limit=limit, plausible=partial(is_plausible, misfit))
     note("multistart", optima[0] if optima else None, perf_counter() - begin)
     return rows
 

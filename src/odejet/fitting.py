@@ -32,6 +32,7 @@ from odejet.problem.noise import Given
 from odejet.problem.priors import Priors
 from odejet.progress import Progress
 from odejet.result import Fit
+from odejet.search.strategies import chosen
 from odejet.search.workers import Workers
 from odejet.smooth.threads import one_thread
 from odejet.uncertainty import posterior
@@ -45,12 +46,17 @@ _PATIENT = 1e6
 
 @dataclass(frozen=True)
 class Method:
-    """How a fit is made in comparisons with other methods: by plain squares (weights "none"), without refinement, or
-    with some of the estimators of derivatives alone."""
+    """How a fit is made in comparisons with other methods: by plain squares (weights "none"), without refinement, with
+    some of the estimators of derivatives alone, or by some of the strategies of the search.
+
+    Strategies are "algebraic starts", "multistart", "growing windows", "iterated local search" and "multiple shooting";
+    one with other settings is given as a value, such as `odejet.search.multistart.Multistart(groups=(1,))`.
+    """
 
     weights: str = "likelihood"
     refine: bool = True
     estimators: Sequence[str] | None = None
+    strategies: Sequence[Any] | None = None
 
 
 def _with_method(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -111,7 +117,9 @@ def fit(
     """
     method = Method() if method is None else method
     if not isinstance(method, Method):
-        raise ModelError(f"method must be oj.Method(weights=..., refine=..., estimators=...), not {method!r}")
+        raise ModelError(
+            f"method must be oj.Method(weights=..., refine=..., estimators=..., strategies=...), not {method!r}"
+        )
     options = _checked(seed, jobs, effort, method, time_limit)
     budget = Budget.within(options.time_limit)
     posed = {"bounds": bounds, "positive": positive, "noise": noise, "fixed": fixed, "local": local, "priors": priors}
@@ -184,7 +192,13 @@ def _checked(
     if isinstance(limit, bool) or not isinstance(limit, int | float) or not limit > 0:
         raise ModelError(f"time_limit must be a positive number of seconds, not {time_limit!r}")
     return Options(
-        seed, jobs, effort, bool(method.refine), None if estimators is None else tuple(estimators), float(limit)
+        seed,
+        jobs,
+        effort,
+        bool(method.refine),
+        None if estimators is None else tuple(estimators),
+        float(limit),
+        chosen(method.strategies),
     )
 
 
@@ -229,7 +243,7 @@ def fit_many(
     if executor is None and jobs > 1 and len(data_sets) > 1:
         # Processes that know nothing of the program which asks: it needs no guard against being run again in them.
         with Workers(_Many(model, options), min(jobs, len(data_sets)) - 1) as workers:
-            return list(workers.ahead("attempt", data_sets))
+            return list(workers.ahead(_Many.attempt, data_sets))
     if executor is None:
         return [_attempt(model, data, options) for data in data_sets]
     waiting = [executor.submit(_attempt, model, data, options) for data in data_sets]

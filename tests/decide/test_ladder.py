@@ -113,7 +113,7 @@ def test_the_search_goes_on_with_other_starts_until_very_many_agree(monkeypatch)
         assert before.best is not None
         return [before.best.refined] * (AGREEING[CONFIRMED] if agree >= rounds * AGREE else 0)
 
-    monkeypatch.setattr(stages, "multistart", late)
+    monkeypatch.setattr(stages, "explore", late)
     monkeypatch.setattr(stages, "shoot", lambda state, rung: iter(()))
     *_, last = climb(before)
     assert last.rounds == rounds

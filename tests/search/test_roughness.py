@@ -7,7 +7,7 @@ import pytest
 
 import odejet as oj
 from odejet.problem import Problem
-from odejet.search.multistart import sampled_box
+from odejet.search.box import sampled_box
 from odejet.search.roughness import curves, swings
 from odejet.search.sweep import sweep
 

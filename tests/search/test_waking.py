@@ -11,7 +11,8 @@ import pytest
 import odejet as oj
 from odejet.objective.misfit import ROUGH
 from odejet.problem import Problem
-from odejet.search.hops import ALIKE, BRIEF, WOKEN, Hops
+from odejet.search.ground import Ground
+from odejet.search.local_search import Hops, IteratedLocalSearch
 from odejet.search.refine import refine
 from odejet.search.screen import Screen
 from odejet.search.waking import woken
@@ -32,7 +33,12 @@ def problem() -> Problem:
 POSED = problem()
 FRAME = POSED.frame()
 SCREEN = Screen.of(POSED.misfit.window(1.0, effort=ROUGH), FRAME)
+SETTINGS = IteratedLocalSearch()
 LABELS = POSED.misfit.labels
+
+
+def hops(seed: int = 0) -> Hops:
+    return Hops(Ground(POSED.misfit, FRAME, None, math.inf), SETTINGS, np.random.default_rng(seed), FRAME.box)
 
 
 def point(**values: float) -> np.ndarray:
@@ -92,21 +98,21 @@ def decaying():
 @pytest.mark.parametrize("seed", range(3))
 def test_hops_wake_what_sleeps_and_come_to_the_optimum(seed, monkeypatch):
     monkeypatch.setattr(Hops, "drawn", lambda *_: None)
-    own, end = Hops(SCREEN, None, math.inf, np.random.default_rng(seed), FRAME.box), decaying()
+    own, end = hops(seed), decaying()
     for _ in range(20):
         own.waking = 0  # what is drawn has had its share
         own.hop([end])
-    assert own.ends[0].cost < POSED.misfit.score(point()) + ALIKE
+    assert own.ends[0].cost < POSED.misfit.score(point()) + SETTINGS.alike
 
 
 def test_a_hop_that_wakes_is_brief_where_nothing_leads_lower():
     best = refine(POSED.misfit, point(), frame=FRAME)
-    own = Hops(SCREEN, None, math.inf, np.random.default_rng(0), FRAME.box)
-    assert own.hop([best]) is None and own.spent <= WOKEN * BRIEF
+    own = hops()
+    assert own.hop([best]) is None and own.spent <= SETTINGS.woken * SETTINGS.brief
 
 
 def test_unknowns_are_woken_at_all_places_and_more_often_at_better_ones():
-    own, best = Hops(SCREEN, None, math.inf, np.random.default_rng(0), FRAME.box), constant()
+    own, best = hops(), constant()
     places = [replace(best, cost=10.0 * rank) for rank in range(1, 17)]
     seen = []
     for _ in range(30):

@@ -10,10 +10,13 @@ import odejet as oj
 from odejet.clock import now
 from odejet.problem import Problem
 from odejet.search import workers as module
-from odejet.search.multistart import _Guide, multistart
+from odejet.search.ground import Ground
+from odejet.search.portfolio import explore
+from odejet.search.windows import GrowingWindows
 from odejet.search.workers import Workers
 
 TIMES = np.linspace(0, 8, 20)
+WINDOWS = GrowingWindows()
 
 
 @pytest.fixture(scope="module")
@@ -25,8 +28,8 @@ def problem():
 
 
 @pytest.fixture
-def guide(problem):
-    return _Guide(problem.misfit, problem.frame(), None, now() + 100)
+def ground(problem):
+    return Ground(problem.misfit, problem.frame(), None, now() + 100)
 
 
 @pytest.fixture
@@ -48,35 +51,43 @@ def starts(problem, count=6):
     return [problem.sizes * np.exp(rng.uniform(-2, 2, len(problem.sizes))) for _ in range(count)]
 
 
-def test_answers_are_in_order_and_those_of_this_process(problem, guide, at_once, monkeypatch):
+def test_answers_are_in_order_and_those_of_this_process(problem, ground, at_once, monkeypatch):
     items = starts(problem)
-    expected = [guide.follow(z).rms for z in items]
+    expected = [WINDOWS.lead(ground, z).rms for z in items]
     here = []
-    own = guide.follow
-    with Workers(guide, 2) as workers:
+    own = GrowingWindows.lead
+    with Workers(ground, 2) as workers:
         processes = [worker.process for worker in ready(workers)]
-        monkeypatch.setattr(_Guide, "follow", lambda self, z: here.append(z) or own(z))
-        found = [end.rms for end in workers.ahead("follow", items)]
+
+        def lead(self, ground, z):  # sent by its name: elsewhere it is the plain one
+            here.append(z)
+            return own(self, ground, z)
+
+        monkeypatch.setattr(GrowingWindows, "lead", lead)
+        found = [end.rms for end in workers.ahead(WINDOWS.lead, items)]
     assert found == expected
     assert 0 < len(here) < len(items)  # the others came from elsewhere
     assert all(process.poll() is not None for process in processes)
 
 
-def test_what_is_not_wanted_is_not_done(guide):
+def test_what_is_not_wanted_is_not_done(ground):
     done = []
-    guide.double = lambda i: done.append(i) or 2 * i
-    with Workers(guide, 0) as workers:
-        assert list(workers.ahead("double", range(4), lambda i: i % 2 == 0)) == [0, None, 4, None]
-        assert next(workers.ahead("double", range(10, 14))) == 20
+
+    def double(_, i):
+        return done.append(i) or 2 * i
+
+    with Workers(ground, 0) as workers:
+        assert list(workers.ahead(double, range(4), lambda i: i % 2 == 0)) == [0, None, 4, None]
+        assert next(workers.ahead(double, range(10, 14))) == 20
     assert done == [0, 2, 10]
 
 
-def test_a_worker_that_is_lost_is_not_missed(problem, guide, at_once):
+def test_a_worker_that_is_lost_is_not_missed(problem, ground, at_once):
     items = starts(problem)
-    expected = [guide.follow(z).rms for z in items]
-    with Workers(guide, 2) as workers:
+    expected = [WINDOWS.lead(ground, z).rms for z in items]
+    with Workers(ground, 2) as workers:
         first, second = ready(workers)
-        answers = workers.ahead("follow", items)
+        answers = workers.ahead(WINDOWS.lead, items)
         found = [next(answers).rms]
         first.process.kill()
         found += [end.rms for end in answers]
@@ -94,8 +105,8 @@ def test_a_search_is_the_same_for_any_number_of_jobs(problem, at_once, monkeypat
 
     monkeypatch.setattr(Workers, "_idle", waited)
     frame = {"positive": True, "scale": problem.sizes, "starts": 128, "agree": 100}
-    alone = multistart(problem.misfit, **frame)
-    found = multistart(replace(problem.misfit, jobs=3), **frame)
+    alone = explore(problem.misfit, **frame)
+    found = explore(replace(problem.misfit, jobs=3), **frame)
     assert len(alone) > 3
     assert [(one.cost, one.z.tolist(), one.evaluations) for one in found] == [
         (one.cost, one.z.tolist(), one.evaluations) for one in alone

@@ -26,8 +26,7 @@ from odejet.decide.outliers import Measurement
 from odejet.decide.statistics import FitCheck, OutputCheck
 from odejet.objective.misfit import Misfit
 from odejet.problem.coordinates import Coordinates
-from odejet.search.multistart import SAME
-from odejet.search.refine import Refined
+from odejet.search.refine import SAME, Refined
 
 RIVAL = 10.0
 """Optima whose negative log-likelihoods differ by less cannot be told apart by how well they explain the data."""

@@ -19,8 +19,7 @@ from odejet.numerals import moment
 from odejet.objective.misfit import Misfit
 from odejet.problem.coordinates import Coordinates
 from odejet.search.candidates import ALIKE, distance
-from odejet.search.multistart import SAME
-from odejet.search.refine import Ending, Refined
+from odejet.search.refine import SAME, Ending, Refined
 
 EQUAL = 0.05
 """Solutions whose negative log-likelihoods differ by less are as good as each other."""

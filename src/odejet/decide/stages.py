@@ -27,9 +27,9 @@ from odejet.search import candidates, matching
 from odejet.search import sweep as sweeping
 from odejet.search.alternatives import EXPERIMENTS, Alternatives, alternatives
 from odejet.search.candidates import Candidate
-from odejet.search.multistart import SAME, multistart
-from odejet.search.proposals import FEW, MANY_ROOTS, Proposer, Rung, combined, libraries
-from odejet.search.refine import MAX_EVALUATIONS, Ending, Refined, evaluated, refine
+from odejet.search.portfolio import explore
+from odejet.search.proposals import FEW, MANY_ROOTS, AlgebraicStarts, Proposer, Rung, combined, libraries
+from odejet.search.refine import MAX_EVALUATIONS, SAME, Ending, Refined, evaluated, refine
 from odejet.smooth import fit_series
 
 STARTS = {"auto": 1024, "full": 8192}
@@ -78,13 +78,15 @@ def smooth(state: State) -> State:
     """All outputs of all experiments, and the noise levels that this suggests."""
     misfit, smoothed = state.task.misfit, {}
     with state.task.stage("smooth") as budget:
-        for condition in state.task.problem.conditions:
+        conditions = state.task.problem.conditions
+        for condition in conditions:
             for name, series in stretch(condition).items():
                 if not budget.over:
                     smoothed[condition.experiment.name, name] = fit_series(series, budget)
+        widths = {(one.experiment.name, name): one.width(name) for one in conditions for name in one.experiment.outputs}
     found = []
     for number, name in enumerate(misfit.outputs):
-        sds = [one.noise for (_, output), one in smoothed.items() if output == name]
+        sds = [one.noise * widths[key] for key, one in smoothed.items() if key[1] == name]
         own = misfit.groups[number]
         shape = float(np.median(misfit.shapes[own]))
         if misfit.measurements.logarithmic[number]:  # of the logarithm, near the largest values
@@ -193,6 +195,8 @@ def challenge(state: State) -> Steps:
     """
     best = state.best
     if best is None or best is state.challenged or not state.explains_data:
+        return state
+    if state.task.options.strategy(AlgebraicStarts) is None:
         return state
     with state.task.stage("alternatives") as budget:
         for start in other_roots(state, budget, MANY_ROOTS).inside[:ALTERNATIVES]:
@@ -323,7 +327,7 @@ def starts_around(
     # Smoothing is not to be trusted here: neither its noise nor, within bounds, the scale of what came of it.
     plausible = partial(is_plausible, task.misfit)
     watch = Watch(state.box, state.effort, plausible)
-    found = multistart(
+    found = explore(
         task.misfit,
         task.problem.given_bounds,
         task.problem.positive,
@@ -336,6 +340,7 @@ def starts_around(
         before=state.optima.refined,
         plausible=plausible,
         answered=watch,
+        strategies=task.options.box,
     )
     state = replace(state, effort=watch.effort)
     for one in found:
@@ -377,7 +382,7 @@ def sharpen(state: State) -> State:
         return state
     low, high = state.frame.low.tolist(), state.frame.high.tolist()
     box = {u.label: (a, b) for u, a, b in zip(fine.unknowns, low, high, strict=True)}
-    drawn = multistart(fine, box, starts=SHARP_STARTS, time_limit=task.left, plausible=partial(is_plausible, fine))
+    drawn = explore(fine, box, starts=SHARP_STARTS, time_limit=task.left, plausible=partial(is_plausible, fine))
     if drawn and _is_sharp(fine, drawn[0]):
         return _with_sharp(state, drawn[0], Provenance(BOX, start="multistart"))
     return replace(state, blunt=True)

@@ -20,8 +20,8 @@ from odejet.decide.task import Task
 from odejet.decide.verdict import Identifiability
 from odejet.problem.coordinates import Coordinates
 from odejet.search.candidates import Candidate
-from odejet.search.multistart import CONFIRMING, SAME
-from odejet.search.refine import Refined
+from odejet.search.portfolio import CONFIRMING
+from odejet.search.refine import SAME, Refined
 from odejet.smooth import Smoothed
 
 BOX = "multistart"

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import TypeVar
 
 from odejet.budget import Budget
 from odejet.clock import worked
@@ -13,9 +14,16 @@ from odejet.jets import compilation
 from odejet.objective.misfit import Misfit
 from odejet.problem import Problem
 from odejet.progress import Progress
+from odejet.search.box import sampled_box
 from odejet.search.candidates import Census
-from odejet.search.multistart import sampled_box
+from odejet.search.local_search import IteratedLocalSearch
+from odejet.search.multistart import Multistart
 from odejet.search.roughness import curves
+from odejet.search.strategies import EVERY, Named
+from odejet.search.strategy import Strategy
+from odejet.search.windows import GrowingWindows
+
+Kind = TypeVar("Kind")
 
 LIMITS = {"quick": 60.0, "auto": 120.0, "full": 1200.0}
 """Seconds after which a fit gives up, unless told otherwise; what it tries is counted and mostly ends long before."""
@@ -49,6 +57,17 @@ class Options:
     refine: bool = True
     estimators: tuple[str, ...] | None = None
     time_limit: float = LIMITS["auto"]
+    strategies: tuple[Named, ...] = EVERY
+
+    def strategy(self, kind: type[Kind]) -> Kind | None:
+        """The settings of a strategy; None where it is not wanted."""
+        return next((one for one in self.strategies if isinstance(one, kind)), None)
+
+    @property
+    def box(self) -> tuple[Strategy, ...]:
+        """Those strategies that search the box."""
+        kinds = Multistart, GrowingWindows, IteratedLocalSearch
+        return tuple(one for one in self.strategies if isinstance(one, kinds))
 
 
 @dataclass

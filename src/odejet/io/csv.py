@@ -2,7 +2,8 @@
 
 A table is *wide*, with a column `time` and one per output, or *tidy* in the words of PEtab, with one measurement per
 line: `observableId, time, measurement`.  Delimiters are commas, semicolons (then a decimal comma is understood) or
-tabs; a cell is a number, or `<0.5`, `>100` or `0.1..0.5` where it is censored; lines that start with # and empty ones are skipped; cells may be quoted.  Every refusal names file and line.
+tabs; lines that start with # and empty ones are skipped; cells may be quoted.  A measurement that is censored is
+`<0.5`, `>100` or `0.1..0.5`.  Every refusal names file and line.
 """
 
 from __future__ import annotations

@@ -137,7 +137,7 @@ class Scoring:
     priors: tuple[Truncated, ...] = ()
 
     @cached_property
-    def blocks(self) -> list[tuple[slice, slice, Density, Sequence[Block]]]:
+    def blocks(self) -> list[tuple[slice, slice, Density, list[Block]]]:
         """Where the measurements of every law stand, and where their scales do; those of one output that follow each
         other with one law are together."""
         found = list[tuple[slice, Density, list[Block]]]()

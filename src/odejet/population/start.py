@@ -14,7 +14,7 @@ from odejet.errors import DataError
 from odejet.population.effects import Effect
 from odejet.population.layout import Layout
 from odejet.population.population import Population
-from odejet.search.multistart import multistart
+from odejet.search.portfolio import explore
 from odejet.search.refine import Refined, refine
 
 Array = np.ndarray
@@ -57,7 +57,7 @@ def _optimum(population: Population, seed: int) -> Refined:
     problem = population.pooled
     misfit, bounds = problem.misfit, problem.given_bounds
     ends = [refine(misfit, problem.sizes, bounds, frame=problem.frame())]
-    ends += multistart(
+    ends += explore(
         misfit, bounds, scale=problem.sizes, seed=seed, starts=STARTS, agree=AGREE, evaluations=EVALUATIONS, before=ends
     )
     best = min(ends, key=lambda end: end.cost)

@@ -247,8 +247,8 @@ def limits_in(law: Distribution, series: Series) -> Limits | None:
 def censored_noise(output: str, noise: Noise, series: Sequence[Series]) -> Noise:
     """The noise of an output of which some values are censored: a law, since squares know no limits.
 
-    A level that is to be estimated becomes an unknown, sd_ and the name of the output; what is relative to a measurement
-    is relative to its prediction.
+    A level that is to be estimated becomes an unknown, sd_ and the name of the output; what is relative to a
+    measurement is relative to its prediction.
     """
     if noise.kind == "law":
         return noise

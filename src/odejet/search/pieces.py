@@ -20,6 +20,7 @@ import numpy as np
 from odejet.data import Data, Experiment
 from odejet.errors import DataError, ModelError
 from odejet.model import Event, Model
+from odejet.model.cumulated import has_windows
 from odejet.model.expressions import Comparison, Symbol, evaluate, names
 from odejet.model.modes import difference
 from odejet.model.transform import rewritten
@@ -32,6 +33,24 @@ from odejet.simulate.flow import Outcome
 
 MOST = 8
 """Stretches of an experiment, the first ones: more cost time and tell a start no better."""
+
+
+@dataclass(frozen=True)
+class MultipleShooting:
+    """Fits of the stretches between events that the data show, from which one solution through all of them follows.
+
+    The plan has how many stretches of an experiment are fitted, and with how much effort, one after the other: where
+    the last ones hide events, fewer do better.  Around an optimum other starts are drawn within its errors: a misfit
+    has a kink, if not a jump, wherever an event passes a measurement, and so small valleys side by side.
+    """
+
+    plan: tuple[tuple[int, str], ...] = ((MOST, "quick"), (MOST // 2, "quick"), (2, "quick"), (MOST, "auto"))
+    per_start: float = 0.25  # the part of the time of a rung that one fit of stretches may take
+    alone: int = 4  # stretches that are fitted alone, the longest ones
+    nearby: int = 10  # starts around an optimum, if they end in one valley
+    most_nearby: int = 32  # and if there are several
+    farthest: float = 0.5  # logarithmic units that these go at most in a direction
+    name: str = "multiple shooting"
 
 
 TINY = 1e-300
@@ -104,6 +123,8 @@ def pieces(problem: Problem, most: int = MOST) -> Pieces | None:
     if not any(event.when is not None for event in events) or problem.model.steady:
         return None
     if any(name not in problem.model.states for event in events for name in event.set):
+        return None
+    if has_windows(problem.model):  # which may begin in one stretch and end in the next
         return None
     parts: list[Experiment] = []
     owners: list[int] = []

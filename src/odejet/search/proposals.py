@@ -53,6 +53,13 @@ FEW = Rung("a few shooting times", 7, 0, 1, 6, 1)
 ALL = Rung("all shooting times", 20, 15, shooting.ESTIMATORS, 8, 2)
 
 
+@dataclass(frozen=True)
+class AlgebraicStarts:
+    """Starts from the roots of square systems, at a few shooting times first and at all of them in the end."""
+
+    name: str = "algebraic starts"
+
+
 def algebraic_model(condition: Condition) -> Model:
     """The model of an experiment as the algebra sees it: what was measured there, at a time when nothing is known and
     nothing happens."""

@@ -36,12 +36,15 @@ from odejet.search.descent import Descent
 from odejet.search.ending import Ending
 from odejet.search.refined import Refined
 
-__all__ = ["MAX_EVALUATIONS", "PRECISION", "Ending", "Refined", "evaluated", "refine"]
+__all__ = ["MAX_EVALUATIONS", "PRECISION", "SAME", "Ending", "Refined", "evaluated", "refine"]
 
 PRECISION = 1e-7
 """A predicted decrease of the negative log-likelihood that matters to nobody: steps of 1e-3 standard errors."""
 
 MAX_EVALUATIONS = 500
+
+SAME = 1e-3
+"""Optima whose negative log-likelihoods differ by less are one: refinements end within 1e-7 of an optimum."""
 
 
 def refine(

@@ -16,7 +16,7 @@ import numpy as np
 from odejet.clock import now
 from odejet.objective.misfit import Misfit
 from odejet.problem.coordinates import Coordinates
-from odejet.search.multistart import batches
+from odejet.search.box import batches
 from odejet.search.refine import Refined, refine
 from odejet.search.screen import Screen, rough_effort
 

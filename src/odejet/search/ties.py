@@ -30,7 +30,7 @@ from odejet.model.transform import rewritten
 from odejet.problem import Problem
 from odejet.problem.coordinates import Coordinates
 from odejet.problem.stretches import between, known_times
-from odejet.search.multistart import batches
+from odejet.search.box import batches
 from odejet.search.pieces import Pieces, ends, jump_between, likeliest, states_at
 from odejet.search.proposals import solved
 from odejet.search.refine import Refined, refine

@@ -58,24 +58,26 @@ class Workers:
         for worker in self.workers:
             worker.end()
 
-    def ahead(self, method: str, items: Sequence[Any], wanted: Callable[[Any], bool] = lambda _: True) -> Iterator[Any]:
-        """What a method of the object says of every item, in order; None of one that is not wanted when it has its
+    def ahead(
+        self, asked: Callable[[Any, Any], Any], items: Sequence[Any], wanted: Callable[[Any], bool] = lambda _: True
+    ) -> Iterator[Any]:
+        """What a function says of the object and every item, in order; None of one that is not wanted when it has its
         turn.  Nothing is done here before it is asked for."""
-        own, given, upcoming = getattr(self.subject, method), dict[int, _Answer](), 0
+        given, upcoming = dict[int, _Answer](), 0
         for i, item in enumerate(items):
             upcoming = max(upcoming, i + 1)
             for worker in self._idle():
                 while upcoming < len(items) and not wanted(items[upcoming]):
                     upcoming += 1
                 if upcoming < len(items):
-                    given[upcoming] = worker.ask(self.subject, method, items[upcoming])
+                    given[upcoming] = worker.ask(self.subject, asked, items[upcoming])
                     upcoming += 1
             if not wanted(item):
                 yield None
             elif i in given and (reply := given[i].wait(self.subject.deadline - now())) is not None:
                 yield pickle.loads(reply)
             else:
-                yield own(item)
+                yield asked(self.subject, item)
 
     def _idle(self) -> list[_Worker]:
         """Those that have nothing to do; they are started once the work turns out to be long."""
@@ -126,13 +128,13 @@ class _Worker:
     def is_idle(self) -> bool:
         return self.process is not None and self.process.poll() is None and self.asked is None
 
-    def ask(self, subject: Timed, method: str, item: Any) -> _Answer:
+    def ask(self, subject: Timed, asked: Callable[[Any, Any], Any], item: Any) -> _Answer:
         """The answer that it will give."""
         assert self.process is not None and self.process.stdin is not None
         told = subject if self.knows is not subject else None
         self.asked = answer = _Answer(self)
         try:
-            _write(self.process.stdin, _dumped((told, method, item, subject.deadline - now())))
+            _write(self.process.stdin, _dumped((told, asked, item, subject.deadline - now())))
         except (OSError, pickle.PicklingError, TypeError):
             self.end()
             answer.give(None)
@@ -181,11 +183,11 @@ def main() -> None:
     _write(answers, b"ready")
     with one_thread():
         while (message := _read(questions)) is not None:
-            told, method, item, seconds = pickle.loads(message)
+            told, asked, item, seconds = pickle.loads(message)
             subject = subject if told is None else told
             processes.end_after(seconds + ROOM)
             subject.deadline = now() + seconds
-            _write(answers, _dumped(getattr(subject, method)(item)))
+            _write(answers, _dumped(asked(subject, item)))
 
 
 if __name__ == "__main__":

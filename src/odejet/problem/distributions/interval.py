@@ -196,8 +196,8 @@ def _integrated(law: Distribution, low: Array, high: Array, mu: Array, s: Array)
     """Places in the intervals in their order, and the logarithms of density times weight."""
     if isinstance(law, Logarithmic):
         base, median = law.logarithm, law._log(mu)
-        ends = (np.log(np.maximum(one, 0.0)) / base for one in (low, high))
-        places, logs = _integrated(law.of, *ends, median, s)
+        first, last = (np.log(np.maximum(one, 0.0)) / base for one in (low, high))
+        places, logs = _integrated(law.of, first, last, median, s)
         return np.exp(places * base), logs
     first, last = (_coordinate(law, one, mu, s) for one in (low, high))
     likely = np.clip(0.0, first, last)

@@ -1,4 +1,4 @@
-"""Hops: where they begin, what they keep, and that they lead on from a poor optimum."""
+"""Iterated local search: where hops begin, what they keep, and that they lead on from a poor optimum."""
 
 from __future__ import annotations
 
@@ -9,12 +9,13 @@ import numpy as np
 import pytest
 
 import odejet as oj
-from odejet.objective.misfit import ROUGH
 from odejet.problem import Problem
-from odejet.search.hops import DRAWS, FIRST, SAME, Hops
-from odejet.search.refine import Ending, refine
+from odejet.search.ground import Ground
+from odejet.search.local_search import Hops, IteratedLocalSearch
+from odejet.search.refine import SAME, Ending, refine
 from odejet.search.screen import Screen
 
+SETTINGS = IteratedLocalSearch()
 TIMES = np.linspace(0, 30, 60)
 WAVE = Problem(
     oj.Model({"x": "w*v", "v": "-w*x"}, {"y": "a*x + b"}, initial={"x": 1, "v": 0}),
@@ -26,8 +27,8 @@ WAVE = Problem(
 
 def hops(seed=0, deadline=math.inf) -> Hops:
     frame = WAVE.frame()
-    misfit = WAVE.misfit.window(1.0, effort=ROUGH)
-    return Hops(Screen.of(misfit, frame), None, deadline, np.random.default_rng(seed), frame.box)
+    ground = Ground(WAVE.misfit, frame, None, deadline)
+    return Hops(ground, SETTINGS, np.random.default_rng(seed), frame.box)
 
 
 def poor():
@@ -68,7 +69,7 @@ def test_what_is_on_its_way_back_is_known_by_the_slope_and_what_lies_behind_a_hi
     own, begin = hops(), poor()
     w, free = WAVE.unknowns.index("w"), begin.z.copy()
     free[w] *= 1.05
-    near = replace(begin, z=free, cost=own.screen.cost(free))
+    near = replace(begin, z=free, cost=own.cost(free))
     assert near.cost > begin.cost + SAME and own.returns(near, [begin])
     best = refine(WAVE.misfit, np.array([1.1, 1.0, 1.0, 1.0]), frame=WAVE.frame())
     assert best.cost < begin.cost - 50 and not own.returns(begin, [best])
@@ -79,7 +80,7 @@ def test_a_hop_on_its_way_back_ends_after_its_first_evaluations(monkeypatch):
     monkeypatch.setattr(Hops, "returns", lambda *_: True)
     own, begin = hops(), poor()
     assert [own.hop([begin]) for _ in range(5)] == [None] * 5 and not own.ends
-    assert 0 < own.spent <= 5 * FIRST
+    assert 0 < own.spent <= 5 * SETTINGS.first
 
 
 def test_without_a_place_to_begin_or_time_there_is_no_hop():
@@ -97,7 +98,8 @@ def test_they_begin_at_the_best_that_differ():
 def test_what_changes_is_drawn_anew_or_comes_from_another_and_is_never_what_follows_from_the_rest():
     begin, seen = poor(), []
     other = replace(begin, z=begin.z * 1.5, cost=begin.cost + 1)
-    own = replace(hops(), screen=Watching(WAVE.misfit, WAVE.frame(), hops().screen.part, seen))
+    own = hops()
+    own.ground.screen = Watching(WAVE.misfit, WAVE.frame(), own.ground.screen.part, seen)
     for _ in range(9):
         own.drawn(begin, [other])
     w = WAVE.unknowns.index("w")
@@ -112,10 +114,11 @@ def test_they_take_turns_and_ask_not_how_well_one_change_or_a_point_between_fits
     problem = Problem(oj.Model({"x": "-k*x*c"}, {"y": "x**d"}), oj.Data(TIMES, {"y": np.exp(-TIMES)}), bounds=(0.1, 10))
     begin = replace(poor(), z=np.full(4, 1.0))
     other = replace(begin, z=np.full(4, 4.0), cost=begin.cost + 1)
-    screen = Watching(problem.misfit, problem.frame(), None, seen)
-    own = replace(hops(), screen=screen, box=problem.frame().box)
+    ground = Ground(problem.misfit, problem.frame(), None, math.inf)
+    ground.screen = Watching(problem.misfit, problem.frame(), None, seen)
+    own = Hops(ground, SETTINGS, np.random.default_rng(0), problem.frame().box)
     drawn = [own.drawn(begin, [other]) for _ in range(12)]
-    assert len(seen) == 4 * (1 + 1 + DRAWS)  # every third is the best of several
+    assert len(seen) == 4 * (1 + 1 + SETTINGS.draws)  # every third is the best of several
     alone = [np.flatnonzero(~np.isclose(z, begin.z)) for z in drawn[::3]]
     assert sorted(i for changed in alone for i in changed) == [0, 1, 2, 3]  # each unknown once
     for z in drawn[1::3]:

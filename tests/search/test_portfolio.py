@@ -1,4 +1,4 @@
-"""Multistart from a box alone: it arrives where fits from the truth do, and does the same again."""
+"""A portfolio of strategies, from a box alone: it arrives where fits from the truth do, and does the same again."""
 
 from dataclasses import replace
 from functools import partial
@@ -8,9 +8,12 @@ import numpy as np
 import pytest
 
 from odejet.decide.statistics import is_plausible
-from odejet.search import multistart as module
-from odejet.search.multistart import multistart
+from odejet.search.halving import PLAIN
+from odejet.search.local_search import Hops, IteratedLocalSearch
+from odejet.search.multistart import Multistart
+from odejet.search.portfolio import Polish, Portfolio, Turns, explore
 from odejet.search.refine import MAX_EVALUATIONS, Ending, refine
+from odejet.search.windows import GrowingWindows
 from problems import draws, systems
 
 BOX = (1e-5, 10.0)
@@ -27,14 +30,14 @@ def problem(name, points=150, noise=1e-3, seed=2):
 )
 def test_it_arrives_without_any_start(name):
     misfit, reference, _ = problem(name)
-    found = multistart(misfit, BOX, seed=0, starts=640, plausible=partial(is_plausible, misfit))
+    found = explore(misfit, BOX, seed=0, starts=640, plausible=partial(is_plausible, misfit))
     assert found[0].cost <= reference.cost + 1e-3
     assert [end.cost for end in found] == sorted(end.cost for end in found)
 
 
 def test_the_same_seed_does_the_same():
     misfit, _, _ = problem("lotka_volterra", points=60)
-    first, second, other = (multistart(misfit, BOX, seed=seed, starts=128) for seed in (3, 3, 4))
+    first, second, other = (explore(misfit, BOX, seed=seed, starts=128) for seed in (3, 3, 4))
     assert [end.z.tolist() for end in first] == [end.z.tolist() for end in second]
     assert [end.z.tolist() for end in first] != [end.z.tolist() for end in other]
 
@@ -43,25 +46,25 @@ def test_no_bounds_but_a_scale():
     misfit, reference, truth = problem("lotka_volterra")
     scale = np.geomspace(0.3, 3, len(truth)) * np.median(truth)
     plausible = partial(is_plausible, misfit)
-    found = multistart(misfit, positive=True, scale=scale, seed=1, starts=640, plausible=plausible)
+    found = explore(misfit, positive=True, scale=scale, seed=1, starts=640, plausible=plausible)
     assert found[0].cost <= reference.cost + 1e-3
 
 
 def test_it_stops_at_its_goal_and_at_exact_fits():
     misfit, reference, _ = problem("daisy_mamil3")
-    assert len(multistart(misfit, BOX, goal=reference.cost + 1e-3, starts=640)) == 1
+    assert len(explore(misfit, BOX, goal=reference.cost + 1e-3, starts=640)) == 1
     exact, _, _ = problem("daisy_mamil3", noise=0.0)
-    assert multistart(exact, BOX, starts=640)[0].ending is Ending.EXACT
+    assert explore(exact, BOX, starts=640)[0].ending is Ending.EXACT
 
 
 def test_no_time_finds_nothing():
     misfit, _, _ = problem("lotka_volterra", points=60)
-    assert multistart(misfit, BOX, time_limit=0) == []
+    assert explore(misfit, BOX, time_limit=0) == []
 
 
 def test_a_search_of_few_evaluations_is_the_beginning_of_a_race():
     misfit, _, _ = problem("daisy_mamil3", points=60)
-    few, more = (multistart(misfit, BOX, starts=640, agree=1000, evaluations=most) for most in (50, 1000))
+    few, more = (explore(misfit, BOX, starts=640, agree=1000, evaluations=most) for most in (50, 1000))
     assert sum(end.evaluations for end in few) < sum(end.evaluations for end in more)
     starts = [end.start.tolist() for end in more]
     assert few and all(end.start.tolist() in starts for end in few)
@@ -72,15 +75,15 @@ def test_a_candidate_is_led_round_the_minima_that_trap_a_refinement():
     rng = np.random.default_rng(0)
     starts = [truth * 3.0 ** rng.uniform(-1, 1, len(truth)) for _ in range(6)]
     trapped = sum(refine(misfit, start, BOX).cost > reference.cost + 1e-3 for start in starts)
-    led = sum(multistart(misfit, BOX, starts=0, candidates=[s])[0].cost <= reference.cost + 1e-3 for s in starts)
+    led = sum(explore(misfit, BOX, starts=0, candidates=[s])[0].cost <= reference.cost + 1e-3 for s in starts)
     assert trapped > 0 and led > len(starts) - trapped
 
 
 def test_agreement_on_what_is_not_plausible_ends_nothing():
     misfit, _, _ = problem("daisy_mamil3", points=60)
     asked = []
-    few = multistart(misfit, BOX, starts=192, agree=2)
-    many = multistart(misfit, BOX, starts=192, agree=2, plausible=lambda end: bool(asked.append(end.cost)))
+    few = explore(misfit, BOX, starts=192, agree=2)
+    many = explore(misfit, BOX, starts=192, agree=2, plausible=lambda end: bool(asked.append(end.cost)))
     assert len(many) > len(few) and asked and min(asked) == many[0].cost
 
 
@@ -93,10 +96,10 @@ def ended(cost):
 
 def spent_by(explained, successes, costs=(1, 1), count=60):
     """The evaluations of each of two ways, of whose starts such parts lead to the best, at such a cost each."""
-    ways = [module._Way(None), module._Way(None)]
-    search = SimpleNamespace(is_explained=explained, best_cost=0.0)
+    ways = [Turns(None), Turns(None)]
+    search = SimpleNamespace(is_explained=explained, evidence=SimpleNamespace(best_cost=0.0))
     for _ in range(count):
-        way = module._Search.next_of(search, ways)
+        way = Portfolio.next_of(search, ways)
         own = ways.index(way)
         way.spent, way.starts = way.spent + costs[own], way.starts + 1
         way.ends.append(ended(0.0 if way.starts * successes[own] % 1 < successes[own] else 5.0))
@@ -122,8 +125,9 @@ def test_a_way_that_leads_to_what_explains_the_data_has_more_turns_but_not_all()
 @pytest.mark.parametrize(("explained", "starts"), [(False, 1), (True, 4)])
 def test_hops_are_rarer_where_starts_agree_on_what_explains_the_data(explained, starts):
     found = [ended(0.0)] * 4 + [ended(2.0)]
-    search = SimpleNamespace(is_explained=explained, found=found, before=(), best_cost=0.0)
-    assert module._Search.between_hops.fget(search) == starts
+    evidence = SimpleNamespace(optima=found, before=(), best_cost=0.0)
+    search = SimpleNamespace(is_explained=explained, evidence=evidence)
+    assert Portfolio.between_hops.fget(search) == starts
 
 
 @pytest.mark.parametrize(("best", "gained", "laps"), [(0.0, 0.01, 1), (0.0, 5.0, 2), (20.0, 0.01, 2)])
@@ -135,16 +139,36 @@ def test_an_end_that_creeps_above_the_best_is_polished_no_longer(best, gained, l
         asked.append(evaluations)
         return replace(reference, cost=10.0 - gained * len(asked), ending=Ending.EVALUATION_LIMIT)
 
-    search = SimpleNamespace(guide=SimpleNamespace(refined=refined), others=0, best_cost=best)
-    end = module._Search.polished(search, replace(reference, cost=10.0, start=np.ones(4)))
+    evidence = SimpleNamespace(others=0, best_cost=best, least=20.0)
+    ground = SimpleNamespace(exact=refined, deadline=np.inf)
+    search = SimpleNamespace(evidence=evidence, ground=ground, polish=Polish())
+    end = Portfolio.polished(search, replace(reference, cost=10.0, start=np.ones(4)))
     assert len(asked) == laps and end.cost == 10.0 - gained * laps and sum(asked) <= MAX_EVALUATIONS
     np.testing.assert_array_equal(end.start, np.ones(4))
 
 
-def test_hops_take_about_as_many_evaluations_as_each_way(monkeypatch):
+def test_hops_take_about_as_many_evaluations_as_each_strategy(monkeypatch):
     misfit, _, _ = problem("lotka_volterra", points=12)
-    seen, over = [], module._Search.over
-    monkeypatch.setattr(module._Search, "over", lambda search, *asked: seen.append(search) or over(search, *asked))
-    multistart(misfit, BOX, starts=256, agree=1000, plausible=lambda _: False)
-    search = seen[-1]
-    assert search.spent > 1000 and 0.15 < search.hops.spent / search.spent < 0.5
+    seen, over = [], Portfolio.over
+    monkeypatch.setattr(Portfolio, "over", lambda search, *asked: seen.append(search) or over(search, *asked))
+    explore(misfit, BOX, starts=256, agree=1000, plausible=lambda _: False)
+    evidence = seen[-1].evidence
+    (hops,) = (counter for counter in evidence.counters if isinstance(counter, Hops))
+    assert evidence.spent > 1000 and 0.15 < hops.spent / evidence.spent < 0.5
+
+
+@pytest.mark.parametrize(
+    "strategies",
+    [
+        (Multistart(),),
+        (Multistart(groups=(1,), halving=PLAIN),),
+        (GrowingWindows(),),
+        (IteratedLocalSearch(),),
+        (IteratedLocalSearch(kinds=("some",), waking=False), Multistart()),
+    ],
+    ids=["halved", "plain", "windows", "hops", "hops of one kind"],
+)
+def test_every_strategy_arrives_alone(strategies):
+    misfit, reference, _ = problem("daisy_mamil3", points=60)
+    found = explore(misfit, BOX, seed=1, starts=512, goal=reference.cost + 1e-3, agree=1000, strategies=strategies)
+    assert found[0].cost <= reference.cost + 1e-3

@@ -1,4 +1,4 @@
-"""Hops: from the best that was found so far to what lies beyond it.
+"""Iterated local search: from the best that was found so far to what lies beyond it.
 
 A poor optimum of a model with many unknowns mostly has some of them right, and another one others.  So some of its
 values are drawn anew in the box or taken from another, such a point is refined, and where that ends lower, the next hop
@@ -17,51 +17,58 @@ from __future__ import annotations
 import itertools
 import math
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from odejet.clock import now
-from odejet.search.refine import Ending, Refined, refine
-from odejet.search.screen import Screen
+from odejet.search.box import sampled_box
+from odejet.search.ground import Ground
+from odejet.search.refine import MAX_EVALUATIONS, SAME, Ending, Refined
+from odejet.search.strategy import Evidence
 from odejet.search.waking import woken
 
-DRAWS = 8
-"""Points of which the best is refined, where many values change."""
 
-PARTS = (0.1, 0.2, 0.4)
-"""Of the unknowns, those that change then; each part in turn."""
+@dataclass(frozen=True)
+class IteratedLocalSearch:
+    """Hops from the best optima so far; only one that leads to a better optimum tells anything."""
 
-RANKS = 1.5
-"""About how many of the best are hopped from."""
+    kinds: tuple[str, ...] = ("one", "between", "some")  # how points are drawn, in turn
+    waking: bool = True  # whether as many evaluations go to unknowns that make no difference
+    draws: int = 8  # points of which the best is refined, where many values change
+    parts: tuple[float, ...] = (0.1, 0.2, 0.4)  # of the unknowns, those that change then, in turn
+    ranks: float = 1.5  # about how many of the best are hopped from
+    others: int = 12  # of the best, those that others may have values from
+    first: int = 60  # evaluations of a hop
+    further: int = 150  # that follow if it has not ended by then and is not too far behind where it began
+    behind: float = 10.0  # how far that is
+    onward: int = 2  # how often as many follow again while it is the best of all
+    woken: int = 5  # unknowns that a hop wakes at most
+    brief: int = 20  # evaluations that tell whether one leads lower: most that do need fewer
+    alike: float = 0.5  # costs that differ by less are of places that are as good to hop from
+    between: tuple[float, ...] = (0.5, 0.25, 0.75)  # of the way to a better point, where a hill would show
+    name: str = "iterated local search"
 
-OTHERS = 12
-"""Of the best, those that others may have values from."""
-
-FIRST, FURTHER, BEHIND = 60, 150, 10.0
-"""Evaluations of a hop, and those that follow if it has not ended by then and is no farther behind where it began."""
-
-ONWARD = 2
-"""How often as many follow again while it is the best of all."""
-
-WOKEN, BRIEF = 5, 20
-"""Unknowns that a hop wakes at most, and evaluations that tell whether one leads lower: most that do need fewer."""
-
-SAME, ALIKE = 1e-3, 0.5
-"""Costs that differ by less are of one optimum; and of places that are as good to hop from."""
-
-BETWEEN = (0.5, 0.25, 0.75)
-"""Of the way to a better point, where a hill would show."""
+    def explore(self, ground: Ground, evidence: Evidence, starts: Iterator[np.ndarray]) -> Iterator[Refined | None]:
+        """Better optima, as hops lead to them, from the first start if there is nothing else; then a pause."""
+        rng = np.random.default_rng([*evidence.seed, len(evidence.sizes)])
+        hops = Hops(ground, self, rng, sampled_box(ground.frame, evidence.sizes))
+        evidence.counters.append(hops)
+        for start in itertools.chain.from_iterable(starts):
+            if evidence.optima or evidence.before:
+                break
+            yield replace(hops.refined(start, MAX_EVALUATIONS), start=start)
+        while True:
+            end = hops.hop([*evidence.optima, *evidence.before, *evidence.standing])
+            yield end if end is not None and end.cost < evidence.best_cost - SAME else None
 
 
 @dataclass
 class Hops:
     """Where hops have led so far."""
 
-    screen: Screen
-    levels: np.ndarray | None
-    deadline: float
+    ground: Ground
+    settings: IteratedLocalSearch
     rng: np.random.Generator
     box: tuple[np.ndarray, np.ndarray]  # of theta, where values are drawn
     ends: list[Refined] = field(default_factory=list)
@@ -76,25 +83,26 @@ class Hops:
         apart = self.apart([*elites, *self.ends])
         if not apart:
             return None
-        if 2 * self.waking <= self.spent:
+        if self.settings.waking and 2 * self.waking <= self.spent:
             begin = self.next_woken(apart)
             start = self.woken(begin)
         else:
-            begin = apart[min(int(self.rng.exponential(RANKS)), len(apart) - 1)]
-            start = self.drawn(begin, [one for one in apart[:OTHERS] if one is not begin])
+            begin = apart[min(int(self.rng.exponential(self.settings.ranks)), len(apart) - 1)]
+            start = self.drawn(begin, [one for one in apart[: self.settings.others] if one is not begin])
         end = None if start is None else self.followed(start, begin, apart)
         if end is not None:
-            self.ends = sorted([*self.ends, end], key=lambda one: one.cost)[:OTHERS]
+            self.ends = sorted([*self.ends, end], key=lambda one: one.cost)[: self.settings.others]
         return end
 
     def followed(self, start: np.ndarray, begin: Refined, apart: Sequence[Refined]) -> Refined | None:
         """Where a hop leads from where it came down, as long as it is worth it, if that is anywhere else."""
-        end = self.refined(start, FIRST)
+        end = self.refined(start, self.settings.first)
         # Exact simulations would not bring what is still on its way down any farther in the same time.
-        for behind in (begin.cost + BEHIND, *ONWARD * [apart[0].cost - ALIKE]):
+        own = self.settings
+        for behind in (begin.cost + own.behind, *own.onward * [apart[0].cost - own.alike]):
             if end.ending is not Ending.EVALUATION_LIMIT or end.cost > behind or self.returns(end, apart):
                 break
-            end = self.refined(end.z, FURTHER)
+            end = self.refined(end.z, self.settings.further)
         return None if self.returns(end, apart) else end
 
     def next_woken(self, apart: Sequence[Refined]) -> Refined:
@@ -110,11 +118,11 @@ class Hops:
         """Where an unknown leads lower that has made no difference; None where none of several does."""
         self.awakened[begin.cost] += 1
         self.waking += 1  # also where none sleeps
-        starts = woken(self.screen, self._theta(begin), self.box, self.rng, self.deadline)
-        for start in itertools.islice(starts, WOKEN):
-            end = self.refined(start, BRIEF)
+        starts = woken(self.ground.screen, self._theta(begin), self.box, self.rng, self.ground.deadline)
+        for start in itertools.islice(starts, self.settings.woken):
+            end = self.refined(start, self.settings.brief)
             self.waking += end.evaluations
-            if end.cost < begin.cost - ALIKE:
+            if end.cost < begin.cost - self.settings.alike:
                 return end.z
         return None
 
@@ -122,7 +130,7 @@ class Hops:
         """Those that differ, the best first."""
         apart: list[Refined] = []
         for one in sorted(elites, key=lambda one: one.cost):
-            if not apart or one.cost > apart[-1].cost + ALIKE:
+            if not apart or one.cost > apart[-1].cost + self.settings.alike:
                 apart.append(one)
         return apart
 
@@ -130,28 +138,30 @@ class Hops:
         """Whether a hop leads to one of the best that are known, or nowhere: there is no hill on the way to it."""
         if math.isinf(end.cost) or any(abs(end.cost - one.cost) <= SAME for one in known):
             return True
-        here, back = self._theta(end), self.screen.frame.back
-        for one in known[:OTHERS]:
-            way = self._theta(one) - here
-            if one.cost < end.cost and all(
-                self.screen.cost(back(here + part * way), self.deadline) <= end.cost for part in BETWEEN
-            ):
+        here, back = self._theta(end), self.ground.frame.back
+        for one in known[: self.settings.others]:
+            way, parts = self._theta(one) - here, self.settings.between
+            if one.cost < end.cost and all(self.cost(back(here + part * way)) <= end.cost for part in parts):
                 return True
         return False
 
     def drawn(self, begin: Refined, others: Sequence[Refined]) -> np.ndarray | None:
         """A point to refine, in each way in turn; None where none has a simulation, or makes a difference."""
         turn, self.count = self.count, self.count + 1
-        theta = self._theta(begin)
-        if turn % 3 == 0:
+        theta, kinds = self._theta(begin), self.settings.kinds
+        kind = kinds[turn % len(kinds)]
+        if kind == "one":
             points = [self._one_anew(theta)]
-        elif turn % 3 == 1 and others:
+        elif kind == "between" and others:
             points = [self._between(theta, self._theta(self._any_of(others)))]
         else:
-            part = PARTS[turn // 3 % len(PARTS)]
-            points = [self._some_anew(theta, part, others if number % 2 else ()) for number in range(DRAWS)]
-        here, *points = (self.screen.frame.back(point) for point in (theta, *points))
-        return self.screen.best(points, self.deadline, (self.screen.cost(here, self.deadline), ALIKE))
+            parts = self.settings.parts
+            part = parts[turn // len(kinds) % len(parts)]
+            points = [
+                self._some_anew(theta, part, others if number % 2 else ()) for number in range(self.settings.draws)
+            ]
+        here, *points = (self.ground.frame.back(point) for point in (theta, *points))
+        return self.ground.screen.best(points, self.ground.deadline, (self.cost(here), self.settings.alike))
 
     def _any_of(self, others: Sequence[Refined]) -> Refined:
         return others[int(self.rng.integers(len(others)))]
@@ -159,7 +169,7 @@ class Hops:
     def _one_anew(self, theta: np.ndarray) -> np.ndarray:
         """One value anew, that of each unknown in turn."""
         if not self.waiting:
-            self.waiting = self.rng.permutation(self.screen.free).tolist()
+            self.waiting = self.rng.permutation(self.ground.screen.free).tolist()
         i, (low, high) = self.waiting.pop(), self.box
         moved = theta.copy()
         moved[i] = low[i] + self.rng.random() * (high[i] - low[i])
@@ -167,13 +177,13 @@ class Hops:
 
     def _between(self, theta: np.ndarray, there: np.ndarray) -> np.ndarray:
         """A point on the line to another."""
-        free, moved = self.screen.free, theta.copy()
+        free, moved = self.ground.screen.free, theta.copy()
         moved[free] += self.rng.random() * (there - theta)[free]
         return moved
 
     def _some_anew(self, theta: np.ndarray, part: float, others: Sequence[Refined]) -> np.ndarray:
         """A point that shares most values with this one, the rest anew, or from one of others if there are any."""
-        free, (low, high) = self.screen.free, self.box
+        free, (low, high) = self.ground.screen.free, self.box
         changed = np.zeros(len(theta), dtype=bool)
         changed[free] = self.rng.random(len(free)) < part
         changed[self.rng.choice(free)] = True
@@ -182,13 +192,13 @@ class Hops:
 
     def _theta(self, one: Refined) -> np.ndarray:
         """Where it is, in the coordinates of the search."""
-        frame = self.screen.frame
+        frame = self.ground.frame
         return np.clip(frame.to(frame.inside(one.z)), *frame.box)
 
+    def cost(self, z: np.ndarray) -> float:
+        return self.ground.screen.cost(z, self.ground.deadline)
+
     def refined(self, z: np.ndarray, evaluations: int) -> Refined:
-        left, frame = self.deadline - now(), self.screen.frame
-        found = refine(
-            self.screen.misfit, z, levels=self.levels, time_limit=left, max_evaluations=evaluations, frame=frame
-        )
+        found = self.ground.roughly(z, evaluations)
         self.spent += found.evaluations
         return found

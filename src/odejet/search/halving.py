@@ -1,4 +1,4 @@
-"""Race: many starts, of which those go on that have come down farthest.
+"""Successive halving: many starts, of which those go on that have come down farthest.
 
 After a few evaluations the cost tells which of several starts are worth more.  So each is refined for one lap at a time
 and begins the next only if it is among the best of all that ever ended this one: successive halving that waits for
@@ -10,24 +10,27 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from odejet.clock import now
-from odejet.objective.courses import ROUGH, Effort
-from odejet.objective.misfit import Misfit
-from odejet.problem.coordinates import Coordinates
-from odejet.search.refine import Ending, Refined, refine
+from odejet.search.ground import Ground
+from odejet.search.refine import MAX_EVALUATIONS, Ending, Refined
 
-LAPS = (30, 60, 120, 300)
-"""Evaluations in each lap: as much work in each, if half go on."""
 
-KEPT = 2
-"""One of so many begins the next lap."""
+@dataclass(frozen=True)
+class Halving:
+    """How starts are halved; one lap for all is a plain multistart."""
 
-PACE = 3.0
-"""Times the pace of its last lap, at which a start must come to the best in the next one to begin it."""
+    laps: tuple[int, ...] = (30, 60, 120, 300)  # evaluations: as much work in each, if half go on
+    kept: int = 2  # one of so many begins the next lap
+    pace: float = 3.0  # times that of its last lap, at which a start must come to the best in the next to begin it
+
+
+HALVING = Halving()
+PLAIN = Halving(laps=(MAX_EVALUATIONS,))
+"""Every start is refined to its end."""
 
 
 @dataclass
@@ -44,41 +47,25 @@ class Runner:
         return not self.gone and self.at.ending is Ending.EVALUATION_LIMIT
 
 
-@dataclass
 class Race:
     """The starts that have ended each lap."""
 
-    misfit: Misfit
-    frame: Coordinates
-    levels: np.ndarray | None
-    deadline: float
-    laps: list[list[Runner]] = field(default_factory=lambda: [[] for _ in LAPS])
-    spent: int = 0  # evaluations
-
-    @classmethod
-    def on(
-        cls, misfit: Misfit, frame: Coordinates, levels: np.ndarray | None, deadline: float, effort: Effort = ROUGH
-    ) -> Race:
-        return cls(misfit.window(1.0, effort=effort), frame, levels, deadline)
+    def __init__(self, ground: Ground, settings: Halving) -> None:
+        self.ground, self.settings = ground, settings
+        self.laps: list[list[Runner]] = [[] for _ in settings.laps]
+        self.spent = 0  # evaluations
 
     def enter(self, start: np.ndarray, first: Refined | None = None) -> Iterator[Refined]:
         """Where a new start ends, and those that go on now that it has run; its first lap may be known already."""
         yield from self.ended(start, self.run(start, 0) if first is None else first, 0)
-        while (found := self.next()) is not None and now() < self.deadline:
+        while (found := self.next()) is not None and now() < self.ground.deadline:
             lap, runner = found
             runner.gone = True
             yield from self.ended(runner.at.start, self.run(runner.at.z, lap + 1), lap + 1, runner.at.cost)
 
     def run(self, z: np.ndarray, lap: int) -> Refined:
         """One lap from where a start has come."""
-        return refine(
-            self.misfit,
-            z,
-            levels=self.levels,
-            time_limit=self.deadline - now(),
-            max_evaluations=LAPS[lap],
-            frame=self.frame,
-        )
+        return self.ground.roughly(z, self.settings.laps[lap])
 
     def ended(self, start: np.ndarray, end: Refined, lap: int, before: float = math.inf) -> Iterator[Refined]:
         """The end of a lap, if the start does not go on from there."""
@@ -87,7 +74,7 @@ class Race:
             return
         end = replace(end, start=start)
         self.laps[lap].append(Runner(end, before - end.cost))
-        if end.ending is not Ending.EVALUATION_LIMIT or lap + 1 == len(LAPS):
+        if end.ending is not Ending.EVALUATION_LIMIT or lap + 1 == len(self.laps):
             yield end
 
     @property
@@ -103,11 +90,11 @@ class Race:
     def next(self) -> tuple[int, Runner] | None:
         """Who goes on: of those that have come farthest the best, if it is among the best that came as far and has not
         come to creep where it cannot reach the best of all."""
-        best = self.least
-        for lap in reversed(range(len(LAPS) - 1)):
+        best, laps = self.least, self.settings.laps
+        for lap in reversed(range(len(self.laps) - 1)):
             ranked = sorted(self.laps[lap], key=lambda runner: runner.at.cost)
-            for runner in ranked[: math.ceil(len(ranked) / KEPT)]:
-                reach = PACE * runner.gained * LAPS[lap + 1] / LAPS[lap]
+            for runner in ranked[: math.ceil(len(ranked) / self.settings.kept)]:
+                reach = self.settings.pace * runner.gained * laps[lap + 1] / laps[lap]
                 if runner.waits and runner.at.cost - reach <= best:
                     return lap, runner
         return None
