@@ -10,8 +10,8 @@ python -m benchmarks censored --seed 36 --trials 400 [--laws ...] [--output FILE
     negbinomial    the same as counts of larger variance
 
 Data are drawn by SciPy from values that are the same in all trials.  Every data set is fitted three times: with its
-limits (`censored`), without what is below them (`left out`), and with half of the limit in its place (`half`).  Only the
-uncertainty is under test, so fits start from the truth.  A true value is in the profile interval if and only if the
+limits (`censored`), without what is below them (`left out`), and with half of the limit in its place (`half`).  Only
+the uncertainty is under test, so fits start from the truth.  A true value is in the profile interval if and only if the
 likelihood with the quantity held there is close enough to the optimum.
 """
 

@@ -39,10 +39,10 @@ class Data:
     `Data(time, {"y1": values})` takes arrays; NaN is what was not measured.  An output on its own grid is a pair
     `(times, values)`, and a value that is known only to lie below, above or between limits is `Censored(below=0.5)`
     or a text such as "<0.5".  `noise` gives known standard deviations: a number, or a number or array per output.
-    `inputs` gives what drives this experiment: samples (on `time`, or as a pair), or an expression in `t`.  `initial` gives
-    known initial states and `values` what parameters are in this experiment: numbers, or expressions in parameters,
-    where a name that is new is one more unknown.  The initial state holds at `start`, by default the first time given,
-    whether something was measured then or not.
+    `inputs` gives what drives this experiment: samples (on `time`, or as a pair), or an expression in `t`.
+    `initial` gives known initial states and `values` what parameters are in this experiment: numbers, or
+    expressions in parameters, where a name that is new is one more unknown.  The initial state holds at `start`, by
+    default the first time given, whether something was measured then or not.
 
     `initial="steady"` starts at rest; `before` tells what parameters and inputs were until then, where they were
     others, and from which states rest was approached.  A time that is `inf` is the steady state in the end.

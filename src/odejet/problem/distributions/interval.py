@@ -7,7 +7,8 @@ Its likelihood is the probability P of the interval, and by Fisher's identity
 where f is the law of the measurement itself.  All that a fit needs are thus means over the law within the interval: the
 derivatives exactly and, with the expected information of a measurement in the first place of the second formula, the
 information that is left of it (Orchard and Woodbury 1972), whose mean over all measurements, those within and those
-outside of limits, is the expected information of the censored experiment.
+outside of limits, is the expected information of the censored experiment.  Of a single measurement it may have a
+mixed part that is too large beside the others: it is cut, since every one is a row of least squares.
 
 The means are sums over counts, or integrals over a coordinate in which the law is unimodal and decays at least as
 exp(-|t|): by Gauss and Legendre from the most likely place within the interval to where nothing is left, on either
@@ -18,7 +19,7 @@ interval is and however narrow.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import numpy as np
 
@@ -50,6 +51,9 @@ _ENDS = 400
 _CHUNK = 1 << 19
 """Numbers in a table of nodes at a time."""
 
+_FARTHEST = 1e100
+"""In units of the scale: farther away, nothing has a square that is a number."""
+
 _SCORED = 0.1
 """Of the square of a derivative: the least weight that stands for its curvature, so that no residual is above 3.2."""
 
@@ -78,8 +82,12 @@ def is_supported(law: Distribution) -> bool:
 def interval_terms(law: Distribution, low: Array, high: Array, mu: Array, s: Array) -> Terms:
     """Return what measurements within these limits say; half-lines end at an infinity."""
     parts = [_terms(law, *(one[rows] for one in (low, high, mu, s))) for rows in _chunks(law, low, high, mu, s)]
-    costs, by_mu, by_s, weight_mu, weight_s, cross = (np.concatenate(column) for column in zip(*parts, strict=True))
-    return Terms(costs, by_mu, by_s, weight_mu, weight_s, cross)
+    found = Terms(*(np.concatenate(column) for column in zip(*parts, strict=True)))
+    lost = ~np.all(np.isfinite([getattr(found, one.name) for one in fields(Terms)]), axis=0)
+    if lost.any():  # as far away as numbers reach, nobody goes on from
+        for one in fields(Terms):
+            getattr(found, one.name)[lost] = np.inf if one.name == "costs" else 0.0
+    return found
 
 
 @silent
@@ -97,6 +105,11 @@ def drawn_within(law: Distribution, low: Array, high: Array, mu: Array, s: Array
 
 
 def _terms(law: Distribution, low: Array, high: Array, mu: Array, s: Array) -> tuple[Array, ...]:
+    if isinstance(law, Logarithmic):
+        slope = law.slope(mu, s)
+        found = _terms(law.of, law.log(np.maximum(low, 0.0)), law.log(high), law.log(mu), s)
+        costs, by_mu, by_s, weight_mu, weight_s, cross = found
+        return costs, by_mu * slope, by_s, weight_mu * slope**2, weight_s, cross * slope
     within = _within(law, low, high, mu, s)
     _, *slopes = _derivatives(law, within.places, mu, s)
     # Places that have no share may be ones at which nothing is known.
@@ -146,7 +159,9 @@ def _within(law: Distribution, low: Array, high: Array, mu: Array, s: Array) -> 
     most = logs.max(axis=1, keepdims=True)
     relative = np.exp(logs - np.where(np.isfinite(most), most, 0.0))
     total = relative.sum(axis=1, keepdims=True)
-    return Within(places, relative / np.where(total > 0, total, 1.0), most[:, 0] + np.log(total[:, 0]))
+    # Where counts are too many to be told apart, what is left of rounding may be above one.
+    logarithm = np.minimum(most[:, 0] + np.log(total[:, 0]), 0.0)
+    return Within(places, relative / np.where(total > 0, total, 1.0), logarithm)
 
 
 # --- counts ---
@@ -195,10 +210,8 @@ def _window_of_counts(law: Distribution, low: Array, high: Array, mu: Array, s: 
 def _integrated(law: Distribution, low: Array, high: Array, mu: Array, s: Array) -> tuple[Array, Array]:
     """Places in the intervals in their order, and the logarithms of density times weight."""
     if isinstance(law, Logarithmic):
-        base, median = law.logarithm, law._log(mu)
-        first, last = (np.log(np.maximum(one, 0.0)) / base for one in (low, high))
-        places, logs = _integrated(law.of, first, last, median, s)
-        return np.exp(places * base), logs
+        places, logs = _integrated(law.of, law.log(np.maximum(low, 0.0)), law.log(high), law.log(mu), s)
+        return np.exp(places * law.logarithm), logs
     first, last = (_coordinate(law, one, mu, s) for one in (low, high))
     likely = np.clip(0.0, first, last)
     down, up = _reach(law, likely, s)
@@ -226,8 +239,8 @@ def _panels(law: Distribution, length: Array) -> tuple[Array, Array]:
 def _coordinate(law: Distribution, y: Array, mu: Array, s: Array) -> Array:
     """The coordinate of a measurement, zero where the density in it is largest."""
     if isinstance(law, Gamma):
-        return np.log(np.maximum(y, 0.0) / mu)
-    x = (y - mu) / s
+        return np.log(np.maximum(y / mu, 0.0))
+    x = np.clip((y - mu) / s, -_FARTHEST, _FARTHEST)
     return np.arcsinh(x / math.sqrt(law.dof)) if isinstance(law, Student) else x
 
 
