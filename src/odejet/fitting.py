@@ -80,7 +80,7 @@ def _with_method(function: Callable[..., Any]) -> Callable[..., Any]:
 @_with_method
 def fit(
     model: Model | Problem | Population,
-    data: Data | None = None,
+    data: Data | Sequence[Data] | None = None,
     *,
     bounds: Bounds = None,
     positive: bool | Collection[str] | None = None,
@@ -97,7 +97,10 @@ def fit(
 ) -> Fit | PopulationFit:
     """Every parameter and initial condition of a model, from data alone: of a problem, or of a model and data.
 
-    Of a `Population`, the law by which subjects differ; of the options it takes `seed` and `progress`.
+    `data` are one or several experiments as `oj.Data`, or a list of such.
+
+    Of a `Population`, the law by which subjects differ; of the options it takes `seed`, `jobs`, `time_limit` and
+    `progress`.
 
     `bounds` is one pair for all unknowns or one per name, `positive` a truth value or names; neither is needed.
     `noise` per output, or one for all: a number is a known sd, "2%" a known relative sd, "relative" an unknown one, and
@@ -127,14 +130,14 @@ def fit(
     if isinstance(model, Population):
         _check_posed(data, posed)
         with Progress(progress) as told, one_thread():
-            return fit_population(model, seed, told.stage)
+            return fit_population(model, seed, told.stage, budget.deadline, jobs)
     problem = _problem(model, data, posed)
     problem.check_points()
     with Progress(progress, options.time_limit) as told, one_thread():
         return _fit(search(Task(problem, options, budget, Record(told))))
 
 
-def _problem(model: Model | Problem, data: Data | None, posed: Mapping[str, Any]) -> Problem:
+def _problem(model: Model | Problem, data: Data | Sequence[Data] | None, posed: Mapping[str, Any]) -> Problem:
     """The problem that is meant: one that is there already, or a model and data put together."""
     if not isinstance(model, Problem):
         if data is None:
@@ -144,7 +147,7 @@ def _problem(model: Model | Problem, data: Data | None, posed: Mapping[str, Any]
     return model
 
 
-def _check_posed(data: Data | None, posed: Mapping[str, Any], kind: str = "population") -> None:
+def _check_posed(data: Data | Sequence[Data] | None, posed: Mapping[str, Any], kind: str = "population") -> None:
     """Refuse what a problem or a population has already."""
     given = [name for name, value in posed.items() if value and value != "likelihood"]
     if data is not None or given:

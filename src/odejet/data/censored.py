@@ -123,7 +123,9 @@ def stand_in(lower: float, upper: float) -> float:
     both."""
     if math.isinf(lower):
         return upper
-    return lower if math.isinf(upper) else 0.5 * (lower + upper)
+    if math.isinf(upper):
+        return lower
+    return 0.5 * (max(lower, 0.0) + upper) if upper > 0 else 0.5 * (lower + upper)  # positive where it may be
 
 
 def limited(values: np.ndarray, pairs: dict[int, Pair]) -> tuple[np.ndarray, Limits | None]:

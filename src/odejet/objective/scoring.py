@@ -19,7 +19,7 @@ import numpy as np
 from odejet.data.censored import Limits
 from odejet.objective.jacobian import RowMap, ScaleRows
 from odejet.problem.distributions import Terms
-from odejet.problem.measurements import ROUNDING, Block, Measurements, limits_of
+from odejet.problem.measurements import ROUNDING, Measurements, limits_of
 from odejet.problem.noise import Density
 from odejet.problem.priors import Term, Truncated
 
@@ -62,9 +62,9 @@ class Scored:
     by_entries: np.ndarray
     limits: Limits | None = None  # of values that are censored
 
-    @property
+    @cached_property
     def terms(self) -> Terms:
-        """What the measurements say."""
+        """Their negative log-likelihoods with derivatives."""
         return self.density.terms(self.values, self.mu, self.s, self.limits)
 
     @property
@@ -137,30 +137,36 @@ class Scoring:
     priors: tuple[Truncated, ...] = ()
 
     @cached_property
-    def blocks(self) -> list[tuple[slice, slice, Density, list[Block]]]:
+    def blocks(self) -> list[tuple[slice, slice, Density, np.ndarray]]:
         """Where the measurements of every law stand, and where their scales do; those of one output that follow each
         other with one law are together."""
-        found = list[tuple[slice, Density, list[Block]]]()
+        found = list[tuple[slice, Density]]()
         for rows, block in zip(self.measurements.rows, self.measurements.blocks, strict=True):
             if block.density is None:
                 continue
             before = found[-1] if found else None
             if before is not None and before[0].stop == rows.start and before[1].key == block.density.key:
-                found[-1] = (slice(before[0].start, rows.stop), block.density, [*before[2], block])
-            else:
-                found.append((rows, block.density, [block]))
+                rows = slice(before[0].start, rows.stop)
+                found.pop()
+            found.append((rows, block.density))
         end, parts = len(self.measurements.values), []
-        for rows, density, own in found:
+        for rows, density in found:
             # Where a scale is the same for all, so is its row: one row stands for all of them.
             size = 0 if not density.varies else rows.stop - rows.start if density.scale_each else 1
-            parts.append((rows, slice(end, end + size), density, own))
+            parts.append((rows, slice(end, end + size), density, self.measurements.values[rows]))
             end += size
         return parts
 
     @cached_property
-    def limits(self) -> list[Limits | None]:
-        """The limits of censored values, in the order of `blocks`."""
-        return [limits_of(own) for _, _, _, own in self.blocks]
+    def limits(self) -> dict[int, Limits | None]:
+        """The limits of censored values, by the first row of each of the `blocks`."""
+        if all(block.limits is None for block in self.measurements.blocks):
+            return {rows.start: None for rows, _, _, _ in self.blocks}
+        pairs = list(zip(self.measurements.rows, self.measurements.blocks, strict=True))
+        return {
+            rows.start: limits_of([block for own, block in pairs if rows.start <= own.start < rows.stop])
+            for rows, _, _, _ in self.blocks
+        }
 
     @cached_property
     def rows(self) -> int:
@@ -177,21 +183,18 @@ class Scoring:
         """Return the rows that belong to predictions, and how their derivatives follow from those of predictions."""
         measured = self.measurements
         points = len(measured.values)
-        residuals, factors = np.empty(self.rows), np.ones(points)
-        residuals[:points] = predicted[:points]
-        for rows, logarithm in self.logarithms:
-            mu = predicted[rows]
-            if (bad := ~(mu > 0)).any():
-                return _refusal(rows, bad)
-            residuals[rows], factors[rows] = np.log(mu) / logarithm, 1 / (mu * logarithm)
-        parts, squares = [], np.ones(points, dtype=bool)
-        for (rows, further, density, _), limits in zip(self.blocks, self.limits, strict=True):
-            found = _scored(rows, further, density, measured.values[rows], limits, predicted[rows], z)
+        compared = self.compared(predicted)
+        if isinstance(compared, Refusal):
+            return compared
+        residuals, factors = np.empty(self.rows), np.ones(points) if compared[1] is None else compared[1]
+        residuals[:points] = compared[0][:points]
+        parts = list[Scored]()
+        for rows, further, density, values in self.blocks:
+            found = self.part(rows, further, density, values, predicted, z)
             if isinstance(found, Refusal):
                 return found
             parts.append(found)
-            squares[rows] = False
-        residuals[:points][squares] -= measured.targets[squares]
+        residuals[:points][self.squares] -= measured.targets[self.squares]
         if not measured.plain:
             residuals[:points] /= measured.shapes
             factors /= measured.shapes
@@ -203,6 +206,39 @@ class Scoring:
         to_rows = RowMap(self.rows, factors, scales, *self.constant_rows, self._constants(parts, roots, last))
         cost, prior = sum(cost for cost, _ in filled), sum(term.cost for term in terms)
         return Standing(residuals, to_rows, cost, prior, positions, roots, tuple(parts), terms, last)
+
+    def compared(self, predicted: np.ndarray) -> tuple[np.ndarray, np.ndarray | None] | Refusal:
+        """Return predictions as they are compared, logarithms where these are, and the derivatives by predictions; None
+        where all are one."""
+        if not self.logarithms:
+            return predicted, None
+        compared, factors = predicted.copy(), np.ones(len(self.measurements.values))
+        for rows, logarithm in self.logarithms:
+            mu = predicted[rows]
+            if (bad := ~(mu > 0)).any():
+                return _refusal(rows, bad)
+            compared[rows], factors[rows] = np.log(mu) / logarithm, 1 / (mu * logarithm)
+        return compared, factors
+
+    def part(
+        self,
+        rows: slice,
+        further: slice,
+        density: Density,
+        values: np.ndarray,
+        predicted: np.ndarray,
+        z: np.ndarray,
+    ) -> Scored | Refusal:
+        """Return the measurements of a block at their predictions."""
+        return _scored(rows, further, density, values, self.limits[rows.start], predicted[rows], z)
+
+    @cached_property
+    def squares(self) -> np.ndarray:
+        """Which measurements are compared as squares."""
+        found = np.ones(len(self.measurements.values), dtype=bool)
+        for rows, _, _, _ in self.blocks:
+            found[rows] = False
+        return found
 
     @cached_property
     def constant_rows(self) -> tuple[np.ndarray, np.ndarray]:

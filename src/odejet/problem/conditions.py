@@ -23,6 +23,7 @@ from odejet.errors import DataError, ModelError, clipped, nearest
 from odejet.jets.inputs import Sampled, sampled
 from odejet.model import Model, entries
 from odejet.model.cumulated import Cumulated, cumulated, of_rates
+from odejet.model.delays import resolved
 from odejet.model.expressions import Expression, constant, names, number, substituted
 from odejet.model.transform import rewritten
 from odejet.problem.given import check_given, given_in, names_given
@@ -48,6 +49,7 @@ class Condition:
     @classmethod
     def of(cls, experiment: Experiment, own: Model) -> Condition:
         """Return the condition of an experiment with its own model, outputs as they are written."""
+        own = resolved(own)
         return cls(experiment, of_rates(own), cumulated(own))
 
     @cached_property
@@ -77,7 +79,7 @@ class Condition:
 
     @property
     def kind(self) -> tuple[int, frozenset[str]]:
-        """The same for experiments with one model in which the same was measured."""
+        """Return a key that experiments share which have one model and the same measured outputs."""
         return id(self.model), frozenset(self.experiment.outputs)
 
 

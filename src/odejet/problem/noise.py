@@ -167,7 +167,7 @@ class Density:
 
     @cached_property
     def key(self) -> tuple[Any, ...]:
-        """The same for the same law: an output mostly has one in many experiments."""
+        """Return a key that equal laws share: an output mostly has one law in many experiments."""
         places, numbers = tuple(self.places.items()), tuple(self.numbers.items())
         return self.law, self.scale, self.output, places, numbers, self.censored
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
@@ -228,7 +229,7 @@ class Truncated:
     low: float
     high: float
 
-    @property
+    @cached_property
     def log_mass(self) -> float:
         """The logarithm of the probability between the bounds."""
         mass = self.prior.below(self.high) - self.prior.below(self.low)

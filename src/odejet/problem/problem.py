@@ -43,7 +43,7 @@ from odejet.problem.noise import (
 )
 from odejet.problem.priors import Priors, priors_of, priors_together, total, truncated
 from odejet.problem.scales import scales
-from odejet.problem.unknowns import Unknowns, lay_out
+from odejet.problem.unknowns import Unknowns, delay_bounds, lay_out
 from odejet.simulate import Simulation
 from odejet.simulate.flow import Flow
 from odejet.simulate.simulation import TIME_LIMIT, simulated
@@ -69,7 +69,7 @@ class Problem:
     def __init__(
         self,
         model: Model,
-        data: Data,
+        data: Data | Sequence[Data],
         bounds: Bounds = None,
         positive: bool | Collection[str] | None = None,
         noise: Given = None,
@@ -81,6 +81,8 @@ class Problem:
     ) -> None:
         if not isinstance(model, Model):
             raise ModelError(f"expected a model as oj.Model has it, not {type(model).__name__}")
+        if isinstance(data, list | tuple) and data and all(isinstance(one, Data) for one in data):
+            data = Data.join(data)
         if not isinstance(data, Data):
             hint = "; use oj.Data.from_dataframe" if type(data).__name__ == "DataFrame" else ""
             raise DataError(f"expected data as oj.Data has them, not {type(data).__name__}{hint}")
@@ -107,6 +109,7 @@ class Problem:
         self.local = _local(local, model, self.conditions, new)
         used = [self.noise_names(number) for number in range(len(self.conditions))]
         layout = lay_out(self.conditions, model.parameters, self.local, used)
+        layout = layout.usually(delay_bounds(model, self.conditions)) if model.is_delayed else layout
         self.priors = priors_together(priors, model.priors)
         self._priors = priors_of(self.priors, layout)
         self.layout: Unknowns = layout.limited({i: prior.limits for i, prior in self._priors.items()})
@@ -190,7 +193,7 @@ class Problem:
         return dict(zip(self.unknowns, pairs, strict=True))
 
     def bounded(self, bounds: Bounds) -> Problem:
-        """The same problem with other bounds."""
+        """Return the problem with other bounds."""
         other = copy(self)
         for name, value in vars(Problem).items():
             if isinstance(value, cached_property):
