@@ -25,6 +25,7 @@ SECTIONS = (
     "coverage",
     "warnings",
     "noise",
+    "censored",
     "projection",
     "sideby",
     "gate",

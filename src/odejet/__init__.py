@@ -15,7 +15,7 @@ from odejet import startup  # noqa: F401 - before what takes time
 from odejet.attach import provided
 
 if TYPE_CHECKING:
-    from odejet.data import Data, Experiment
+    from odejet.data import Censored, Data, Experiment
     from odejet.errors import DataError, ExpressionError, ModelError
     from odejet.fitting import Failure, Method, fit, fit_many, sample
     from odejet.identify import Verdict
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from odejet.uncertainty.posterior import Posterior
 
 __all__ = [
+    "Censored",
     "Data",
     "DataError",
     "Design",
@@ -92,6 +93,7 @@ provided(
 )
 
 _HOMES = {
+    "Censored": "data",
     "Data": "data",
     "DataError": "errors",
     "Design": "uncertainty.design",

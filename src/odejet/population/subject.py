@@ -12,11 +12,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from odejet.data.censored import Limits
 from odejet.model import Model
 from odejet.model.expressions import Symbol, number
 from odejet.population.layout import Layout
 from odejet.problem.conditions import Condition
-from odejet.problem.noise import Density, Noise, densities_of
+from odejet.problem.noise import Density, Noise, densities_of, limits_in
 from odejet.simulate.flow import Flow, Outcome
 from odejet.simulate.many import outputs_of
 
@@ -37,6 +38,7 @@ class Block:
     values: Array
     density: Density
     sds: Array | None  # where they are known, in place of the law's scale
+    limits: Limits | None = None  # of values that are censored
 
 
 @dataclass(frozen=True, eq=False)
@@ -160,7 +162,7 @@ class Subject:
             weights, by_s = np.empty_like(predictions), np.empty_like(predictions)
             for block in self.blocks:
                 own = block.rows
-                terms = block.density.law.terms(block.values, predictions[:, own], scale[:, own])
+                terms = block.density.terms(block.values, predictions[:, own], scale[:, own], block.limits)
                 costs[:, own], by_s[:, own] = terms.costs, terms.by_s
                 slopes[:, own] = terms.by_mu + terms.by_s * by_prediction[:, own]
                 weights[:, own] = terms.weight_mu + terms.weight_s * by_prediction[:, own] ** 2
@@ -184,7 +186,8 @@ def subjects_of(
             density, sds = _law(noises[name], name, condition, layout, model)
             place = list(own.outputs).index(name)
             positions = np.searchsorted(times, series.times)
-            blocks.append(Block(rows, place, name, positions, series.values, density, sds))
+            limits = limits_in(noises[name].law, series)
+            blocks.append(Block(rows, place, name, positions, series.values, density, sds, limits))
             first = rows.stop
         found.append(
             Subject(
@@ -204,7 +207,8 @@ def subjects_of(
 def _law(noise: Noise, output: str, condition: Condition, layout: Layout, model: Model) -> tuple[Density, Array | None]:
     """The law of an output's measurements in a subject, and their scales where these are known."""
     places = {name: i for i, name in enumerate(layout.noise)}
-    density = densities_of(noise, output, condition.experiment.values, places, model)
+    series = condition.experiment.outputs[output]
+    density = densities_of(noise, output, condition.experiment.values, places, model, series.limits is not None)
     if density is not None:
         return density, None
     level = layout.levels[output]

@@ -63,7 +63,7 @@ class Condition:
         begins = self._begins(series)
         sizes = 1.0 if self.cumulated.outputs[name] else series.times - begins
         sds = None if series.sds is None else series.sds / sizes
-        return Series(0.5 * (begins + series.times), series.values / sizes, sds)
+        return Series(0.5 * (begins + series.times), series.values / sizes, sds).at(~series.censored)
 
     def _begins(self, series: Series) -> np.ndarray:
         """When the window of each measurement begins."""
@@ -304,6 +304,9 @@ def _samples(experiment: Experiment, model: Model) -> dict[str, Sampled]:
     """Columns that are named like inputs."""
     found = {name: series for name, series in experiment.outputs.items() if name in model.inputs}
     changing = {name: series for name, series in experiment.covariates.items() if name in model.inputs}
+    for name, series in found.items():
+        if series.limits is not None:
+            raise DataError(f"{experiment.name}: the input '{name}' has censored values; give numbers")
     samples = {name: sampled(series.times, series.values, f"input '{name}'") for name, series in found.items()}
     samples |= {name: _carried(name, own, experiment) for name, own in changing.items()}
     for name, made in samples.items():

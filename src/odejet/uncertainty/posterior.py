@@ -285,6 +285,6 @@ def _replicate(misfit: Misfit, found: Evaluation, rng: np.random.Generator) -> t
         place = block.targets + residuals * block.shapes + size * rng.normal(size=len(size))
         values[rows] = np.exp(place * block.logarithm) if block.logarithm else place
     for part in () if found.standing is None else found.standing.parts:
-        pointwise[part.rows] = -part.density.terms(part.values, part.mu, part.s).costs
+        pointwise[part.rows] = -part.terms.costs
         values[part.rows] = part.density.law.quantile(rng.uniform(size=len(part.mu)), part.mu, part.s)
     return pointwise, values

@@ -239,6 +239,10 @@ class _Writer:
         measurements: Table = []
         for output, noise in self.problem.noises.items():
             series = {one.name: one.outputs[output] for one in self.problem.experiments if output in one.outputs}
+            if any(one.limits is not None for one in series.values()):
+                raise ModelError(
+                    f"'{output}' has censored values, which PEtab cannot hold; leave them out before writing"
+                )
             law, formula, shapes = self._noise(output, noise, list(series.values()))
             placeholder = f"noiseParameter1_{self.ids[output]}" if shapes else ""
             observables.append(
