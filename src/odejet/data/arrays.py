@@ -17,8 +17,9 @@ from odejet.errors import DataError, ModelError, clipped, nearest
 from odejet.jets.inputs import Sampled, sampled
 from odejet.model import Event, entries
 from odejet.model.events import events as read_events
-from odejet.model.expressions import TIME, Expression, checked_name, number
+from odejet.model.expressions import TIME, Expression, number
 from odejet.model.grammar import parse
+from odejet.model.names import checked_name
 
 SMALLEST = 1e-140
 """Values must be larger, and smaller than its inverse: their squares are computed."""

@@ -37,7 +37,7 @@ def dumps(model: Model, path: str | os.PathLike[str] | None = None) -> str:
     plain["events"] = _written(model.events)
     if not model.events:
         del plain["events"]
-    for table in ("states", "outputs", "inputs"):
+    for table in ("states", "outputs", "inputs", "expressions"):
         plain[table] = {key: SAMPLED if value is None else str(value) for key, value in plain[table].items()}
     for table in ("initial", "before", "history"):
         plain[table] = _written(plain[table])

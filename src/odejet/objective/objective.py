@@ -149,7 +149,12 @@ class Objective:
             if not low <= value <= high:
                 return f"{name} = {value:g} is outside its bounds, {low:g} to {high:g}"
         found = self._simulated(z, jacobian=False)
-        return None if found.residuals is not None and np.isfinite(found.residuals).all() else found.message
+        if found.residuals is not None and np.isfinite(found.residuals).all():
+            return None
+        if isinstance(self.misfit, Reduced):
+            return found.message
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+            return self.misfit.why(z, now() + self.time_limit) or found.message
 
     # --- parts ---
 

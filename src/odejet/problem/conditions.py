@@ -387,7 +387,7 @@ def _own(model: Model, experiment: Experiment) -> Model:
     begun = any(one.time == experiment.start and not one.added for one in own.regimens)
     steady = experiment.steady or begun
     known_here = (experiment.inputs, experiment.initial, experiment.values, steady, model.steady, own.rates)
-    if not any(known_here) and own.events == model.events:
+    if not any(known_here) and own.events == model.events and not model.expressions:
         return model
     numbers = {name: value for name in experiment.values if (value := constant(experiment.values[name])) is not None}
     others = {name: value for name, value in experiment.values.items() if name not in numbers}
@@ -398,7 +398,7 @@ def _own(model: Model, experiment: Experiment) -> Model:
     before = {} if begun else experiment.before
     tables = {
         "states": own.states,
-        "outputs": model.outputs,
+        "outputs": {**model.outputs, **model.expressions},  # which are predicted as outputs are
         "initial": start,
         "before": before,
         "history": model.history,

@@ -266,16 +266,8 @@ class Problem:
 
     def why(self, values: Mapping[str, float], time_limit: float = TIME_LIMIT) -> str | None:
         """Why values by label have a likelihood of zero, in a sentence; None if they have not."""
-        z = self.layout.vector(values)
-        patient, deadline = replace(self.misfit, priors=(), effort=PATIENT), now() + time_limit
-        for number, experiment in enumerate(self.experiments):
-            found = patient.only(number).evaluate(z, jacobian=False, deadline=deadline)
-            if found.residuals is None:
-                where = f"{experiment.name}: " if len(self.experiments) > 1 else ""
-                return f"{where}{found.message}"
-            if not np.all(np.isfinite(found.residuals)):
-                return f"a prediction in {experiment.name} is too far from its measurement for numbers to tell"
-        return None
+        patient = replace(self.misfit, priors=(), effort=PATIENT)
+        return patient.why(self.layout.vector(values), now() + time_limit)
 
     def log_prior(self, values: Mapping[str, float]) -> float:
         """The logarithm of the priors at values by label; zero where there are none."""
