@@ -230,7 +230,10 @@ class Population:
                 for name in self.covariates
                 if name in (*condition.model.parameters, *self.occasions.parameters)
             }
-        bounds = {**self.model.bounds, **{name: effect.limits for name, effect in self.random.items()}}
+        bounds = dict(self.model.bounds)
+        for name, effect in self.random.items():
+            low, high = bounds.get(name, effect.limits)
+            bounds[name] = max(low, effect.limits[0]), min(high, effect.limits[1])
         used = {name: pair for name, pair in bounds.items() if name in self.layout.typical}
         return Problem(
             self.model, self.data.knowing(known), bounds=used or None, noise=self.noise, fixed=self.given_fixed
