@@ -32,6 +32,7 @@ SECTIONS = (
     "limits",
     "chains",
     "draws",
+    "sbc",
     "experiments",
     "structure",
     "generate",

@@ -43,6 +43,7 @@ ORDER = (
     ("report",),
     ("io",),
     ("fitting", "identifying"),
+    ("calibrating",),
     ("selection",),
     ("app",),
     ("cli",),

@@ -15,6 +15,7 @@ from odejet import startup  # noqa: F401 - before what takes time
 from odejet.attach import provided
 
 if TYPE_CHECKING:
+    from odejet.calibrating import calibrate
     from odejet.data import Censored, Data, Experiment
     from odejet.errors import DataError, ExpressionError, ModelError
     from odejet.fitting import Failure, Method, fit, fit_many, sample
@@ -30,10 +31,12 @@ if TYPE_CHECKING:
     from odejet.selection import Selection, select
     from odejet.simulate import Simulation, simulate
     from odejet.simulate.flow import Outcome
+    from odejet.uncertainty.calibration import Calibration
     from odejet.uncertainty.design import Design, design
     from odejet.uncertainty.posterior import Posterior
 
 __all__ = [
+    "Calibration",
     "Censored",
     "Data",
     "DataError",
@@ -56,6 +59,7 @@ __all__ = [
     "Selection",
     "Simulation",
     "Verdict",
+    "calibrate",
     "compare",
     "design",
     "fit",
@@ -79,6 +83,7 @@ provided(
     Simulation=("odejet.io.figures",),
     Prediction=("odejet.io.figures",),
     Profile=("odejet.io.figures",),
+    Calibration=("odejet.io.figures",),
     Posterior=("odejet.report.posterior", "odejet.io.figures", "odejet.io.posteriors"),
     Verdict=("odejet.algebra.likely",),
     Shown=(
@@ -93,6 +98,7 @@ provided(
 )
 
 _HOMES = {
+    "Calibration": "uncertainty.calibration",
     "Censored": "data",
     "Data": "data",
     "DataError": "errors",
@@ -115,6 +121,7 @@ _HOMES = {
     "Selection": "selection",
     "Simulation": "simulate",
     "Verdict": "identify",
+    "calibrate": "calibrating",
     "compare": "population.ranking",
     "design": "uncertainty.design",
     "fit": "fitting",

@@ -12,10 +12,11 @@ import numpy as np
 from odejet.attach import attach
 from odejet.errors import ModelError, nearest
 from odejet.io import files
-from odejet.report import figures
+from odejet.report import calibration, figures
 from odejet.report.posterior import pictures
 from odejet.result import Fit, Prediction
 from odejet.simulate import Simulation
+from odejet.uncertainty.calibration import Calibration
 from odejet.uncertainty.posterior import Posterior
 from odejet.uncertainty.profile import Profile
 
@@ -68,6 +69,12 @@ def simulation_figure(
 def posterior_figure(posterior: Posterior, path: Name = None) -> Figure:
     check(path)
     return written(figures.figure_of(pictures(posterior)), path)
+
+
+@attach(Calibration.plot)
+def calibration_figure(found: Calibration, path: Name = None) -> Figure:
+    check(path)
+    return written(figures.figure_of(calibration.pictures(found)), path)
 
 
 def check(path: Name) -> None:

@@ -26,6 +26,7 @@ from odejet.tables import table
 from odejet.uncertainty.derived import derived
 from odejet.uncertainty.likelihood import Likelihood
 from odejet.uncertainty.mixing import doubts, is_enough, settled, statistics
+from odejet.uncertainty.replicates import levels_drawn, replicate
 from odejet.uncertainty.sampling import Progress, drawn
 
 if TYPE_CHECKING:
@@ -194,7 +195,7 @@ class Posterior:
     def _measured(self) -> tuple[np.ndarray, np.ndarray]:
         """By draw and measurement: the log-likelihood, and a new measurement."""
         misfit, rng = self.problem.misfit, np.random.default_rng([self.seed, 1])
-        pairs = [_replicate(misfit, misfit.evaluate(z, jacobian=False), rng) for z in self.draws]
+        pairs = [_measured(misfit, misfit.evaluate(z, jacobian=False), rng) for z in self.draws]
         return np.array([one for one, _ in pairs]), np.array([other for _, other in pairs])
 
 
@@ -265,26 +266,7 @@ def _series(problem: Problem) -> dict[str, slice]:
     }
 
 
-def _replicate(misfit: Misfit, found: Evaluation, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-    """The log-likelihood of every measurement, and a new one of each; NaN where a draw has no simulation."""
-    nothing = np.full(misfit.points, math.nan)
-    if found.residuals is None:
-        return nothing, nothing
-    # A level that is not known has a law of its own given the residuals: its square is SSE over a chi-square.
-    freedom = rng.chisquare(np.maximum(misfit.counts, 1))
-    levels = misfit.levels(found.residuals)
-    levels = np.where(misfit.estimated, levels * np.sqrt(np.maximum(misfit.counts, 1) / freedom), levels)
-    pointwise, values = nothing.copy(), nothing.copy()
-    for rows, block in zip(misfit.measurements.rows, misfit.measurements.blocks, strict=True):
-        if block.density is not None:
-            continue
-        level = levels[misfit.outputs.index(block.output)]
-        residuals, size = found.residuals[rows], level * block.shapes
-        logarithms = np.log(block.values * block.logarithm) if block.logarithm else 0.0
-        pointwise[rows] = -0.5 * (residuals / level) ** 2 - np.log(size) - 0.5 * math.log(2 * math.pi) - logarithms
-        place = block.targets + residuals * block.shapes + size * rng.normal(size=len(size))
-        values[rows] = np.exp(place * block.logarithm) if block.logarithm else place
-    for part in () if found.standing is None else found.standing.parts:
-        pointwise[part.rows] = -part.terms.costs
-        values[part.rows] = part.density.law.quantile(rng.uniform(size=len(part.mu)), part.mu, part.s)
-    return pointwise, values
+def _measured(misfit: Misfit, found: Evaluation, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    """The log-likelihood of every measurement, and a new one of each, with levels drawn where they are not known."""
+    levels = misfit.known if found.residuals is None else levels_drawn(misfit, found, rng)
+    return replicate(misfit, found, levels, rng)
