@@ -46,6 +46,7 @@ SECTIONS = (
     "biomodels",
     "collection",
     "ablation",
+    "delays",
     "race",
 )
 
