@@ -47,6 +47,7 @@ SECTIONS = (
     "biomodels",
     "collection",
     "ablation",
+    "delays",
     "race",
 )
 

@@ -23,6 +23,12 @@ end
 """
 
 
+def test_a_delay(tmp_path):
+    (tmp_path / "late.ant").write_text("model late\n  S -> ; k*S\n  k = 0.5; S = 2\n  y := delay(S, 1)\nend\n")
+    found = oj.simulate(oj.read_antimony(tmp_path / "late.ant"), times=[0.0, 0.5, 2.0, 3.0])["y"]
+    assert np.abs(found - 2 * np.exp(-0.5 * np.array([0.0, 0.0, 1.0, 2.0]))).max() < 1e-14
+
+
 def test_a_chain(tmp_path):
     (tmp_path / "chain.ant").write_text(CHAIN)
     model = oj.read_antimony(tmp_path / "chain.ant", free=["k"])

@@ -113,3 +113,19 @@ def test_flows_travel_to_other_processes():
     flow = pickle.loads(pickle.dumps(RestingFlow(oj.Model({"x": "-k*x(t - tau)"}, {"y": "x"}))))
     found = flow.run([1.0, 1.0], [1.0], [0.0, 1.5])
     assert found.outputs[-1, 0, 0] == pytest.approx(1 - 1.5 + 0.125, abs=1e-15)
+
+
+@pytest.mark.parametrize("last", [0.2, 0.6, 1.0, 2.0, 3.0])
+def test_a_last_time_that_is_a_sum_of_delays_up_to_rounding(last):
+    model = oj.Model({"x": "1"}, {"y": "delay(x, 0.2)"}, initial={"x": 0})
+    times = np.linspace(0, last, 11)
+    found = oj.simulate(model, times=times)
+    assert found.success, found.message
+    assert np.abs(found["y"] - np.maximum(times - 0.2, 0)).max() < 1e-14
+
+
+@pytest.mark.parametrize("start", [0.0, 3.0])
+def test_the_start_alone_is_a_simulation(start):
+    model = oj.Model({"x": "-x(t - 1)"}, {"y": "2*x"}, initial={"x": 1})
+    found = oj.simulate(model, times=[start])
+    assert found.states["x"].tolist() == [1] and found["y"].tolist() == [2]

@@ -47,7 +47,8 @@ FULL = 8
 """How an integration ended, beside the reasons of `steps`: the past has no room for another step."""
 
 _RESOLUTION = 1e-14  # the smallest step, relative to the time
-_ROUNDING = 1e-15  # a step that is shorter than what is left by no more than this reaches the end
+_ROUNDING = 1e-12  # a step that is shorter than what is left by no more than this, relative to the times, reaches it
+_BEYOND = 1e-3  # of a step
 _LONGEST = 1e6  # a step in units of the one before
 _FARTHER = 4.0  # how far beyond the next stop the reach of a step is looked for, relative to the way to it
 _HOLDS, _LOSS = (
@@ -237,8 +238,10 @@ def integrate(layout, point, constants, parameters, states, past, sources, stops
         ):
             h, natural, tries = 0.5 * h, 0.5 * h, tries + 1
         steps += 1
-        reached = min(stop, end) if h * unit * (1 + _ROUNDING) >= ahead else t + h * unit
-        if reached == t or h * unit < _RESOLUTION * abs(t):
+        # A little beyond its reach a series is as good, and a step as short as rounding would lead nowhere.
+        beyond = min(_ROUNDING * max(abs(start), abs(end)), _BEYOND * h * unit)
+        reached = min(stop, end) if h * unit + beyond >= ahead else t + h * unit
+        if t < end and (reached == t or h * unit < _RESOLUTION * abs(t)):
             status = np.int64(COLLAPSED)
             break
         first = done

@@ -94,6 +94,16 @@ def first_values(
     return {**initial, **begun}, start
 
 
+def before_start(expression: Expression) -> Expression:
+    """Return an expression with delays as it is where every state has always been what it is."""
+
+    def past(name: str, by: Expression) -> Expression:
+        return Sum(((1, Symbol(TIME)), (-1, by))) if name == TIME else Symbol(name)
+
+    found: Expression = _plain(expression, past)
+    return found
+
+
 def is_delayed(model: Model) -> bool:
     """Whether an equation looks back in time."""
     return any(next(delays(value), None) is not None for table in _tables(model) for value in table.values())

@@ -27,6 +27,7 @@ from odejet.model.expressions import (
     Sum,
     Symbol,
     constant,
+    delays,
     names,
     substituted,
 )
@@ -82,6 +83,8 @@ class Event:
         }
         for key, value in fields.items():
             object.__setattr__(self, key, value)
+        if any(next(delays(part), None) is not None for part in self.expressions()):
+            raise ModelError("a delay has its place in the right-hand sides of states and in outputs, not in events")
         period = None if self.every is None else constant(self.every)
         if period is not None and period <= 0:
             raise ModelError(f"an event repeats after a positive time, not every {self.every}")

@@ -60,16 +60,17 @@ def stops(
     lags = sources.lags[sources.kinds == STATE]
     begin = Breakpoints(np.array([start]), np.zeros((1, lanes)), np.zeros(1, int), np.zeros(1, int))
     happening = Breakpoints(pauses, np.zeros((len(pauses), lanes)), np.zeros(len(pauses), int), kinds)
-    every = joined([begin, joined([happening, knots]).within(start, end)]).merged(tolerance)
+    last = end - tolerance  # what comes after is the end itself
+    every = joined([begin, joined([happening, knots]).within(start, last)]).merged(tolerance)
     new, order = every, 0
     while len(new.times) and len(lags) and order <= highest and len(every.times) < MOST:
         shifted = (new.times[:, None] + lags[:, 0]).ravel()
         moved = (new.moved[:, None] + np.c_[np.zeros(len(lags)), lags[:, 1:]]).reshape(-1, lanes)
         orders = np.repeat(new.orders + 1, len(lags))
-        later = Breakpoints(shifted, moved, orders, np.zeros(len(shifted), int)).within(start, end).merged(tolerance)
+        later = Breakpoints(shifted, moved, orders, np.zeros(len(shifted), int)).within(start, last).merged(tolerance)
         known = len(every.times)
         every = joined([every, later]).merged(tolerance)
-        new, order = (later, order + 1) if len(every.times) > known else (later.within(end, end), order)
+        new, order = (later, order + 1) if len(every.times) > known else (later.within(last, last), order)
     followed = order if len(every.times) >= MOST else highest
     return _table(every, sources, tolerance, followed)
 

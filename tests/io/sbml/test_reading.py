@@ -362,6 +362,18 @@ def test_an_amount_is_replaced_as_formulas_mean_it():
     assert str(model.initial["S_amount"]) == "5*2"
 
 
+# --- delays -----------------------------------------------------------------------------------------------------------
+
+
+def test_a_delay_looks_back_before_the_start():
+    """z = z0 + t after the start; before it stood, or was what its initial assignment says."""
+    delayed = with_rule(f"<apply>{DELAY}{ci('z')}{cn(1)}</apply>")
+    times = np.array([0.0, 0.5, 1.0, 2.5])
+    first = oj.simulate(model_of(network_of_text(delayed)), {}, {}, [0.0]).states["z"][0]
+    found = oj.simulate(model_of(network_of_text(delayed)), {}, {}, times)["x"]
+    assert np.abs(found - first - np.maximum(times - 1, 0)).max() < 1e-14
+
+
 # --- refusals ---------------------------------------------------------------------------------------------------------
 
 
@@ -373,7 +385,11 @@ def with_rule(formula: str) -> str:
 
 
 REFUSED = {
-    "delay is not supported": with_rule(f"<apply>{DELAY}{ci('z')}{cn(1)}</apply>"),
+    "depends on the state 'z'": with_rule(f"<apply>{DELAY}{ci('z')}{ci('z')}</apply>"),
+    "delay takes what is delayed": with_rule(f"<apply>{DELAY}{ci('z')}</apply>"),
+    "the delay of rateOf 'z' is not supported": with_rule(
+        f"<apply>{DELAY}<apply>{RATE_OF}{ci('z')}</apply>{cn(1)}</apply>"
+    ),
     "the rule of parameter 'x': factorial": with_rule(apply("factorial", ci("z"))),
     "arctan of what is not a number": with_rule(apply("arctan", ci("z"))),
     "piecewise without otherwise": with_rule(

@@ -34,6 +34,19 @@ def read_again(model: oj.Model) -> oj.Model:
     return model_of(network_of_text(model.to_sbml()))
 
 
+def test_delays_are_written_and_read():
+    model = oj.Model(
+        {"x": "-k*x(t - tau)", "z": "x(t - 1) - z"},
+        {"y": "x + z(t - tau)"},
+        initial={"x": 1, "z": 0},
+        fixed={"tau": 0.7, "k": 2},
+    )
+    again, times = read_again(model), np.linspace(0, 4, 9)
+    assert np.array_equal(oj.simulate(again, times=times)["y"], oj.simulate(model, times=times)["y"])
+    with pytest.raises(oj.ModelError, match="history"):
+        model.replace(history={"x": "1 + t"}).to_sbml()
+
+
 def test_what_is_written_is_read():
     assert read_again(PHARMACOKINETICS) == PHARMACOKINETICS.replace(start=0)
 

@@ -15,6 +15,7 @@ from odejet.model.expressions import (
     Choice,
     Comparison,
     Condition,
+    Delay,
     Expression,
     Function,
     Logic,
@@ -254,7 +255,9 @@ class Formula:
         if kind == sbml.AST_NAME:
             return self.named(node.getName(), self.where)
         if kind == sbml.AST_FUNCTION_DELAY:
-            raise self.refusal("delay is not supported; delay differential equations are no ordinary ones")
+            if node.getNumChildren() != 2:
+                raise self.refusal("delay takes what is delayed and by how much")
+            return Delay(*(self.expression(child) for child in _operands(node)))
         if kind == sbml.AST_FUNCTION_RATE_OF:
             formula, child = self.resolved(node.getChild(0)) if node.getNumChildren() == 1 else (self, node)
             if child.getType() != sbml.AST_NAME:

@@ -24,8 +24,9 @@ from typing import Any
 from odejet.errors import ModelError, nearest
 from odejet.io.sbml.document import MAX_FORMULA
 from odejet.io.sbml.formulas import RATE_OF, ZERO, Truth, minus, over, times
+from odejet.model.delays import before_start
 from odejet.model.entries import text
-from odejet.model.expressions import TIME, Expression, Symbol, children, constant, names, number, substituted
+from odejet.model.expressions import TIME, Expression, Symbol, children, constant, delays, names, number, substituted
 from odejet.model.grammar import parse
 
 START = 0
@@ -74,7 +75,9 @@ class Network:
         return self._resolved(expression, self._now, self._meaning)
 
     def at_start(self, expression: Any) -> Any:
-        """The value at the start, in parameters alone."""
+        """The value at the start, in parameters alone; before that states stood at their initial values."""
+        if isinstance(expression, Expression) and next(delays(expression), None) is not None:
+            expression = before_start(self.now(expression))
         return self._resolved(expression, self._start, self._beginning)
 
     def expression(self, id_: str) -> Expression:

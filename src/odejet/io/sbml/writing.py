@@ -26,6 +26,7 @@ from odejet.model.expressions import (
     Choice,
     Comparison,
     Condition,
+    Delay,
     Expression,
     Function,
     Logic,
@@ -47,6 +48,7 @@ MAX_REPEATS = 1000
 
 _CORE = "http://www.sbml.org/sbml/level3/version2/core"
 _MATHML = "http://www.w3.org/1998/Math/MathML"
+_DELAY = '<csymbol encoding="text" definitionURL="http://www.sbml.org/sbml/symbols/delay"> delay </csymbol>'
 _TIME = '<csymbol encoding="text" definitionURL="http://www.sbml.org/sbml/symbols/time"> t </csymbol>'
 _FUNCTIONS = {"log": "ln", "sqrt": "root", "ceil": "ceiling"}
 _RELATIONS = {"<": "lt", "<=": "leq", ">": "gt", ">=": "geq", "==": "eq", "!=": "neq"}
@@ -68,6 +70,8 @@ def document(model: Model) -> str:
 def written(model: Model) -> tuple[str, dict[str, str]]:
     """The text of the SBML document of a model, and the ids that its names have there."""
     refuse_windows(model, "SBML")
+    if model.history:
+        raise ModelError(f"{model.name}: in SBML states were before what they are initially; remove [history]")
     writer = _Writer(model)
     text = writer.document()
     return text, writer.ids
@@ -226,6 +230,8 @@ class _Writer:
                 return _apply("power", self.tree(base), self.tree(exponent))
             case Function(name, argument):
                 return _apply(_FUNCTIONS.get(name, name), self.tree(argument))
+            case Delay(argument, by):
+                return f"<apply>{_DELAY}{self.tree(argument)}{self.tree(by)}</apply>"
             case Choice("sign", (argument,)):
                 zero, one = number(0), number(1)
                 signs = (one, number(-1), zero)
