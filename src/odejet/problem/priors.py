@@ -4,8 +4,14 @@
     laplace(mean, scale)   loglaplace(mean of the logarithm, its scale)    loguniform(low, high)
     cauchy(centre, scale)  gamma(shape, scale)   exponential(scale)   chisquare(degrees of freedom)   rayleigh(scale)
 
-All are densities of the unknown itself, not of its logarithm, cut at the bounds and scaled to be one in all.  With
-priors a fit looks for the maximum of likelihood times prior, the maximum a posteriori.
+These are densities of the unknown itself, not of its logarithm, cut at the bounds and scaled to be one in all.  With
+priors a fit looks for the maximum of likelihood times prior, the maximum a posteriori, and the place of a maximum
+depends on the scale on which a density is meant.  On that of logarithms there are
+
+    normal_log(mean, sd)     laplace_log(mean, scale)     uniform_log(low, high)
+
+and the same with `_log10`: the law of the logarithm as it stands, which is how PEtab's version 1 means priors on the
+scale of a parameter.  As a law of draws `normal_log` is `lognormal`.
 """
 
 from __future__ import annotations
@@ -149,6 +155,35 @@ class Uniform:
 
 
 @dataclass(frozen=True)
+class OnLogarithm:
+    """The density of a logarithm, log(x) in units of that of the base, as it stands: not one of the number itself."""
+
+    of: Normal | Laplace | Uniform
+    unit: float = 1.0
+
+    @property
+    def limits(self) -> tuple[float, float]:
+        low, high = (math.exp(min(self.unit * end, 700.0)) for end in self.of.limits)
+        return low, high if high < math.exp(700.0) else math.inf
+
+    @property
+    def typical(self) -> float:
+        middle = sum(self.of.limits) / 2 if isinstance(self.of, Uniform) else self.of.centre
+        return math.exp(min(max(self.unit * middle, -600.0), 600.0))
+
+    def at(self, x: float) -> Term:
+        if x <= 0:
+            return IMPOSSIBLE
+        if isinstance(self.of, Uniform):  # bounds that are the powers of its ends may miss these by rounding
+            return Term(math.log(self.of.high - self.of.low), 0.0, 0.0, 0.0)
+        found, by_x = self.of.at(math.log(x) / self.unit), 1 / (self.unit * x)
+        return Term(found.cost, found.slope * by_x, found.weight * by_x**2, found.information * by_x**2)
+
+    def below(self, x: float) -> float:
+        return self.of.below(math.log(x) / self.unit) if x > 0 else 0.0
+
+
+@dataclass(frozen=True)
 class LogUniform:
     low: float
     high: float
@@ -229,8 +264,15 @@ class Truncated:
     high: float
 
     @property
+    def is_of_logarithm(self) -> bool:
+        """Whether it is a density of the logarithm, not of the unknown itself."""
+        return isinstance(self.prior, OnLogarithm)
+
+    @property
     def log_mass(self) -> float:
-        """The logarithm of the probability between the bounds."""
+        """The logarithm of the probability between the bounds; that of a logarithm stands as it is, uncut."""
+        if self.is_of_logarithm:
+            return 0.0
         mass = self.prior.below(self.high) - self.prior.below(self.low)
         return math.log(mass) if mass > 0 else 0.0
 
@@ -254,6 +296,12 @@ KINDS: Mapping[str, tuple[tuple[str, ...], Callable[..., Prior]]] = {
     "exponential": (("scale",), lambda scale: Gamma(1.0, scale)),
     "chisquare": (("degrees of freedom",), lambda dof: Gamma(0.5 * dof, 2.0)),
     "rayleigh": (("scale",), Rayleigh),
+    "normal_log": (("mean", "sd"), lambda a, b: OnLogarithm(Normal(a, b))),
+    "normal_log10": (("mean", "sd"), lambda a, b: OnLogarithm(Normal(a, b), math.log(10))),
+    "laplace_log": (("mean", "scale"), lambda a, b: OnLogarithm(Laplace(a, b))),
+    "laplace_log10": (("mean", "scale"), lambda a, b: OnLogarithm(Laplace(a, b), math.log(10))),
+    "uniform_log": (("low", "high"), lambda a, b: OnLogarithm(Uniform(a, b))),
+    "uniform_log10": (("low", "high"), lambda a, b: OnLogarithm(Uniform(a, b), math.log(10))),
 }
 """By name: what the arguments of each are, and what makes it of them."""
 
@@ -285,7 +333,7 @@ def read(name: str, told: Any) -> Prior:
         if not math.isfinite(value) or (what not in _ANY and value <= 0):
             raise ModelError(f"{where}: its {what} must be a {'' if what in _ANY else 'positive '}number")
         values.append(value)
-    if wanted == ("low", "high") and not (values[0] < values[1] and (kind == "uniform" or values[0] > 0)):
+    if wanted == ("low", "high") and not (values[0] < values[1] and (kind != "loguniform" or values[0] > 0)):
         raise ModelError(
             f"{where}: {clipped(text)} must lie between a low and a higher number, positive for loguniform"
         )

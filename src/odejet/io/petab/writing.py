@@ -189,8 +189,9 @@ class _Writer:
         prior = self.problem.priors.get(unknown.label) or self.problem.priors.get(unknown.name)
         if prior:
             kind, arguments = parse_call(str(prior))
+            values = [float(differentiated(one, {}, {}, 0).value) for one in arguments or ()]
+            kind, values = _as_law(kind, values)
             row["priorDistribution"] = re.sub("^log(?=.)", "log-", kind)
-            values = (float(differentiated(one, {}, {}, 0).value) for one in arguments or ())
             row["priorParameters"] = ";".join(repr(value) for value in values)
         self.parameters.append(row)
 
@@ -320,3 +321,13 @@ def _times(event: Event, one: Experiment) -> list[float]:
     if count > MAX_PERIODS:
         raise ModelError(f"{one.name}: an event happens more than {MAX_PERIODS} times, which is too much for PEtab")
     return [times[0] + i * times[1] for i in range(count)]
+
+
+def _as_law(kind: str, values: list[float]) -> tuple[str, list[float]]:
+    """A prior by the law of the number itself, which is all that version 2 has: of draws the same one, of which the
+    maximum lies elsewhere."""
+    plain, _, scale = kind.partition("_")
+    if not scale:
+        return kind, values
+    values = [value * (math.log(10) if scale == "log10" else 1.0) for value in values]
+    return f"log{plain}", [math.exp(value) for value in values] if plain == "uniform" else values
