@@ -271,6 +271,15 @@ def test_too_few_points_are_refused():
         fit(DECAY, Data([0.0], {"y": [1.0]}))
 
 
+def test_fewer_points_than_bounded_unknowns_are_fitted_and_tell_nothing_of_some():
+    model = Model({"x": "-k*x", "z": "x - c*z"}, {"y": "x"})
+    bounds = dict.fromkeys(("k", "c", "x(0)", "z(0)"), (0.01, 10.0))
+    found = fit(model, Data([0.0, 1.0], {"y": [1.0, 0.5]}), bounds=bounds)
+    assert found.values["k"] == pytest.approx(np.log(2)) and found.values["x(0)"] == pytest.approx(1.0)
+    frame = found.to_dataframe()
+    assert frame.loc["c", "verdict"] == "none" and not found.certified
+
+
 # --- the same answer, always ---
 
 

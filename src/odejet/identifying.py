@@ -10,6 +10,7 @@ from odejet.errors import ModelError
 from odejet.identify import Verdict
 from odejet.identify.judge import judge
 from odejet.model import Model
+from odejet.model.cumulated import of_rates
 from odejet.problem import Problem, joint
 from odejet.renaming import renamed
 
@@ -39,6 +40,7 @@ def identify(
     """
     if isinstance(model, Model):
         starts = (model.start or 0.0,) * 2
+        model = of_rates(model)
     else:
         if experiments != 1:
             raise ModelError("experiments: a problem has experiments of its own; ask its model instead")

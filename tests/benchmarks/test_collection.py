@@ -39,6 +39,25 @@ def test_likelihood_and_simulations_are_those_published(name):
     assert found["log_likelihood"] == pytest.approx(likelihood_by_petab(folder), rel=1e-4)
 
 
+LARGE = collection.FOLDER.parent / "large"
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not collection.names(LARGE), reason=f"the large problems are not here: {LARGE} is missing")
+@pytest.mark.parametrize(
+    ("name", "likelihood"),
+    [
+        # Of Chen's, the published simulations have -130669.5; ours do not depend on tolerances to ten digits.
+        ("Chen_MSB2009", -130591.753),
+        ("Smith_BMCSystBiol2013", -888198.44),
+        ("Beer_MolBioSystems2014", 58622.91),
+    ],
+)
+def test_likelihoods_of_the_largest_problems(name, likelihood):
+    problem = collection.read(LARGE / name).problem
+    assert problem.log_likelihood(problem.nominal) == pytest.approx(likelihood, abs=0.01)
+
+
 @here
 def test_conditions_are_experiments_with_numbers_of_their_own():
     problem = collection.read(collection.FOLDER / "Raia_CancerResearch2011").problem

@@ -171,3 +171,13 @@ def test_what_has_come_to_rest_is_passed_in_few_steps(values):
     assert run.outcome is Outcome.COMPLETED
     rest = Rest(Model(BINDING, initial=start)).known(np.array(p), True)
     np.testing.assert_allclose(run.states[1], rest.rows, rtol=1e-6, atol=1e-12)
+
+
+def test_a_tiny_state_beside_a_large_one_grows_as_it_should():
+    """From 1e-37 of the largest state, in implicit steps that a fast state asks for."""
+    model = Model({"a": "-1e-3*a", "f": "1e5*(a - f)", "x": "r*x", "e": "c*x - 10*e"}, {"y": "x"})
+    times = np.array([100.0, 300.0, 600.0])
+    found = Flow(model).run([0.1, 1e-20], [1e9, 0.0, 1e-28, 0.0], times, start=0.0)
+    assert found.outcome is Outcome.COMPLETED and "collocation" in found.method
+    np.testing.assert_allclose(found.states[:, 2, 0], 1e-28 * np.exp(0.1 * times), rtol=1e-9)
+    np.testing.assert_allclose(found.states[:, 3, 0], 1e-48 * np.exp(0.1 * times) / 10.1, rtol=1e-6)

@@ -21,7 +21,9 @@ from odejet.data import Experiment
 from odejet.errors import ModelError
 from odejet.identifying import identify
 from odejet.model import Model
+from odejet.model.cumulated import of_rates
 from odejet.model.expressions import constant
+from odejet.objective.courses import Effort
 from odejet.problem import Problem, joint
 from odejet.problem.unknowns import Unknown
 from odejet.simulate.flow import Outcome
@@ -90,18 +92,11 @@ class Measured:
 
     def _curve(self, number: int, z: np.ndarray) -> dict[str, Any]:
         experiment, condition = self.problem.experiments[number], self.problem.conditions[number]
-        model, layout = condition.model, self.problem.layout
+        model = condition.model
         grid = times_of(experiment)
         own = {name: series.finite.times for name, series in experiment.outputs.items()}
         times = np.unique(np.concatenate([grid, *own.values()]))
-        run = self.problem.flows[number].run(
-            layout.gather(number, z, model.parameters),
-            layout.gather(number, z, model.states),
-            times,
-            start=experiment.start,
-            **LIMITS,
-        )
-        run = defined_part(run, times)
+        run = self.problem.misfit.courses[number].at(times).run(z, Effort(**LIMITS), sensitivities=False)
         shown = _curve(experiment.name, model, times, run)
         reached = times[run.reached]
         for i, name in enumerate(model.outputs):
@@ -176,6 +171,7 @@ def alone(draft: Draft, folder: Path, name: str) -> Alone:
         "initial": {**model.initial, **{key: value for key, value in fixed.items() if key in model.states}},
     }
     known = model.replace(**changes) if fixed and not model.steady else model
+    known = of_rates(known)  # nothing tells when windows would end
     return Alone(known, RestingFlow(known), draft.span)
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from odejet.clock import now
 from odejet.decide.advice import advise
 from odejet.decide.certificate import Certificate
 from odejet.decide.optima import Attempt, Optimum, Provenance
@@ -24,6 +25,12 @@ NO_SEARCH = Provenance("none")
 
 NO_TRAJECTORY = "no trajectory of the model reaches the last observation; bounds or other data may help"
 NO_TIME = "the time limit was reached before any trajectory reached the last observation; a longer one may help"
+IMPOSSIBLE = (
+    "trajectories reach the last observation, but none was found that the noise allows{reason}; look at what the model "
+    "and its events make of the outputs there, or give another noise"
+)
+LOOK = 1.0
+"""Seconds for a last look at values without a likelihood."""
 INTERRUPTED = "the fit was interrupted"
 OUT_OF_TIME = "the time limit was reached"
 UNSEARCHED = "no search led to these values, only a single start"
@@ -81,7 +88,7 @@ def answer(state: State, interrupted: bool = False) -> Answer:
         attempts=tuple(one.attempt for one in state.optima.found or (best,)),
         certificate=certificate,
         provenance=best.provenance,
-        message=certificate.message if math.isfinite(best.cost) else (NO_TRAJECTORY if task.left else NO_TIME),
+        message=certificate.message if math.isfinite(best.cost) else _unlikely(state, best.refined.z),
         verdict=state.verdict,
         census=task.record.census.table(),
         stages=dict(task.record.stages),
@@ -90,6 +97,15 @@ def answer(state: State, interrupted: bool = False) -> Answer:
         smoothed=state.smoothed,
         options=task.options,
     )
+
+
+def _unlikely(state: State, z: np.ndarray) -> str:
+    """Why no values have a likelihood, as far as those tell with which the search ends."""
+    misfit = state.task.misfit
+    if not misfit.predicted(z, jacobian=False, deadline=now() + LOOK).complete:
+        return NO_TRAJECTORY if state.task.left else NO_TIME
+    found = misfit.evaluate(z, jacobian=False, deadline=now() + LOOK)
+    return IMPOSSIBLE.format(reason=f": {found.message}" if found.residuals is None else "")
 
 
 def _certificate(state: State, rivals: int, interrupted: bool) -> Certificate:

@@ -78,13 +78,15 @@ def smooth(state: State) -> State:
     """All outputs of all experiments, and the noise levels that this suggests."""
     misfit, smoothed = state.task.misfit, {}
     with state.task.stage("smooth") as budget:
-        for condition in state.task.problem.conditions:
+        conditions = state.task.problem.conditions
+        for condition in conditions:
             for name, series in stretch(condition).items():
                 if not budget.over:
                     smoothed[condition.experiment.name, name] = fit_series(series, budget)
+        widths = {(one.experiment.name, name): one.width(name) for one in conditions for name in one.experiment.outputs}
     found = []
     for number, name in enumerate(misfit.outputs):
-        sds = [one.noise for (_, output), one in smoothed.items() if output == name]
+        sds = [one.noise * widths[key] for key, one in smoothed.items() if key[1] == name]
         own = misfit.groups[number]
         shape = float(np.median(misfit.shapes[own]))
         if misfit.measurements.logarithmic[number]:  # of the logarithm, near the largest values

@@ -28,6 +28,7 @@ from odejet.io.files import write_all
 from odejet.io.formats import ANTIMONY, SBML
 from odejet.io.sbml.writing import document
 from odejet.model import Model
+from odejet.model.cumulated import has_windows, refuse_windows
 from odejet.model.events import Event
 from odejet.model.expressions import TIME, Comparison, Expression
 from odejet.numerals import measured
@@ -51,6 +52,8 @@ def export(fit: Fit, path: str | os.PathLike[str], experiment: str | None = None
 
 def text_of(fit: Fit, suffix: str, experiment: str | None = None) -> str:
     """The text of the file of a fit."""
+    if suffix not in (".tex", ".toml"):
+        refuse_windows(fit.problem.model, f"a file {suffix}")
     if suffix == ".py":
         return python(fit, experiment)
     if suffix == ".stan":
@@ -75,6 +78,8 @@ def valued(fit: Fit, experiment: str | None = None) -> Model:
 def _values(fit: Fit, experiment: str | None) -> tuple[Model, dict[str, float], dict[str, float]]:
     number_ = fit.problem.number(experiment if experiment is not None else fit.problem.experiments[0].name)
     own = fit.problem.conditions[number_].model
+    if has_windows(fit.problem.model):  # as they are written, and not as rates
+        own = own.replace(outputs={name: fit.problem.model.outputs[name] for name in own.outputs})
     return own, *fit.problem.values_in(number_, fit.estimates)
 
 

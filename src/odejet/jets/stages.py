@@ -42,6 +42,13 @@ _WAVERS, _TWICE = 6, 2  # or that in so many have not shrunk by _STALLED, and ha
 _SWALLOWED = 2e-16  # updates that do not change a number at all
 _OUTGROWN = 0.2  # the size of a state in its unit below which units are chosen again
 _BESIDE = 1e-16  # the size of a state that does not matter, relative to its largest so far
+_BELOW = 1e-30
+"""The size of a state that is not told from smaller ones, relative to the largest of all states at the start.
+
+Reactions among hundreds of species carry numbers such as 1e-100, which are rounding of others: units as small let no
+iteration settle.  With this one the errors of any state are about 1e-44 of the largest, so that also what grows from
+1e-35 of that, or is measured in other units, is followed.
+"""
 _NOTHING = 1e-290  # the size of a state that is as good as zero: nothing is divided by less
 
 
@@ -64,6 +71,7 @@ class Work(NamedTuple):
     scales: np.ndarray  # the unit of each state
     sizes: np.ndarray  # the largest value of each state on the step
     largest: np.ndarray  # what each state has reached so far
+    below: np.ndarray  # (1): the least size that is told from smaller ones
     reached: np.ndarray  # and each lane of the sensitivities
     extents: np.ndarray  # the largest sensitivity of each lane on the step, in units of the states
     slight: np.ndarray  # what does not matter of those
@@ -85,6 +93,7 @@ def shapes_of(n: int, lanes: int, stages: int, watched: int) -> dict[str, tuple[
     of_states = ("start", "scales", "sizes", "largest", "noise")
     return {
         **dict.fromkeys(of_states, (n,)),
+        "below": (1,),
         **dict.fromkeys(("values", "coefficients", "before", "residuals"), (n, wide)),
         "systems": (n, 2, systems),
         "jacobian": (n, n),
@@ -106,6 +115,7 @@ def begin(work, moving, states):
     nodes, n, lanes = work.nodes.shape
     for a in range(n):
         value = states[moving[a], 0]
+        work.below[0] = max(work.below[0], _BELOW * abs(value))
         work.start[a], work.before[a, 0] = value, value
         for lane in range(work.values.shape[1]):
             work.values[a, lane] = value
@@ -138,7 +148,7 @@ def largest_of(block, scratch):
 def size_of(work, a):
     """The largest value of a state on the step, or what does not matter of it."""
     size = max(work.sizes[a], _BESIDE * work.largest[a])
-    return size if _NOTHING < size < np.inf else 1.0
+    return max(size, work.below[0]) if _NOTHING < size < np.inf else 1.0
 
 
 @kernel
@@ -170,7 +180,7 @@ def differentiate(slope, piece, t, h, moving, node, work):
                 feeds = abs(h * peek(slope.p, peek(slope.states, moving[a]) + slope.lanes + 1 + b))
                 if a != b and feeds > 0 and work.sizes[a] > _NOTHING:
                     work.scales[b] = min(work.scales[b], work.scales[a] / feeds)
-            work.scales[b] = max(work.scales[b], gain)
+            work.scales[b] = max(work.scales[b], gain, work.below[0])
     n = len(moving)
     for a in range(n):
         place, unit = peek(slope.states, moving[a]) + slope.lanes + 1, 1 / work.scales[a]

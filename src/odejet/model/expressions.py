@@ -23,6 +23,9 @@ FUNCTIONS = ("exp", "log", "sin", "cos", "tan", "sinh", "cosh", "tanh", "sqrt")
 CHOICES = ("abs", "min", "max", "floor", "ceil", "sign")
 """Functions that switch from one analytic branch to another."""
 
+WINDOWS = ("increment", "mean", "integral")
+"""Functions of outputs: what happened since the last measurement."""
+
 RELATIONS = ("<", "<=", ">", ">=", "==", "!=")
 TIME = "t"
 RESERVED = frozenset({TIME, "time", *FUNCTIONS})
@@ -121,7 +124,7 @@ class Power:
 
 @_node
 class Function:
-    """One of `FUNCTIONS` applied to an argument."""
+    """One of `FUNCTIONS`, or of `WINDOWS`, applied to an argument."""
 
     name: str
     argument: Expression

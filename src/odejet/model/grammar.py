@@ -24,6 +24,7 @@ from odejet.model.expressions import (
     MAX_NAME,
     RANGE,
     TIME,
+    WINDOWS,
     Choice,
     Comparison,
     Condition,
@@ -37,13 +38,14 @@ from odejet.model.expressions import (
     Product,
     Sum,
     Symbol,
+    names,
     signed,
 )
 from odejet.model.wellformed import MAX_DEPTH, MAX_EXPONENT, measure
 
 MAX_LENGTH = 20_000
 
-CALLED = (*FUNCTIONS, *CHOICES, "piecewise", "delay")
+CALLED = (*FUNCTIONS, *CHOICES, *WINDOWS, "piecewise", "delay")
 ALLOWED = "an expression may hold numbers, names, t, + - * / **, parentheses and the functions " + ", ".join(CALLED)
 CONDITION = "a condition is a comparison such as x > 1, or several joined by and, or, not"
 
@@ -276,6 +278,8 @@ class _Reader:
                 return self.piecewise(node, arguments, depth)
             case ast.Call(func=ast.Name(id=name), args=arguments, keywords=[]) if name in CHOICES:
                 return self.choice(node, name, arguments, depth)
+            case ast.Call(func=ast.Name(id=name), args=arguments, keywords=[]) if name in WINDOWS:
+                return self.window(node, name, arguments, depth)
             case ast.Call(func=ast.Name(id="delay"), args=arguments, keywords=[]):
                 if len(arguments) != 2:
                     raise self.error(node, f"delay takes what is delayed and by how much; {_BY}")
@@ -299,6 +303,15 @@ class _Reader:
                 raise ExpressionError("a comma has no place here; the decimal mark is a point", self.text, comma)
             case _:
                 raise self.error(node, f"this is not an expression: {ALLOWED}")
+
+    def window(self, node: ast.expr, name: str, arguments: list[ast.expr], depth: int) -> Function:
+        """What happened since the last measurement, of something that can change."""
+        if len(arguments) != 1:
+            raise self.error(node, f"{name} takes exactly one argument")
+        argument = self.read(arguments[0], depth + 1)
+        if not any(names(argument)):
+            raise self.error(node, f"this is {name} of a number, which never changes; name what changes")
+        return Function(name, argument)
 
     def delay(self, node: ast.expr, argument: Expression, by: Expression) -> Delay:
         if not self.past:

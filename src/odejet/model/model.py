@@ -28,9 +28,11 @@ from odejet.extras import needed
 from odejet.model import delays, entries
 from odejet.model import events as happenings
 from odejet.model.events import Event
-from odejet.model.expressions import Expression, names, number, switches
+from odejet.model.expressions import ZERO, Expression, Symbol, names, number, switches
 from odejet.model.regimen import Regimen
 from odejet.model.symbolic import to_sympy
+from odejet.model.windows import check as check_windows
+from odejet.model.windows import unfelt_states
 
 MAX_SHOWN = 60
 
@@ -150,6 +152,10 @@ class Model:
         occurring = {name for table_ in equations.values() for value in table_.values() for name in names(value)}
         happenings.check(found, given["states"], given["inputs"], given["outputs"], used, occurring)
         entries.check_owners(given, used)
+        check_windows(equations, given["inputs"], list(told.values()))
+        if not steady:
+            involved = [*told.values(), *(Symbol(name_) for event in found for name_ in event.set)]
+            equations["initial"] = {**dict.fromkeys(unfelt_states(equations, involved), ZERO), **equations["initial"]}
         attributes: dict[str, dict[str, Any]] = {
             **equations,
             "inputs": entries.inputs(given, used),

@@ -11,6 +11,7 @@ from odejet.extras import needed
 from odejet.model.expressions import (
     FUNCTIONS,
     TIME,
+    WINDOWS,
     ZERO,
     Choice,
     Comparison,
@@ -59,7 +60,7 @@ def from_sympy(expression: Any) -> Expression:
         return Piecewise((Number(Fraction(1)), ZERO), (above,))
     if kind in _CHOICES and isinstance(expression, sympy.Expr):
         return Choice(_CHOICES[kind], tuple(from_sympy(argument) for argument in expression.args))
-    if isinstance(expression, sympy.Function) and kind in FUNCTIONS and len(expression.args) == 1:
+    if isinstance(expression, sympy.Function) and kind in (*FUNCTIONS, *WINDOWS) and len(expression.args) == 1:
         return Function(kind, from_sympy(expression.args[0]))
     if isinstance(expression, sympy.core.function.AppliedUndef) and kind == "delay" and len(expression.args) == 2:
         return Delay(*(from_sympy(argument) for argument in expression.args))
@@ -149,4 +150,12 @@ def to_sympy(expression: Expression) -> Any:
         raise AssertionError(switch)
 
     values = {name: sympy.Symbol(name) for name in names(expression)}
-    return evaluate(expression, values, sympy, exact, choose)
+    return evaluate(expression, values, _Functions(), exact, choose)
+
+
+class _Functions:
+    """SymPy's functions, and functions of outputs that it does not have."""
+
+    def __getattr__(self, name: str) -> Any:
+        sympy = needed("sympy")
+        return sympy.Function(name) if name in WINDOWS else getattr(sympy, name)

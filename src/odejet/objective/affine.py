@@ -79,6 +79,8 @@ def _of_output(
         free = [n for n in dict.fromkeys(names(expression)) if n in condition.model.parameters and n in places]
         free = [name for name in free if places[name] not in taken]
         scale, shifts = _form(expression, free, logarithmic)
+        if not condition.cumulated.outputs.get(output, True) and shifts:
+            scale, shifts = None, {}  # what is added to a rate makes more of a longer window
         scales += [(e, places[scale])] if scale is not None else []
         offsets += [(e, places[name]) for name in shifts]
         for name, sign in shifts.items():

@@ -26,6 +26,7 @@ from odejet.simulate.flow import TOLERANCE, Flow, Outcome, Trajectory
 from odejet.simulate.rest import Rest
 from odejet.simulate.steady import RestingFlow
 from odejet.simulate.trajectory import defined_part
+from odejet.simulate.windows import Window, over_windows, windows_of
 
 _AHEAD = 2
 """Simulations per core that are begun before they are asked for."""
@@ -84,29 +85,41 @@ class Course:
     lanes: np.ndarray  # the sensitivities of the flow
     columns: np.ndarray  # and the entries of z that they belong to
     series: tuple[tuple[slice, int, Any], ...]  # rows, output, positions in `times`
+    shown: int  # states that the model has, without those of integrals
+    windows: tuple[Window, ...] = ()  # outputs that tell what happened since the last measurement
 
     @property
     def key(self) -> tuple[Any, ...]:
         """The same for experiments that differ only in what was measured, and when."""
-        return id(self.flow), self.start, self.parameters.tobytes(), self.entries.tobytes()
+        windows = tuple(window.grid.tobytes() for window in self.windows)
+        return id(self.flow), self.start, self.parameters.tobytes(), self.entries.tobytes(), windows
+
+    def at(self, times: np.ndarray) -> Course:
+        """Return the simulation at other times, which were not measured; windows go on beyond their last."""
+        windows = tuple(window.beyond(times) for window in self.windows)
+        return replace(self, times=times, end=float(times.max()), series=(), windows=windows)
 
     def run(self, z: np.ndarray, effort: Effort, sensitivities: bool, deadline: float = math.inf) -> Trajectory:
         states = np.zeros(len(self.flow.model.states))
         states[self.states] = z[self.entries]
         more = effort.per_time * self.recorded
-        found = self.flow.run(
-            z[self.parameters],
-            states,
-            self.times,
-            start=self.start,
-            sensitivities=sensitivities,
-            tolerance=effort.tolerance,
-            max_steps=effort.max_steps + more,
-            stiff_steps=effort.stiff_steps + more,
-            operations=effort.operations,
-            max_switches=effort.max_switches,
-            deadline=deadline,
-        )
+
+        def solved(times: np.ndarray) -> Trajectory:
+            return self.flow.run(
+                z[self.parameters],
+                states,
+                times,
+                start=self.start,
+                sensitivities=sensitivities,
+                tolerance=effort.tolerance,
+                max_steps=effort.max_steps + more,
+                stiff_steps=effort.stiff_steps + more,
+                operations=effort.operations,
+                max_switches=effort.max_switches,
+                deadline=deadline,
+            )
+
+        found = over_windows(self.windows, self.times, self.start, solved) if self.windows else solved(self.times)
         # Outputs that are not compared may be anything.
         return defined_part(found, self.times, [output for _, output, _ in self.series] or None)
 
@@ -179,6 +192,15 @@ def completed(run: Trajectory) -> bool:
 
 def flows(conditions: Sequence[Condition]) -> tuple[Flow, ...]:
     """The solution map of every experiment; experiments with the same model and samples share one."""
+    return _flows([(one.model, one.experiment.sampled) for one in conditions])
+
+
+def measuring_flows(conditions: Sequence[Condition]) -> tuple[Flow, ...]:
+    """The solution map of every experiment with outputs as they are cumulated between measurements."""
+    return _flows([(one.cumulated.model, one.experiment.sampled) for one in conditions])
+
+
+def _flows(models: Sequence[tuple[Model, dict[str, Sampled]]]) -> tuple[Flow, ...]:
     made: dict[tuple[int, tuple[int, ...]], Flow] = {}
     rests: dict[tuple[Any, ...], Rest] = {}
 
@@ -188,7 +210,7 @@ def flows(conditions: Sequence[Condition]) -> tuple[Flow, ...]:
             made[key] = RestingFlow(model, samples, rests)
         return made[key]
 
-    return tuple(made_once(one.model, one.experiment.sampled) for one in conditions)
+    return tuple(made_once(*one) for one in models)
 
 
 def courses(
@@ -221,6 +243,8 @@ def _course(number: int, condition: Condition, flow: Flow, unknowns: Unknowns, m
         lanes=1 + np.array(lanes, dtype=int),
         columns=np.array([places[names[i]] for i in lanes], dtype=int),
         series=tuple((rows, outputs.index(block.output), _positions(times, block.times)) for rows, block in mine),
+        shown=condition.cumulated.shown,
+        windows=windows_of(condition.cumulated, {n: one.times for n, one in condition.experiment.outputs.items()}),
     )
 
 

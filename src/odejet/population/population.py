@@ -19,6 +19,7 @@ from typing import Any
 from odejet.data import Data, Experiment
 from odejet.errors import DataError, ModelError, nearest
 from odejet.model import Model
+from odejet.model.cumulated import refuse_windows
 from odejet.model.expressions import Symbol, constant, names, number
 from odejet.objective.courses import flows
 from odejet.population.covariates import Covariates, expressions
@@ -55,6 +56,7 @@ class Population:
             raise ModelError(f"expected a model as oj.Model has it, not {type(model).__name__}")
         if not isinstance(data, Data):
             raise DataError(f"expected data as oj.Data has them, not {type(data).__name__}")
+        refuse_windows(model, "a population")
         if occasions is not None:
             raise ModelError("variability between occasions cannot be estimated yet; leave occasions out")
         data = in_words_of(model, data)

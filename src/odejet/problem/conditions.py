@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,7 @@ from odejet.data.covariate import Covariate
 from odejet.errors import DataError, ModelError, clipped, nearest
 from odejet.jets.inputs import Sampled, sampled
 from odejet.model import Model, entries
+from odejet.model.cumulated import Cumulated, cumulated, of_rates
 from odejet.model.expressions import Expression, constant, names, number, substituted
 from odejet.model.transform import rewritten
 from odejet.problem.given import check_given, given_in, names_given
@@ -33,10 +35,45 @@ _NUMBERED = re.compile(r"DV([0-9]*)")
 
 @dataclass(frozen=True, eq=False)
 class Condition:
-    """An experiment as its problem reads it: outputs in the model's order, its own model, its samples."""
+    """An experiment as its problem reads it: outputs in the model's order, its own model, its samples.
+
+    Where outputs tell what happened since the last measurement, the model has their rates, and `cumulated` is what is
+    simulated in its place.
+    """
 
     experiment: Experiment
     model: Model
+    cumulated: Cumulated
+
+    @classmethod
+    def of(cls, experiment: Experiment, own: Model) -> Condition:
+        """Return the condition of an experiment with its own model, outputs as they are written."""
+        return cls(experiment, of_rates(own), cumulated(own))
+
+    @cached_property
+    def series(self) -> dict[str, Series]:
+        """What was measured of the outputs of the model: rates, in the middle of the window that each is over."""
+        return {name: self._rates(name, series) for name, series in self.experiment.outputs.items()}
+
+    def _rates(self, name: str, series: Series) -> Series:
+        if name not in self.cumulated.outputs:
+            return series
+        begins = self._begins(series)
+        sizes = 1.0 if self.cumulated.outputs[name] else series.times - begins
+        sds = None if series.sds is None else series.sds / sizes
+        return Series(0.5 * (begins + series.times), series.values / sizes, sds)
+
+    def _begins(self, series: Series) -> np.ndarray:
+        """When the window of each measurement begins."""
+        ends = np.unique(series.times)
+        return np.r_[self.experiment.start, ends][np.searchsorted(ends, series.times)]
+
+    def width(self, name: str) -> float:
+        """About how much larger what is measured is than the output of the model: the usual window of a rate."""
+        if self.cumulated.outputs.get(name, True):
+            return 1.0
+        series = self.experiment.outputs[name]
+        return float(np.median(series.times - self._begins(series)))
 
     @property
     def kind(self) -> tuple[int, frozenset[str]]:
@@ -103,26 +140,41 @@ def conditions(model: Model, data: Data, fixed: Known, noise: Sequence[str] = ()
             f"the model knows of an experiment '{strangers[0]}', but the data have none of that name"
             f"{nearest(strangers[0], [one.name for one in data.experiments])}"
         )
-    owned: dict[Any, Model] = {}
+    owned: dict[Any, Condition] = {}
     result = []
     for experiment in data.experiments:
         bound = _bound(experiment, model, fixed, noise)
         key = _key(bound), model.experiments.get(experiment.name, {}).get(entries.EVENTS_KEY)
         try:
             if key not in owned:
-                owned[key] = _own(model, bound)
+                owned[key] = Condition.of(bound, _own(model, bound))
         except ModelError as error:
             raise DataError(f"{experiment.name}: {error}") from None
-        result.append(Condition(bound, owned[key]))
+        result.append(replace(owned[key], experiment=bound))
+        _check_windows(result[-1])
     _check_effect(model, result)
     return tuple(result)
+
+
+def _check_windows(condition: Condition) -> None:
+    """Refuse measurements of what happened in no time, or in endless time."""
+    experiment = condition.experiment
+    for name in condition.cumulated.outputs:
+        times = experiment.outputs[name].times if name in experiment.outputs else np.zeros(0)
+        if len(times) and times[0] <= experiment.start:
+            raise DataError(
+                f"{experiment.name}: {name} is what happened since the start, but is measured at the start, "
+                f"t = {times[0]:g}; give an earlier start, or leave this row out"
+            )
+        if len(times) and np.isinf(times[-1]):
+            raise DataError(f"{experiment.name}: {name} is over a window of time, which cannot end at t = inf")
 
 
 def unmeasured(model: Model, experiment: Experiment, fixed: Known) -> Condition:
     """An experiment that was not measured, as the model reads it."""
     bound = _bound(experiment, model, fixed, (), measured=False)
     try:
-        return Condition(bound, _own(model, bound))
+        return Condition.of(bound, _own(model, bound))
     except ModelError as error:
         raise DataError(f"{experiment.name}: {error}") from None
 

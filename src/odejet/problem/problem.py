@@ -23,7 +23,7 @@ from odejet.data import Data, Experiment, Series
 from odejet.errors import DataError, ModelError, nearest
 from odejet.model import Model
 from odejet.model.expressions import names, spelled_keys, spelled_names, substituted
-from odejet.objective.courses import PATIENT, flows
+from odejet.objective.courses import PATIENT, flows, measuring_flows
 from odejet.objective.misfit import Misfit, Simulator
 from odejet.objective.objective import Objective
 from odejet.problem import coordinates
@@ -34,9 +34,9 @@ from odejet.problem.noise import Given, Noise, check_measured, check_names, dens
 from odejet.problem.priors import Priors, priors_of, priors_together, total, truncated
 from odejet.problem.scales import scales
 from odejet.problem.unknowns import Unknowns, lay_out
-from odejet.simulate import Simulation, simulate
+from odejet.simulate import Simulation
 from odejet.simulate.flow import Flow
-from odejet.simulate.simulation import TIME_LIMIT
+from odejet.simulate.simulation import TIME_LIMIT, simulated
 
 WEIGHTS = ("likelihood", "none")
 
@@ -143,14 +143,15 @@ class Problem:
         return Block(number, output, series.times, series.values, noise.shapes(series), noise.law.logarithm, density)
 
     def check_points(self) -> None:
-        """Refuse to look for more unknowns than there are measurements."""
+        """Refuse to look for more unknowns than measurements, priors and bounds say anything of."""
         if not len(self.layout):
             raise DataError(f"everything in {self.model.name} is known, so that there is nothing to find")
         points = sum(experiment.points for experiment in self.experiments)
-        if points + len(self._priors) < len(self.layout):
+        bounded = sum(bool(np.all(np.isfinite(pair))) for pair in self.bounds.values())
+        if points + len(self._priors) < len(self.layout) - bounded:
             found = "there is 1 measurement" if points == 1 else f"there are {points} measurements"
             unknowns = f"{len(self.layout)} unknowns of {self.model.name}"
-            raise DataError(f"{found} for {unknowns}; measure more, or give some of them a value")
+            raise DataError(f"{found} for {unknowns}; measure more, or give some of them a value, bounds or a prior")
 
     # --- what is asked ---
 
@@ -219,7 +220,9 @@ class Problem:
     def misfit(self) -> Misfit:
         """Residuals and likelihood as functions of z."""
         feelings = tuple(map(self._feelings, self.measurements.outputs))
-        simulator = Simulator(self.model, self.conditions, self.flows, self.layout, feelings)
+        over = any(one.cumulated.outputs for one in self.conditions)
+        measuring = measuring_flows(self.conditions) if over else self.flows
+        simulator = Simulator(self.model, self.conditions, measuring, self.layout, feelings)
         priors = truncated(self._priors, list(self.bounds.values())) if self.weights == "likelihood" else ()
         return Misfit(simulator, self.measurements, self._levels, self.weights == "likelihood", priors=priors)
 
@@ -288,9 +291,10 @@ class Problem:
         self, number: int, z: np.ndarray, times: Sequence[float] | np.ndarray | None = None, **options: Any
     ) -> Simulation:
         """The trajectories of one experiment."""
-        own, experiment = self.conditions[number].model, self.experiments[number]
-        return simulate(
-            own,
+        condition, experiment = self.conditions[number], self.experiments[number]
+        return simulated(
+            condition.cumulated,
+            {name: series.times for name, series in experiment.outputs.items()},
             *self.values_in(number, z),
             self.times(number) if times is None else times,
             start=experiment.start,

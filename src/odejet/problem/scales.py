@@ -84,7 +84,7 @@ def _enter(
         for name, value in event.set.items():
             if name in variables and constant(value) != 0:
                 reader.equate(value, ({variables[name]: 1.0}, 0.0))
-    for name, series in experiment.outputs.items():
+    for name, series in condition.series.items():
         largest = float(np.abs(series.values).max())
         if largest > 0:
             reader.equate(own.outputs[name], ({}, math.log(largest)))

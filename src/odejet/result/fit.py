@@ -19,6 +19,7 @@ from odejet.decide import Adequacy, Attempt, Candidates, Certificate, Identifiab
 from odejet.decide.statistics import FitCheck, check
 from odejet.errors import ModelError
 from odejet.model import Model
+from odejet.model.cumulated import refuse_windows
 from odejet.problem import Problem, Unknowns, find
 from odejet.renaming import renamed
 from odejet.result.building import parts_of
@@ -321,6 +322,7 @@ class Fit(Shown):
 
     def design(self, experiment: str | None = None) -> Design:
         """An experiment of the data as if it were planned, with the values and the noise of the fit."""
+        refuse_windows(self.model, "a design")
         own = self.experiment(experiment)
         number = self.problem.number(own.name)
         model = self.problem.conditions[number].model

@@ -14,7 +14,7 @@ import numpy as np
 
 from odejet.data import Data, Experiment
 from odejet.errors import ModelError, clipped
-from odejet.objective.courses import flows
+from odejet.objective.courses import measuring_flows
 from odejet.problem import Problem
 from odejet.problem.conditions import Condition, unmeasured
 from odejet.problem.unknowns import Unknowns
@@ -66,7 +66,7 @@ def planned(problem: Problem, likelihood: Likelihood, data: Data) -> tuple[Likel
     simulator = replace(
         simulator,
         conditions=(*simulator.conditions, condition),
-        flows=(*simulator.flows, *flows([condition])),
+        flows=(*simulator.flows, *measuring_flows([condition])),
         unknowns=Unknowns(simulator.unknowns.entries, places),
     )
     return replace(likelihood, misfit=replace(likelihood.misfit, simulator=simulator)), condition.experiment

@@ -57,6 +57,8 @@ def _can(condition: Condition) -> bool:
     model, measured = condition.model, condition.experiment.outputs
     expressions = [model.outputs[name] for name in measured]
     states = {one.name for one in expressions if isinstance(one, Symbol)}
+    if condition.cumulated.outputs:
+        return False
     known = all(constant(value) is not None for value in model.initial.values())
     return known and model.is_smooth and not model.inputs and not model.steady and states >= set(model.states)
 

@@ -20,6 +20,7 @@ import numpy as np
 from odejet.data import Data, Experiment
 from odejet.errors import DataError, ModelError
 from odejet.model import Event, Model
+from odejet.model.cumulated import has_windows
 from odejet.model.expressions import Comparison, Symbol, evaluate, names
 from odejet.model.modes import difference
 from odejet.model.transform import rewritten
@@ -122,6 +123,8 @@ def pieces(problem: Problem, most: int = MOST) -> Pieces | None:
     if not any(event.when is not None for event in events) or problem.model.steady:
         return None
     if any(name not in problem.model.states for event in events for name in event.set):
+        return None
+    if has_windows(problem.model):  # which may begin in one stretch and end in the next
         return None
     parts: list[Experiment] = []
     owners: list[int] = []

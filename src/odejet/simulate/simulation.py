@@ -15,10 +15,12 @@ from odejet.clock import now
 from odejet.errors import ModelError, nearest
 from odejet.extras import needed
 from odejet.jets.inputs import Sampled, sampled
+from odejet.model.cumulated import Cumulated, cumulated, has_windows
 from odejet.model.expressions import spelled, spelled_keys
 from odejet.simulate.flow import TOLERANCE, Flow, Outcome, Trajectory
 from odejet.simulate.outputs import Outputs
 from odejet.simulate.steady import RestingFlow
+from odejet.simulate.windows import over_windows, windows_of
 
 if TYPE_CHECKING:
     import matplotlib.figure
@@ -125,27 +127,65 @@ def simulate(
     error: the result holds the times that were reached and says in `message` what happened; an output that is
     not finite at a time is NaN there.  It may take as many seconds as `time_limit` says, and any number of steps unless
     `max_steps` limits those of either method, beside the steps that knots of sampled inputs and events take.
+
+    What an output tells of the time since the last measurement is since the last of the times, or since the start.
     """
+    limits: dict[str, Any] = {
+        "sensitivities": sensitivities,
+        "tolerance": tolerance,
+        "max_steps": max_steps,
+        "time_limit": time_limit,
+    }
+    first = model.start if start is None else start
+    return simulated(_cumulated(model), {}, parameters, initial_state, times, start=first, inputs=inputs, **limits)
+
+
+def simulated(
+    whole: Cumulated,
+    grids: Mapping[str, np.ndarray],
+    parameters: Mapping[str, float] | None,
+    initial_state: Mapping[str, float] | None,
+    times: Sequence[float] | np.ndarray,
+    *,
+    start: float | None,
+    inputs: Mapping[str, Any] | None,
+    sensitivities: bool = False,
+    tolerance: float = TOLERANCE,
+    max_steps: int | None = None,
+    time_limit: float = TIME_LIMIT,
+) -> Simulation:
+    """Solve a model whose outputs are cumulated, and measured at the times of these grids."""
+    model, shown = whole.model, whole.shown
     flow = _flow(model) if inputs is None else _driven(model, inputs)
     values = _values(parameters, model.parameters, "parameter", model.fixed)
     unknown = model.free_states
     known = [state for state in model.states if state not in unknown]
     given = dict(zip(unknown, _values(initial_state, unknown, "initial state", known), strict=True))
-    trajectory = flow.run(
-        values,
-        [given.get(state, 0.0) for state in model.states],
-        requested := checked_times(times),
-        start=model.start if start is None else start,
-        sensitivities=sensitivities,
-        tolerance=tolerance,
-        max_steps=math.inf if max_steps is None else max_steps,
-        stiff_steps=math.inf if max_steps is None else max_steps,
-        deadline=now() + time_limit,
-    )
+    requested, deadline = checked_times(times), now() + time_limit
+
+    def solved(times: np.ndarray) -> Trajectory:
+        return flow.run(
+            values,
+            [given.get(state, 0.0) for state in model.states],
+            times,
+            start=start,
+            sensitivities=sensitivities,
+            tolerance=tolerance,
+            max_steps=math.inf if max_steps is None else max_steps,
+            stiff_steps=math.inf if max_steps is None else max_steps,
+            deadline=deadline,
+        )
+
+    if whole.outputs:
+        windows = tuple(one.beyond(requested) for one in windows_of(whole, grids))
+        first = float(requested.min()) if start is None else start
+        trajectory = over_windows(windows, requested, first, solved)
+    else:
+        trajectory = solved(requested)
     return Simulation(
         flow.model,
         requested[trajectory.reached],
-        {name: trajectory.states[:, i, 0] for i, name in enumerate(model.states)},
+        {name: trajectory.states[:, i, 0] for i, name in enumerate(model.states) if i < shown},
         {name: trajectory.outputs[:, i, 0] for i, name in enumerate(model.outputs)},
         flow.unknowns() if sensitivities else (),
         trajectory,
@@ -153,7 +193,20 @@ def simulate(
 
 
 _FLOWS: dict[int, Flow] = {}
+_CUMULATED: dict[int, tuple[Model, Cumulated]] = {}
 _KEPT = 64
+
+
+def _cumulated(model: Model) -> Cumulated:
+    """The model with what its outputs cumulate, made once; the last few are kept."""
+    if not has_windows(model):
+        return Cumulated(model, {}, len(model.states))
+    found = _CUMULATED.get(id(model))
+    if found is None or found[0] is not model:
+        while len(_CUMULATED) >= _KEPT:
+            del _CUMULATED[next(iter(_CUMULATED))]
+        found = _CUMULATED[id(model)] = model, cumulated(model)
+    return found[1]
 
 
 def _flow(model: Model) -> Flow:

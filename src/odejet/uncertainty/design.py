@@ -19,6 +19,7 @@ from odejet.data import Data, Experiment
 from odejet.errors import DataError, ModelError, nearest
 from odejet.extras import needed
 from odejet.model import Model
+from odejet.model.cumulated import refuse_windows
 from odejet.numerals import short
 from odejet.objective.misfit import Misfit
 from odejet.problem import Problem
@@ -218,6 +219,7 @@ def design(
     each value, a law such as "lognormal(0.1)" or "poisson", or one of these per output.  Names in a law need a value
     among the parameters.
     """
+    refuse_windows(model, "a design")
     by_output = _by_output(times, list(model.outputs))
     for name in by_output:
         if name not in model.outputs:

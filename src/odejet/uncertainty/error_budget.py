@@ -30,6 +30,7 @@ from odejet.budget import OutOfBudget
 from odejet.data import Experiment
 from odejet.errors import DataError, ModelError
 from odejet.extras import needed
+from odejet.model.cumulated import refuse_windows
 from odejet.numerals import moment, short
 from odejet.problem import Problem, Unknown
 from odejet.problem.stretches import stretch
@@ -264,6 +265,7 @@ class Fitted(Protocol):
 def error_budget(fit: Fitted, own: Experiment, time: float | None = None, estimator: str | None = None) -> ErrorBudget:
     """The budget of an experiment at a shooting time, or at the best of a few; derivatives by an estimator that is
     linear in the data, by default the most trusted of each output."""
+    refuse_windows(fit.problem.model, "an error budget")
     system = _system(fit, own)
     smoothed = _smoothed(fit, own, system)
     series = [one.series for one in smoothed.values()]

@@ -44,8 +44,7 @@ class Curves:
 
     @classmethod
     def of(cls, misfit: Misfit, number: int, times: np.ndarray, states: bool = True) -> Curves:
-        course = replace(misfit.courses[number], times=times, end=float(times.max()), series=())
-        return cls(course, len(misfit.unknowns), states)
+        return cls(misfit.courses[number].at(times), len(misfit.unknowns), states)
 
     @property
     def outputs(self) -> tuple[str, ...]:
@@ -53,12 +52,13 @@ class Curves:
 
     @property
     def states(self) -> tuple[str, ...]:
-        return tuple(self.course.flow.model.states) if self.with_states else ()
+        return tuple(self.course.flow.model.states)[: self.course.shown] if self.with_states else ()
 
     def run(self, z: np.ndarray, gradients: bool = False) -> Run:
         with np.errstate(over="ignore", invalid="ignore"):
             found = self.course.run(z, FAR, gradients)
-        rows = np.concatenate([found.outputs, found.states], axis=1) if self.with_states else found.outputs
+        states = found.states[:, : self.course.shown]
+        rows = np.concatenate([found.outputs, states], axis=1) if self.with_states else found.outputs
         slopes = None
         if gradients:
             slopes = np.zeros((*rows.shape[:2], self.size))

@@ -25,6 +25,7 @@ from odejet.io.petab.formulas import written
 from odejet.io.sbml.writing import written as sbml
 from odejet.model import Event, Model
 from odejet.model.calls import parse_call
+from odejet.model.cumulated import refuse_windows
 from odejet.model.dual import differentiated
 from odejet.model.expressions import Expression, Product, Symbol, constant, fresh, names, number, substituted
 from odejet.model.transform import rewritten
@@ -58,6 +59,7 @@ Table = list[dict[str, Any]]
 @attach(Problem.to_petab)
 def write(problem: Problem, folder: str | os.PathLike[str]) -> Path:
     folder = Path(folder)
+    refuse_windows(problem.model, "PEtab")
     contents = _Writer(problem).files()
     try:
         folder.mkdir(parents=True, exist_ok=True)

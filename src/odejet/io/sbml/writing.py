@@ -19,6 +19,7 @@ from odejet.errors import ModelError
 from odejet.io.files import write_all
 from odejet.io.sbml.network import START
 from odejet.model import Model
+from odejet.model.cumulated import refuse_windows
 from odejet.model.events import Event
 from odejet.model.expressions import (
     TIME,
@@ -66,6 +67,7 @@ def document(model: Model) -> str:
 
 def written(model: Model) -> tuple[str, dict[str, str]]:
     """The text of the SBML document of a model, and the ids that its names have there."""
+    refuse_windows(model, "SBML")
     writer = _Writer(model)
     text = writer.document()
     return text, writer.ids
