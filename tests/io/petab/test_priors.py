@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
-from benchmarks.collection import FOLDER, MISSING, read
-from odejet import ModelError
+from odejet import ModelError, read_petab
 from odejet.io.petab.files import Row
 from odejet.io.petab.tables import _first_prior
+
+FOLDER = Path(__file__).parents[4] / "shared" / "petab" / "collection"
 
 
 def prior(kind: str, parameters: str, scale: str) -> str:
@@ -37,8 +40,8 @@ def test_a_scale_or_prior_that_does_not_exist_is_refused():
         prior("parameterScaleGamma", "0;1", "log10")
 
 
-@pytest.mark.skipif(not FOLDER.is_dir(), reason=MISSING)
+@pytest.mark.skipif(not FOLDER.is_dir(), reason=f"the published problems are not here: {FOLDER} is missing")
 @pytest.mark.parametrize(("name", "expected"), [("Schwen_PONE2014", -956.52), ("Isensee_JCB2018", -3953.83)])
 def test_published_values_have_the_posterior_that_others_tell(name, expected):
-    problem = read(FOLDER / name).problem
+    problem = read_petab(FOLDER / name / f"{name}.yaml")
     assert problem.log_posterior(problem.nominal) == pytest.approx(expected, abs=0.01)
