@@ -97,7 +97,8 @@ def fit(
 ) -> Fit | PopulationFit:
     """Every parameter and initial condition of a model, from data alone: of a problem, or of a model and data.
 
-    Of a `Population`, the law by which subjects differ; of the options it takes `seed` and `progress`.
+    Of a `Population`, the law by which subjects differ; of the options it takes `seed`, `jobs`, `time_limit` and
+    `progress`.
 
     `bounds` is one pair for all unknowns or one per name, `positive` a truth value or names; neither is needed.
     `noise` per output, or one for all: a number is a known sd, "2%" a known relative sd, "relative" an unknown one, and
@@ -127,7 +128,7 @@ def fit(
     if isinstance(model, Population):
         _check_posed(data, posed)
         with Progress(progress) as told, one_thread():
-            return fit_population(model, seed, told.stage)
+            return fit_population(model, seed, told.stage, budget.deadline, jobs)
     problem = _problem(model, data, posed)
     problem.check_points()
     with Progress(progress, options.time_limit) as told, one_thread():

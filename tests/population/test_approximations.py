@@ -60,8 +60,8 @@ def test_the_exact_likelihood_of_wang() -> None:
     population = wang("normal(b*y)")
     u = population.layout.to({"ke": 0.5, "omega_ke": 0.2, "b": math.sqrt(0.1)})
     search = _Search(population, population.layout, u, 0, SETTINGS)
-    search.adapt_to_modes(u, list(range(10)))
-    marginal, errors = search.many(u, 0.001)
+    search.integrator.adapt_to_modes(u, list(range(10)))
+    marginal, errors = search.integrator.integrated(u, 0.001)
     value = 2 * marginal.value_and_gradient(u)[0] - 20 * math.log(2 * math.pi)
     assert value == pytest.approx(39.3548, abs=1e-3)
     assert 2 * np.sqrt((errors**2).sum()) < 1e-3

@@ -93,8 +93,8 @@ def test_the_gradient_is_that_of_the_value(options) -> None:
     population = oj.Population(DECAY, data, {"k": "lognormal"}, noise={"y": "normal(a + b*y)"}, **options)
     layout, starts = pooled_starts(population)
     search = _Search(population, layout, starts[0], 0, SETTINGS)
-    search.adapt_to_modes(search.u, list(range(6)))
-    marginal = search.few(search.u)
+    search.integrator.adapt_to_modes(search.u, list(range(6)))
+    marginal = search.integrator.few(search.u)
     u = search.u + 0.01
     _, gradient = marginal.value_and_gradient(u)
     for j, row in enumerate(np.eye(len(u))):
@@ -116,3 +116,32 @@ def test_seeds_lead_to_one_optimum() -> None:
     population = oj.Population(DECAY, decays(np.random.default_rng(6)), {"k": "lognormal"}, fixed={"x0": 10})
     values = [-2 * estimate(population, seed).log_likelihood for seed in range(3)]
     assert max(values) - min(values) < 0.05
+
+
+def test_cores_do_not_change_the_answer(monkeypatch) -> None:
+    monkeypatch.setattr("odejet.search.workers.PATIENCE", 0.0)
+    population = oj.Population(DECAY, decays(np.random.default_rng(6), 8), {"k": "lognormal"}, fixed={"x0": 10})
+    one, two = (oj.fit(population, jobs=jobs) for jobs in (1, 2))
+    assert np.array_equal(one.estimated.u, two.estimated.u)
+    assert one.log_likelihood == two.log_likelihood
+
+
+def test_an_estimation_without_time_says_so() -> None:
+    population = oj.Population(DECAY, decays(np.random.default_rng(6), 8), {"k": "lognormal"}, fixed={"x0": 10})
+    with pytest.raises(oj.DataError, match="time limit was over"):
+        estimate(population, deadline=0.0)
+
+
+def test_an_estimation_that_is_stopped_has_what_is_known(monkeypatch) -> None:
+    from odejet.budget import OutOfBudget
+    from odejet.population.integration import Integrator
+
+    def stop(*_):
+        raise OutOfBudget("the time is over")
+
+    monkeypatch.setattr(Integrator, "integrated", stop)
+    population = oj.Population(DECAY, decays(np.random.default_rng(6), 8), {"k": "lognormal"}, fixed={"x0": 10})
+    fit = oj.fit(population)
+    assert not fit.success
+    assert "not at the maximum: the time is over" in repr(fit)
+    assert fit.values["k"] == pytest.approx(0.3, rel=0.5)

@@ -44,7 +44,7 @@ def test_the_gradient_of_the_target():
     value, gradient = target(w)
     for i, step in enumerate(1e-5 * np.eye(2)):
         assert gradient[i] == pytest.approx((target(w + step)[0] - target(w - step)[0]) / 2e-5, rel=1e-6, abs=1e-6)
-    np.testing.assert_allclose(target.natural(target.to_w(fit.estimates)), fit.estimates, rtol=1e-9)
+    np.testing.assert_allclose(target.natural(target.v(target.to_w(fit.estimates))), fit.estimates, rtol=1e-9)
     assert np.isfinite(value)
 
 

@@ -23,8 +23,10 @@ import numpy as np
 
 from odejet.clock import now
 from odejet.errors import ModelError
+from odejet.objective import slopes
 from odejet.objective.evaluation import Evaluation
 from odejet.objective.linear_model import LinearModel
+from odejet.objective.misfit import Misfit
 from odejet.objective.projection import projected
 from odejet.objective.reduced import AnyMisfit, Reduced
 from odejet.objective.triangles import by_rows
@@ -68,16 +70,32 @@ class Objective:
     def value(self, theta: Sequence[float] | np.ndarray) -> float:
         """Return the negative log-posterior; infinite outside the bounds and where the model cannot be simulated."""
         z = self._vector(theta)
-        found = self._evaluated(z, jacobian=False) if self._inside(z) else None
+        if not self._inside(z):
+            return math.inf
+        if self._has_slopes:
+            with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+                return slopes.value(self.misfit, z, now() + self.time_limit)  # type: ignore[arg-type]
+        found = self._evaluated(z, jacobian=False)
         return math.inf if found is None else self._cost(found)
 
     def value_and_gradient(self, theta: Sequence[float] | np.ndarray) -> tuple[float, np.ndarray]:
         """Return the value and its gradient by theta; (inf, NaN) where there is none."""
         z = self._vector(theta)
-        found = self._evaluated(z) if self._inside(z) else None
-        if found is None:
-            return math.inf, np.full(len(z), math.nan)
-        return self._cost(found), self._weighted(found).gradient()
+        nothing = math.inf, np.full(len(z), math.nan)
+        if not self._inside(z):
+            return nothing
+        if self._has_slopes:
+            with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+                found = slopes.value_and_gradient(self.misfit, z, now() + self.time_limit)  # type: ignore[arg-type]
+            return found or nothing
+        evaluated = self._evaluated(z)
+        return nothing if evaluated is None else (self._cost(evaluated), self._weighted(evaluated).gradient())
+
+    @cached_property
+    def _has_slopes(self) -> bool:
+        """Whether the gradient follows from predictions alone: no rows are left out or weighed otherwise."""
+        misfit = self.misfit
+        return isinstance(misfit, Misfit) and misfit.weighted and not misfit.large and self.noise_levels is None
 
     def residuals(self, theta: Sequence[float] | np.ndarray) -> np.ndarray:
         """Return one number per measurement in units of its noise, then those of noise scales and of priors.

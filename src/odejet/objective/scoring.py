@@ -60,6 +60,11 @@ class Scored:
     by_mu: np.ndarray  # derivatives of s
     by_entries: np.ndarray
 
+    @cached_property
+    def terms(self) -> Terms:
+        """Their negative log-likelihoods with derivatives."""
+        return self.density.terms(self.values, self.mu, self.s)
+
     @property
     def coupled(self) -> bool:
         """Whether what a measurement tells of its scale depends on what it tells of its prediction."""
@@ -158,21 +163,18 @@ class Scoring:
         """Return the rows that belong to predictions, and how their derivatives follow from those of predictions."""
         measured = self.measurements
         points = len(measured.values)
-        residuals, factors = np.empty(self.rows), np.ones(points)
-        residuals[:points] = predicted[:points]
-        for rows, logarithm in self.logarithms:
-            mu = predicted[rows]
-            if (bad := ~(mu > 0)).any():
-                return _refusal(rows, bad)
-            residuals[rows], factors[rows] = np.log(mu) / logarithm, 1 / (mu * logarithm)
-        parts, squares = [], np.ones(points, dtype=bool)
+        compared = self.compared(predicted)
+        if isinstance(compared, Refusal):
+            return compared
+        residuals, factors = np.empty(self.rows), np.ones(points) if compared[1] is None else compared[1]
+        residuals[:points] = compared[0][:points]
+        parts = list[Scored]()
         for rows, further, density, values in self.blocks:
-            found = _scored(rows, further, density, values, predicted[rows], z)
+            found = self.part(rows, further, density, values, predicted, z)
             if isinstance(found, Refusal):
                 return found
             parts.append(found)
-            squares[rows] = False
-        residuals[:points][squares] -= measured.targets[squares]
+        residuals[:points][self.squares] -= measured.targets[self.squares]
         if not measured.plain:
             residuals[:points] /= measured.shapes
             factors /= measured.shapes
@@ -184,6 +186,39 @@ class Scoring:
         to_rows = RowMap(self.rows, factors, scales, *self.constant_rows, self._constants(parts, roots, last))
         cost, prior = sum(cost for cost, _ in filled), sum(term.cost for term in terms)
         return Standing(residuals, to_rows, cost, prior, positions, roots, tuple(parts), terms, last)
+
+    def compared(self, predicted: np.ndarray) -> tuple[np.ndarray, np.ndarray | None] | Refusal:
+        """Return predictions as they are compared, logarithms where these are, and the derivatives by predictions; None
+        where all are one."""
+        if not self.logarithms:
+            return predicted, None
+        compared, factors = predicted.copy(), np.ones(len(self.measurements.values))
+        for rows, logarithm in self.logarithms:
+            mu = predicted[rows]
+            if (bad := ~(mu > 0)).any():
+                return _refusal(rows, bad)
+            compared[rows], factors[rows] = np.log(mu) / logarithm, 1 / (mu * logarithm)
+        return compared, factors
+
+    def part(
+        self,
+        rows: slice,
+        further: slice,
+        density: Density,
+        values: np.ndarray,
+        predicted: np.ndarray,
+        z: np.ndarray,
+    ) -> Scored | Refusal:
+        """Return the measurements of a block at their predictions."""
+        return _scored(rows, further, density, values, predicted[rows], z)
+
+    @cached_property
+    def squares(self) -> np.ndarray:
+        """Which measurements are compared as squares."""
+        found = np.ones(len(self.measurements.values), dtype=bool)
+        for rows, _, _, _ in self.blocks:
+            found[rows] = False
+        return found
 
     @cached_property
     def constant_rows(self) -> tuple[np.ndarray, np.ndarray]:
@@ -330,7 +365,7 @@ def _fill(
 ) -> tuple[float, ScaleRows | None]:
     """Enter the rows of one law; return its negative log-likelihood, and how the rows of its scales come about."""
     density, rows, further, mu = part.density, part.rows, part.further, part.mu
-    terms = density.terms(part.values, mu, part.s)
+    terms = part.terms
     root = np.sqrt(terms.weight_mu)
     slope_mu, slope_s = _slopes(density, mu, part.s)
     positions[rows] = np.log(mu) if density.law.logarithm else mu

@@ -2,27 +2,27 @@
 
 From the pooled fit (see `start`) every subject has a mode, and nodes around it.  On these nodes the likelihood is a
 function of u that needs no simulation; it is maximised as far as the nodes can be trusted, and new nodes follow the
-posteriors that this gives.  Few nodes lead near the maximum; in the end there are so many that the error of -2 log L is
-known to be small, both at the maximum and in where it lies.
+posteriors that this gives (see `integration`).  Few nodes lead near the maximum; in the end there are so many that the
+error of -2 log L is known to be small, both at the maximum and in where it lies.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
+from odejet.budget import OutOfBudget
 from odejet.errors import DataError
-from odejet.population.layout import Layout, Moments
-from odejet.population.marginal import Integral, Marginal, Sample, integrate
-from odejet.population.modes import find_mode
-from odejet.population.nodes import Mixture, Nodes, Normal, drawn, grid, grid_size, joined, mixture, whole
+from odejet.population.integration import Integrator
+from odejet.population.layout import Layout
+from odejet.population.marginal import Integral, Marginal
 from odejet.population.population import Population
+from odejet.population.simulating import Members, Simulator
 from odejet.population.start import pooled_starts
-from odejet.population.subject import Subject
 
 Array = np.ndarray
 
@@ -31,34 +31,28 @@ Array = np.ndarray
 class Settings:
     """What an estimation may cost and how exact it is."""
 
-    error: float = 0.016  # of -2 log L in the end, a little less than the 0.02 that is promised
-    few: int = 64  # nodes per subject on the way, for up to two random effects; twice as many for each two more
-    rough: float = 0.25  # the error of -2 log L near the maximum, where the place of the maximum is found
-    first: int = 32  # nodes per sequence then and in the end, before subjects that need more have twice as many
-    most: int = 4096  # nodes per sequence
-    nodes: int = 150_000  # of all subjects together; where these are too few, the error says so
-    uneven: float = 0.5  # the effective share of nodes below which one normal law does not follow a posterior
-    parts: int = 6  # of a mixture that does
-    adapting: tuple[int, ...] = (64, 256, 1024)  # nodes per sequence after which such a mixture is made anew
-    orders: tuple[int, ...] = (4, 5, 7, 9, 11, 15)  # of rules on grids, the last two of which must agree
-    most_of_grid: int = 350  # nodes of a grid; where it would take more, nodes are drawn
+    error: float = 0.018  # of -2 log L in the end, a little less than the 0.02 that is promised
+    rough: float = 0.12  # the error of -2 log L near the maximum, where the place of the maximum is found
     cycles: int = 40  # of nodes on the way
     near: float = 1.0  # a change of -2 log L from one cycle to the next that is small enough for more nodes
-    gain: float = 0.005  # of -2 log L that one more step may promise in the end
+    gain: float = 0.002  # of -2 log L that one more step may promise in the end
     last_cycles: int = 8
+    attempts: int = 2  # at nodes that are good where the maximum turns out to be
     worse: float = 3.0  # of -2 log L, by which few nodes may err
-    least_effective: float = 6.0  # nodes of a posterior that tells where the next ones belong
     reach: float = 1.0  # of a cycle in u
-    short: float = 0.3  # the same near the maximum
+    short: float = 0.3  # near the maximum
+    shrunk: float = 0.8  # shrinkage from which on a variance may be one that goes to zero
+    flat: float = 0.2  # of -2 log L, which an eighth of an omega may cost where the variance goes to zero
     least_omega: float = 2e-3  # below this a random effect is taken to be none
 
 
 SETTINGS = Settings()
-FLOOR = 1e-4
-"""Of the variance of a random effect: what is added to that of the nodes of a subject."""
 
 ITERATIONS = 40
 """Of an optimiser on one set of nodes."""
+
+SUCCESS = 0.02
+"""What -2 log L may still gain at an answer that counts as the maximum."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,9 +67,11 @@ class Estimated:
     errors: Array  # of the logarithm of the likelihood of each subject
     covariance: Array  # of u, from the observed information
     gain: float  # of -2 log L that is still to be expected
+    optimism: float  # by which the maximum on these nodes is expected to be above that of the exact likelihood
     cycles: int
     simulations: int
     removed: tuple[str, ...] = ()
+    stopped: str = ""  # why the estimation ended before its time
 
     @property
     def log_likelihood(self) -> float:
@@ -83,8 +79,8 @@ class Estimated:
 
     @property
     def error(self) -> float:
-        """The standard error of -2 log L."""
-        return 2 * float(np.sqrt((self.errors**2).sum()))
+        """The standard error of -2 log L, with what comes from maximising it on nodes."""
+        return math.hypot(2 * float(np.sqrt((self.errors**2).sum())), self.optimism)
 
 
 def estimate(
@@ -92,148 +88,136 @@ def estimate(
     seed: int = 0,
     settings: Settings = SETTINGS,
     tell: Callable[[str], object] = lambda _: None,
+    deadline: float = math.inf,
+    jobs: int = 1,
 ) -> Estimated:
-    """Return the maximum of the likelihood of a population."""
+    """Return the maximum of the likelihood of a population; by the deadline, the best that is known then."""
     tell("pooled fit")
-    layout, starts = pooled_starts(population, seed)
-    searches = [_Search(population, layout, u, seed, settings) for u in starts]
+    layout, starts = pooled_starts(population, seed, deadline)
+    searches = []
+    for u in starts:
+        search = _Search(population, layout, u, seed, settings, deadline, jobs)
+        with search.simulator:
+            search.attempt(search.approach)
+        searches.append(search)
     tell("nodes")
-    search = min(searches, key=lambda one: one.approach())
+    search = min(searches, key=lambda one: one.value)
     removed: list[str] = []
-    while True:
-        search.settle()
-        vanished = search.vanished()
-        if vanished is None:
+    while not search.stopped:
+        with search.simulator:
+            search.attempt(search.settle)
+            search.attempt(search.look_for_zeros)
+        if not search.vanished:
             break
-        removed.append(vanished)
-        search = search.without(vanished)
-        search.approach()
+        removed.append(search.vanished)
+        search = search.without(search.vanished)
+        with search.simulator:
+            search.attempt(search.approach)
     tell("likelihood")
-    found = search.finish()
+    with search.simulator:
+        search.attempt(search.finish)
+        found = search.answer()
     return replace(found, removed=tuple(removed))
 
 
-@dataclass(eq=False)
 class _Search:
-    """A population on its way: where it stands, and the laws that nodes follow."""
+    """A population on its way: where it stands, and its likelihood on nodes there."""
 
-    population: Population
-    layout: Layout
-    u: Array
-    seed: int
-    settings: Settings
-    laws: list[Mixture] = field(default_factory=list)
-    simulations: int = 0
-    cycles: int = 0
+    def __init__(
+        self,
+        population: Population,
+        layout: Layout,
+        u: Array,
+        seed: int,
+        settings: Settings,
+        deadline: float = math.inf,
+        jobs: int = 1,
+    ) -> None:
+        self.population, self.layout, self.settings = population, layout, settings
+        self.seed, self.deadline, self.jobs = seed, deadline, jobs
+        self.simulator = Simulator(Members(population.members, deadline), jobs)
+        self.integrator = Integrator(layout, self.simulator, seed)
+        self.u, self.marginal = u, Marginal(layout, ())
+        self.value, self.cycles, self.stopped, self.vanished = math.inf, 0, "", ""
 
-    @property
-    def members(self) -> tuple[Subject, ...]:
-        return self.population.members
-
-    def state(self, u: Array) -> tuple[Moments, Array, Array]:
-        return self.layout.moments(u), self.layout.cholesky(u), self.layout.noise_values(u)
-
-    # --- nodes ---
-
-    def adapt_to_modes(self, u: Array, which: list[int]) -> None:
-        """Let nodes of some subjects follow their modes."""
-        moments, factor, noise = self.state(u)
-        precision = np.linalg.inv(factor @ factor.T)
-        if not self.laws:
-            self.laws = [((1.0, Normal(mean, factor)),) for mean in moments.means]
-        for i in which:
-            mode = find_mode(self.members[i], moments.means[i], moments.means[i], moments.common[i], precision, noise)
-            if math.isfinite(mode.value):
-                self.laws[i] = ((1.0, Normal.of(mode.x, np.linalg.inv(mode.curvature))),)
-            else:
-                self.laws[i] = ((1.0, Normal(moments.means[i], factor)),)
-
-    def sample(self, i: int, nodes: Nodes, common: Array) -> Sample:
-        """Simulate a subject at nodes."""
-        subject = self.members[i]
-        self.simulations += len(nodes.x)
-        if self.layout.common:
-            predictions, _, by_common = subject.linearise(nodes.x, common)
-            return Sample(subject, nodes, predictions, common, by_common)
-        return Sample(subject, nodes, subject.predict(nodes.x, common), common, None)
-
-    def drawn(self, u: Array, count: int, shifts: int) -> Marginal:
-        """The likelihood on so many nodes per sequence and subject."""
-        moments, factor, _ = self.state(u)
-        samples = []
-        for i in range(len(self.members)):
-            population = Normal(moments.means[i], factor)
-            nodes = drawn(0, count, self.laws[i], population, (self.seed, i), shifts)
-            samples.append(self.sample(i, nodes, moments.common[i]))
-        return Marginal(self.layout, samples)
-
-    def few(self, u: Array) -> Marginal:
-        """The likelihood on few nodes per subject."""
-        return self.drawn(u, self.settings.few << (len(self.layout.random) - 1) // 2, 1)
-
-    def follow(self, marginal: Marginal, u: Array) -> None:
-        """Let the laws of nodes follow the posteriors at u."""
-        lost = []
-        _, factor, _ = self.state(u)
-        floor = FLOOR * np.diag(np.diag(factor @ factor.T))
-        for i, (sample, found) in enumerate(zip(marginal.samples, marginal.integrals(u), strict=True)):
-            on_grid = sample.nodes.parts is None
-            if found is None or (found.effective() < self.settings.least_effective and not on_grid):
-                lost.append(i)
-                continue
-            # Nodes of a mixture are even because it has several parts.
-            one = len(self.laws[i]) == 1 and not self.is_uneven(found)
-            even = on_grid or one
-            most = 1 if even else self.settings.parts
-            self.laws[i] = mixture(sample.nodes.x, found.shares, floor, most)
-        if lost:
-            self.adapt_to_modes(u, lost)
-
-    def is_uneven(self, found: Integral) -> bool:
-        """Whether few nodes of a subject have most of its likelihood."""
-        return found.effective() < self.settings.uneven * len(found.shares)
+    def attempt(self, stage: Callable[[], None]) -> None:
+        """Go through a stage, unless the time is over."""
+        if self.stopped:
+            return
+        try:
+            stage()
+        except OutOfBudget as reason:
+            self.stopped = str(reason)
 
     # --- the way ---
 
-    def approach(self) -> float:
-        """Go near the maximum with few nodes; return -2 log L there."""
-        self.adapt_to_modes(self.u, list(range(len(self.members))))
-        marginal = self.few(self.u)
-        value = 2 * marginal.value_and_gradient(self.u)[0]
-        if not math.isfinite(value):
+    def approach(self) -> None:
+        """Go near the maximum with few nodes."""
+        integrator, everyone = self.integrator, list(range(len(self.population.members)))
+        integrator.adapt_to_modes(self.u, everyone)
+        self.marginal = integrator.few(self.u)
+        self.value = 2 * self.marginal.value_and_gradient(self.u)[0]
+        if not math.isfinite(self.value):
             raise DataError(
                 "some subject cannot be simulated with any parameters near those of the pooled fit; look at its doses "
                 "and measurements"
             )
         for _ in range(self.settings.cycles):
             self.cycles += 1
-            target, step = self.maximised(marginal, self.u, self.settings.reach), 1.0
+            target, step = self.maximised(self.marginal, self.u, self.settings.reach), 1.0
             while True:
                 u = self.u + step * (target - self.u)
-                before = list(self.laws)
-                self.follow(marginal, u)
-                trial = self.few(u)
+                before = list(integrator.laws)
+                integrator.follow(self.marginal, u)
+                trial = integrator.few(u)
                 new = 2 * trial.value_and_gradient(u)[0]
-                if new < value + self.settings.worse or step < 0.05:
+                if new < self.value + self.settings.worse or step < 0.05:
                     break
-                self.laws, step = before, step / 4
-            change, self.u, marginal, value = value - new, u, trial, new
+                integrator.laws, step = before, step / 4
+            change, self.u, self.marginal, self.value = self.value - new, u, trial, new
             if change < self.settings.near and step == 1.0:
                 break
-        self.follow(marginal, self.u)
-        return value
+        integrator.follow(self.marginal, self.u)
 
     def settle(self) -> None:
         """Go to the maximum with some nodes, up to what these can tell."""
         for _ in range(self.settings.last_cycles):
             self.cycles += 1
-            marginal, _ = self.many(self.u, self.settings.rough)
+            self.marginal = self.integrator.settled(self.u, self.settings.rough)
             before = self.u
-            self.u = self.maximised(marginal, self.u, self.settings.short)
-            self.follow(marginal, self.u)
-            moved = 2 * (marginal.value_and_gradient(before)[0] - marginal.value_and_gradient(self.u)[0])
-            if moved < 10 * self.settings.gain:
+            self.u = self.maximised(self.marginal, self.u, self.settings.short)
+            ends = [self.marginal.value_and_gradient(u)[0] for u in (before, self.u)]
+            self.value = 2 * ends[1]
+            if 2 * (ends[0] - ends[1]) < self.settings.rough:
                 break
+
+    def look_for_zeros(self) -> None:
+        """Name a random effect whose variance goes to zero: it is as good as none."""
+        factor, several = self.layout.cholesky(self.u), len(self.layout.random) > 1
+        for effect, name in enumerate(self.layout.random):
+            sd = math.sqrt((factor[effect] ** 2).sum())
+            if several and (sd < self.least(effect) or self.is_idle(effect)):
+                self.vanished = name
+                return
+
+    def is_idle(self, effect: int) -> bool:
+        """Tell if the likelihood is about the same with a small part of the variance of a random effect."""
+        if not any(block == (effect,) for block in self.layout.blocks):
+            return False
+        u, entry = self.u.copy(), self.layout.omegas.start + self.layout.pairs.index((effect, effect))
+        if self.shrinkage(effect) < self.settings.shrunk:
+            return False
+        u[entry] -= math.log(8)
+        # The maximum on nodes is too good there: both are computed on others.
+        values = [self.integrator.integrated(v, self.settings.rough)[0].value_and_gradient(v)[0] for v in (self.u, u)]
+        return 2 * (values[1] - values[0]) < self.settings.flat
+
+    def shrinkage(self, effect: int) -> float:
+        """How much less the posterior means of subjects differ than omega says."""
+        means, factor = self.layout.moments(self.u).means[:, effect], self.layout.cholesky(self.u)
+        found = zip(self.marginal.samples, self.marginal.integrals(self.u), strict=True)
+        centres = [means[i] if one is None else one.shares @ s.nodes.x[:, effect] for i, (s, one) in enumerate(found)]
+        return 1 - float(np.std(np.array(centres) - means)) / math.sqrt((factor[effect] ** 2).sum())
 
     def maximised(self, marginal: Marginal, u: Array, reach: float) -> Array:
         """The maximum on the nodes, within reach."""
@@ -244,7 +228,7 @@ class _Search:
             if a == b:
                 low[entry] = max(low[entry], min(u[entry], math.log(self.least(a)) - 0.5))
         found: Any = minimize(
-            _finite(marginal.value_and_gradient),
+            self.bounded(marginal),
             u,
             jac=True,
             method="L-BFGS-B",
@@ -253,23 +237,22 @@ class _Search:
         )
         return np.asarray(found.x)
 
+    def bounded(self, marginal: Marginal) -> Callable[[Array], tuple[float, Array]]:
+        """A likelihood whose infinite values are very large ones, which a line search can compare."""
+
+        def value_and_gradient(u: Array) -> tuple[float, Array]:
+            self.simulator.members.check()
+            value, gradient = marginal.value_and_gradient(u)
+            return (value, gradient) if math.isfinite(value) else (1e15, np.zeros(len(u)))
+
+        return value_and_gradient
+
     def least(self, effect: int) -> float:
         """The sd of a random effect below which it is taken to be none."""
         name = self.layout.random[effect]
         j = self.layout.typical.index(name)
         unit = self.layout.units[j] if self.layout.linear(j) else 1.0
         return self.settings.least_omega * unit
-
-    def vanished(self) -> str | None:
-        """A random effect whose variance has gone to zero."""
-        if len(self.layout.random) == 1:
-            return None
-        factor = self.layout.cholesky(self.u)
-        sds = np.sqrt((factor**2).sum(axis=1))
-        for effect, name in enumerate(self.layout.random):
-            if sds[effect] < self.least(effect):
-                return name
-        return None
 
     def without(self, name: str) -> _Search:
         """The search in which a parameter has no random effect."""
@@ -285,97 +268,81 @@ class _Search:
             ]
         )
         layout = layout.measured_in(new)
-        return _Search(population, layout, layout.to(values), self.seed, self.settings)
+        return _Search(population, layout, layout.to(values), self.seed, self.settings, self.deadline, self.jobs)
 
     # --- the end ---
 
-    def finish(self) -> Estimated:
-        """The maximum on as many nodes as the error asks for."""
-        marginal, errors = self.many(self.u, self.settings.error)
+    def finish(self) -> None:
+        """Go to the maximum on as many nodes as the error asks for."""
+        for _ in range(self.settings.attempts):
+            self.marginal, errors = self.integrator.integrated(self.u, self.settings.error)
+            self.climb()
+            integrals = self.marginal.integrals(self.u)
+            after = [0.0 if found is None else self.error_of(i, found) for i, found in enumerate(integrals)]
+            # Nodes around another place may be uneven at the maximum.
+            if np.square(after).sum() < 4 * max((errors**2).sum(), (self.settings.error / 2) ** 2):
+                break
+
+    def climb(self) -> None:
+        """Go to the maximum on the nodes that there are."""
+        covariance = _inverse(self.information(self.marginal))
         for _ in range(self.settings.last_cycles):
-            covariance = _inverse(self.information(marginal))
-            _, gradient = marginal.value_and_gradient(self.u)
-            gain = float(gradient @ covariance @ gradient)
-            if gain < self.settings.gain:
+            value, gradient = self.marginal.value_and_gradient(self.u)
+            self.value = 2 * value
+            if gradient @ covariance @ gradient < self.settings.gain:
                 break
             self.cycles += 1
-            self.u = self.maximised(marginal, self.u, self.settings.short)
+            self.u = self.maximised(self.marginal, self.u, self.settings.short)
             if self.layout.common:
-                marginal = self.simulated(marginal, self.u)
-        integrals = [found for found in marginal.integrals(self.u) if found is not None]
+                self.marginal = self.integrator.simulated(self.marginal, self.u)
+
+    def answer(self) -> Estimated:
+        """Return what is known where the search stands."""
+        if not self.marginal.samples:
+            raise DataError("the time limit was over before the pooled fit had ended; allow more than that")
+        covariance = self.covariance()
+        _, gradient = self.marginal.value_and_gradient(self.u)
+        integrals = [found for found in self.marginal.integrals(self.u) if found is not None]
         return Estimated(
             self.population,
             self.layout,
             self.u,
-            marginal,
+            self.marginal,
             tuple(integrals),
-            errors,
+            np.array([self.error_of(i, found) for i, found in enumerate(integrals)]),
             covariance,
-            gain,
+            float(gradient @ covariance @ gradient),
+            self.optimism(covariance),
             self.cycles,
-            self.simulations,
+            self.simulator.count,
+            stopped=self.stopped,
         )
 
-    def many(self, u: Array, error_allowed: float) -> tuple[Marginal, Array]:
-        """The likelihood on as many nodes as its error asks for, and the error of every subject."""
-        moments, factor, noise = self.state(u)
-        count, goal = len(self.members), (error_allowed / 2) ** 2
-        samples: list[Sample] = []
-        errors = np.zeros(count)
-        sizes = np.zeros(count, int)  # of quasi-random nodes per shift; zero where a grid will do
+    def covariance(self) -> Array:
+        """The covariance of u, or a rough one where the time is over."""
+        try:
+            if not self.stopped:
+                return _inverse(self.information(self.marginal))
+        except OutOfBudget as reason:
+            self.stopped = str(reason)
+        part = Marginal(self.layout, [sample.of_shift(0) for sample in self.marginal.samples])
+        return _inverse(self.information(part, again=False))
 
-        def measured(i: int, sample: Sample) -> Integral | None:
-            return integrate(sample, moments.means[i], moments.common[i], factor, noise)
+    def error_of(self, i: int, found: Integral) -> float:
+        """The error of the logarithm of one subject's likelihood."""
+        nodes = self.marginal.samples[i].nodes
+        return self.integrator.grid_errors.get(i, math.inf) if nodes.is_grid else found.spread(nodes)
 
-        for i in range(count):
-            sample, error = self.on_grid(i, moments, measured, math.sqrt(goal / count))
-            if sample is None:
-                population, sizes[i] = Normal(moments.means[i], factor), self.settings.first
-                nodes = drawn(0, int(sizes[i]), self.laws[i], population, (self.seed, i))
-                sample = self.sample(i, nodes, moments.common[i])
-                found = measured(i, sample)
-                error = math.inf if found is None else found.spread(nodes)
-            samples.append(sample)
-            errors[i] = error
-        while (errors**2).sum() > goal and sum(len(one.nodes.x) for one in samples) < self.settings.nodes:
-            able = np.where((sizes > 0) & (sizes < self.settings.most), errors, 0.0)
-            worst = np.flatnonzero((able > 0) & (able > 0.5 * able.max()))
-            if not len(worst):
-                break
-            for i in worst.tolist():
-                population = Normal(moments.means[i], factor)
-                found = measured(i, samples[i])
-                if found is not None and sizes[i] in self.settings.adapting and self.is_uneven(found):
-                    # Nodes so far tell where a posterior with narrow parts is, and those ahead follow it.
-                    floor = FLOOR * np.diag(np.diag(factor @ factor.T))
-                    self.laws[i] = mixture(samples[i].nodes.x, found.shares, floor, self.settings.parts)
-                    nodes = drawn(0, int(sizes[i]), self.laws[i], population, (self.seed, i))
-                    samples[i] = self.sample(i, nodes, moments.common[i])
-                more = drawn(int(sizes[i]), 2 * int(sizes[i]), self.laws[i], population, (self.seed, i))
-                samples[i] = _extended(samples[i], self.sample(i, more, moments.common[i]))
-                sizes[i] *= 2
-                found = measured(i, samples[i])
-                errors[i] = math.inf if found is None else found.spread(samples[i].nodes)
-        return Marginal(self.layout, samples), errors
+    def optimism(self, covariance: Array) -> float:
+        """By how much -2 log L is expected to be too small, since it was minimised on nodes.
 
-    def on_grid(
-        self, i: int, moments: Moments, measured: Callable[[int, Sample], Integral | None], goal: float
-    ) -> tuple[Sample | None, float]:
-        """The nodes of a rule that agrees with the one before it; none where that takes too many."""
-        effects, before = len(self.layout.random), math.nan
-        orders = [one for one in self.settings.orders if grid_size(one, effects) <= self.settings.most_of_grid]
-        # One rule alone tells nothing of its error.
-        for order in orders if len(orders) > 1 else ():
-            sample = self.sample(i, grid(order, whole(self.laws[i])), moments.common[i])
-            found = measured(i, sample)
-            if found is None:
-                break
-            if abs(found.log - before) < goal:
-                return sample, abs(found.log - before)
-            before = found.log
-        return None, math.inf
+        If gradients err with the covariance V, the maximum on the nodes is above the exact likelihood there by
+        tr(V H^-1)/2 and more than what would have been the maximum by as much.  V comes from the sequences of nodes.
+        """
+        rows = self.marginal.score_errors(self.u)
+        return float(np.einsum("kja,ab,kjb->", rows, covariance, rows))
 
-    def information(self, marginal: Marginal) -> Array:
+    def information(self, marginal: Marginal, again: bool = True) -> Array:
         """The observed information on u, from differences of exact gradients.
 
         By parameters without random effects predictions are linear on the nodes, so that the nodes are simulated again
@@ -390,38 +357,11 @@ class _Search:
             for sign in (1, -1):
                 v = u.copy()
                 v[j] += sign * step
-                again = j < len(moving) and moving[j]
-                ends.append((self.simulated(marginal, v) if again else marginal).value_and_gradient(v)[1])
+                moves = again and j < len(moving) and moving[j]
+                there = self.integrator.simulated(marginal, v) if moves else marginal
+                ends.append(there.value_and_gradient(v)[1])
             rows[j] = (ends[0] - ends[1]) / (2 * step)
         return 0.5 * (rows + rows.T)
-
-    def simulated(self, marginal: Marginal, u: Array) -> Marginal:
-        """The same nodes simulated at other values of parameters without random effects."""
-        common = self.layout.moments(u).common
-        samples = [self.sample(i, one.nodes, common[i]) for i, one in enumerate(marginal.samples)]
-        return Marginal(self.layout, samples)
-
-
-def _finite(function: Callable[[Array], tuple[float, Array]]) -> Callable[[Array], tuple[float, Array]]:
-    """A function whose infinite values are very large ones, which a line search can compare."""
-
-    def bounded(u: Array) -> tuple[float, Array]:
-        value, gradient = function(u)
-        return (value, gradient) if math.isfinite(value) else (1e15, np.zeros(len(u)))
-
-    return bounded
-
-
-def _extended(sample: Sample, more: Sample) -> Sample:
-    slopes = None
-    if sample.by_common is not None and more.by_common is not None:
-        slopes = np.concatenate([sample.by_common, more.by_common])
-    return replace(
-        sample,
-        nodes=joined(sample.nodes, more.nodes),
-        predictions=np.concatenate([sample.predictions, more.predictions]),
-        by_common=slopes,
-    )
 
 
 def _inverse(information: Array) -> Array:

@@ -32,6 +32,15 @@ class Sample:
     common: Array  # parameters without random effects, as simulated
     by_common: Array | None  # slopes of predictions, where there are such parameters
 
+    def of_shift(self, shift: int) -> Sample:
+        """Return the nodes of one sequence, or all where they are a grid."""
+        if self.nodes.is_grid:
+            return self
+        own = self.nodes.shifts == shift
+        nodes = Nodes(self.nodes.x[own], self.nodes.log_weights[own], np.zeros(int(own.sum()), int), is_grid=False)
+        slopes = None if self.by_common is None else self.by_common[own]
+        return Sample(self.subject, nodes, self.predictions[own], self.common, slopes)
+
 
 @dataclass(frozen=True, eq=False)
 class Integral:
@@ -53,6 +62,10 @@ class Integral:
     def effective(self) -> float:
         """The effective number of nodes."""
         return float(1 / (self.shares**2).sum())
+
+    def evenness(self) -> float:
+        """The effective share of nodes: one where all have the same weight in the posterior."""
+        return self.effective() / len(self.shares)
 
     def posterior(self, nodes: Nodes) -> tuple[Array, Array]:
         """The mean and the covariance of x given the measurements."""
@@ -119,6 +132,25 @@ class Marginal:
             return math.inf, np.zeros(len(u))
         logs, rows = scores
         return -float(logs.sum()), -rows.sum(axis=0)
+
+    def score_errors(self, u: Array) -> Array:
+        """Return how gradients of subjects err, by sequences of their nodes: (subjects, sequences, entries of u).
+
+        The sum over sequences of the products of a subject's rows is the covariance of its gradient's error.
+        """
+        found = np.zeros((len(self.samples), max(int(s.nodes.shifts.max()) + 1 for s in self.samples), len(u)))
+        shifts = found.shape[1]
+        if shifts == 1:
+            return found
+        rows = []
+        for k in range(shifts):
+            parts = Marginal(self.layout, [sample.of_shift(k) for sample in self.samples])
+            scores = parts.scores(u)
+            if scores is None:
+                return found
+            rows.append(scores[1])
+        found = np.stack(rows, axis=1)
+        return (found - found.mean(axis=1, keepdims=True)) / math.sqrt(shifts * (shifts - 1))
 
     def scores(self, u: Array) -> tuple[Array, Array] | None:
         """Return log L of every subject, and in rows its gradients by u."""

@@ -11,8 +11,10 @@ several independent shifts of one sequence with their mirror images: how much th
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
+from typing import Protocol
 
 import numpy as np
 
@@ -25,11 +27,11 @@ NEGLIGIBLE = 1e-7
 SHIFTS, SCRAMBLED = 8, 97
 """Independent sequences of nodes of a subject, and how many there are to choose from."""
 
-WIDER = 1.05
-"""The sd of the adapted part of the mixture, beside that of the density it is adapted to."""
+LARGEST_CHANGE = 0.9
+"""Of a weight by calibration: it must stay positive."""
 
-OF_POPULATION = 0.125
-"""Nodes that come from the law of the population, beside those that are adapted."""
+BITS = 30
+"""Of quasi-random numbers."""
 
 LARGEST = 60_000
 """Nodes of a grid before those of negligible weight are left out."""
@@ -54,6 +56,14 @@ class Normal:
         return np.linalg.solve(self.factor, (x - self.mean).T).T
 
     @property
+    def dimensions(self) -> int:
+        return len(self.mean)
+
+    def at(self, z: Array) -> Array:
+        """Rows of standard normal numbers as points of the law."""
+        return self.mean + z @ self.factor.T
+
+    @property
     def log_scale(self) -> float:
         return float(np.log(np.diag(self.factor)).sum())
 
@@ -62,8 +72,22 @@ class Normal:
         return -0.5 * squares - self.log_scale - 0.5 * len(self.mean) * LOG_2PI
 
 
+class Law(Protocol):
+    """What nodes are drawn from."""
+
+    @property
+    def dimensions(self) -> int: ...
+
+    def at(self, z: Array) -> Array: ...
+
+    def log_density(self, x: Array) -> Array: ...
+
+
 Mixture = tuple[tuple[float, Normal], ...]
 """Normal laws with their shares."""
+
+Proposal = Sequence[tuple[float, Law]]
+"""Laws that nodes are drawn from, with their shares."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,8 +97,7 @@ class Nodes:
     x: Array
     log_weights: Array
     shifts: Array
-    parts: Array | None = None  # logarithms of the densities of what they were drawn from
-    counts: Array | None = None  # and how many were drawn from each
+    is_grid: bool = True
 
 
 def grid(order: int, around: Normal) -> Nodes:
@@ -99,31 +122,52 @@ def grid_size(order: int, effects: int) -> int:
     return len(_grid(order, effects)[0]) if order**effects <= LARGEST else order**effects
 
 
-def drawn(
-    begin: int, end: int, around: Mixture, population: Normal, seed: tuple[int, ...], shifts: int = SHIFTS
-) -> Nodes:
-    """Return quasi-random nodes, those of each shift from `begin` to `end`, with weights as if they were all.
+def drawn(count: int, laws: Proposal, seed: tuple[int, ...], shifts: int = SHIFTS) -> Nodes:
+    """Return quasi-random nodes, about so many of each shift.
 
-    Every part of the mixture has nodes of its own, so that what is integrated is smooth.  The seed tells subjects
-    apart: with the same shifts for all, errors would add up.
+    Every law has nodes of its own, so that what is integrated is smooth.  The seed tells subjects apart: with the same
+    shifts for all, errors would add up.
     """
     from scipy.special import ndtri
 
-    laws = [Normal(law.mean, WIDER * law.factor) for _, law in around] + [population]
-    shares = [share for share, _ in around] + [OF_POPULATION]
-    effects, rng = len(population.mean), np.random.default_rng(seed)
+    rng = np.random.default_rng(seed)
     points, which, counts = [], [], []
-    for law, share in zip(laws, shares, strict=True):
-        first, last = (_power(share * count / 2) if count else 0 for count in (begin, end))
+    for share, law in laws:
+        effects = law.dimensions
+        size = _power(share * count / 2)
         scrambled = rng.choice(SCRAMBLED, shifts, replace=False)
-        places = np.concatenate([_sequence(last, effects, int(one))[first:] for one in scrambled])
-        z = ndtri(np.clip(places, 1e-12, 1 - 1e-12))
-        points.append(law.mean + np.concatenate([z, -z]) @ law.factor.T)
-        which.append(np.tile(np.repeat(np.arange(shifts), last - first), 2))
+        places = np.concatenate(
+            [_sequence(size, effects, int(one)) ^ rng.integers(1 << BITS, size=effects) for one in scrambled]
+        )
+        z = ndtri((places + 0.5) / (1 << BITS))
+        points.append(law.at(np.concatenate([z, -z])))
+        which.append(np.tile(np.repeat(np.arange(shifts), size), 2))
         counts.append(len(points[-1]))
     x = np.concatenate(points)
-    parts = np.stack([law.log_density(x) for law in laws], axis=1)
-    return _weighed(x, np.concatenate(which), parts, np.array(counts))
+    with np.errstate(divide="ignore"):
+        logs = np.stack([law.log_density(x) for _, law in laws], axis=1) + np.log(counts)
+    largest = logs.max(axis=1)
+    shares_of_laws = np.exp(logs - largest[:, None])
+    totals = shares_of_laws.sum(axis=1)
+    shares_of_laws /= totals[:, None]
+    sequence = np.concatenate(which)
+    factors = np.ones(len(x))
+    for k in range(shifts):
+        own = sequence == k
+        factors[own] = _calibrated(shares_of_laws[own], np.array(counts) / shifts)
+    # One over the density of all together, so that every law integrates to one.
+    return Nodes(x, np.log(factors) - largest - np.log(totals), sequence, is_grid=False)
+
+
+def _calibrated(shares: Array, counts: Array) -> Array:
+    """Return factors near one by which the laws that nodes were drawn from integrate to one exactly.
+
+    These are control variates for mixtures (Owen and Zhou 2000): without them the few nodes of a wide law that happen
+    to lie where a narrow one does make most of the error.
+    """
+    missing = counts - shares.sum(axis=0)
+    change = shares @ np.linalg.lstsq(shares.T @ shares, missing, rcond=1e-9)[0]
+    return 1 + change if np.abs(change).max() < LARGEST_CHANGE else np.ones(len(shares))
 
 
 def _power(count: float) -> int:
@@ -131,33 +175,15 @@ def _power(count: float) -> int:
     return 1 << max(round(math.log2(max(count, 1.0))), 0)
 
 
-def _weighed(x: Array, shifts: Array, parts: Array, counts: Array) -> Nodes:
-    """Nodes whose weights are one over the density of all together."""
-    with np.errstate(divide="ignore"):
-        logs = parts + np.log(counts)
-    largest = logs.max(axis=1)
-    weights = -largest - np.log(np.exp(logs - largest[:, None]).sum(axis=1))
-    return Nodes(x, weights, shifts, parts, counts)
-
-
-def joined(first: Nodes, more: Nodes) -> Nodes:
-    """Return nodes of two draws from the same laws as one."""
-    assert first.parts is not None and more.parts is not None and first.counts is not None and more.counts is not None
-    return _weighed(
-        np.concatenate([first.x, more.x]),
-        np.concatenate([first.shifts, more.shifts]),
-        np.concatenate([first.parts, more.parts]),
-        first.counts + more.counts,
-    )
-
-
 @cache
 def _sequence(count: int, dimensions: int, which: int) -> Array:
-    """One of the scrambled sequences of Sobol."""
+    """One of the scrambled sequences of Sobol, as whole numbers: an exclusive or with others shifts it at random and
+    leaves it as even (Owen's and Matousek's randomisation)."""
     from scipy.stats import qmc
 
     generator = np.random.default_rng([which, dimensions])
-    return np.asarray(qmc.Sobol(dimensions, scramble=True, rng=generator).random(count))
+    places = qmc.Sobol(dimensions, scramble=True, bits=BITS, rng=generator).random(count)
+    return np.asarray(places * (1 << BITS), dtype=np.int64)
 
 
 # --- mixtures that follow nodes ---

@@ -23,7 +23,7 @@ from odejet.errors import ModelError, nearest
 from odejet.extras import needed
 from odejet.numerals import short
 from odejet.population.diagnostics import Design, conditional_residuals, normality, prediction_discrepancies
-from odejet.population.estimation import Estimated
+from odejet.population.estimation import SUCCESS, Estimated
 from odejet.population.figures import drawn
 from odejet.population.population import Population
 from odejet.population.prediction import PopulationPrediction, predicted
@@ -278,7 +278,7 @@ class PopulationFit:
     @property
     def success(self) -> bool:
         """Whether the maximum was reached: no further step promises anything that matters."""
-        return self.estimated.gain < 0.02
+        return not self.estimated.stopped and self.estimated.gain < SUCCESS
 
     # --- diagnostics ---
 
@@ -408,6 +408,8 @@ class PopulationFit:
         if self.removed:
             names = ", ".join(self.removed)
             lines.append(f"  taken out: the random effect of {names}, whose variance went to zero")
-        if not self.success:
+        if least.stopped:
+            lines.append(f"  not at the maximum: {least.stopped}")
+        elif not self.success:
             lines.append(f"  not at the maximum: another {least.gain:.2g} of -2 log L is to be expected")
         return "\n".join(lines)

@@ -10,6 +10,7 @@ import math
 
 import numpy as np
 
+from odejet.clock import now
 from odejet.errors import DataError
 from odejet.population.effects import Effect
 from odejet.population.layout import Layout
@@ -26,14 +27,14 @@ FIRST_OMEGA = 0.5
 """The sd of random effects at first: of logarithms, of logits, or beside the size of a typical value."""
 
 
-def pooled_starts(population: Population, seed: int = 0) -> tuple[Layout, list[Array]]:
+def pooled_starts(population: Population, seed: int = 0, deadline: float = math.inf) -> tuple[Layout, list[Array]]:
     """Return the layout with units that suit the data, and u of the pooled fit with wide random effects.
 
     Noise of the pooled fit holds what subjects differ by, and where it has several parameters these may share it in a
     way that leads to a poor maximum.  Then there is a second start, with each of the size that the data suggest.
     """
     problem = population.pooled
-    found = _optimum(population, seed)
+    found = _optimum(population, seed, deadline)
     values = dict(zip(problem.unknowns, found.z.tolist(), strict=True))
     sizes = dict(zip(problem.unknowns, np.abs(problem.sizes).tolist(), strict=True))
     layout = population.layout
@@ -53,12 +54,20 @@ def pooled_starts(population: Population, seed: int = 0) -> tuple[Layout, list[A
     return layout, starts
 
 
-def _optimum(population: Population, seed: int) -> Refined:
+def _optimum(population: Population, seed: int, deadline: float) -> Refined:
     problem = population.pooled
     misfit, bounds = problem.misfit, problem.given_bounds
-    ends = [refine(misfit, problem.sizes, bounds, frame=problem.frame())]
+    ends = [refine(misfit, problem.sizes, bounds, frame=problem.frame(), time_limit=max(deadline - now(), 0.0))]
     ends += explore(
-        misfit, bounds, scale=problem.sizes, seed=seed, starts=STARTS, agree=AGREE, evaluations=EVALUATIONS, before=ends
+        misfit,
+        bounds,
+        scale=problem.sizes,
+        time_limit=max(deadline - now(), 0.0),
+        seed=seed,
+        starts=STARTS,
+        agree=AGREE,
+        evaluations=EVALUATIONS,
+        before=ends,
     )
     best = min(ends, key=lambda end: end.cost)
     if not math.isfinite(best.cost):

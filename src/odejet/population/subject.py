@@ -22,7 +22,7 @@ from odejet.simulate.many import outputs_of
 
 Array = np.ndarray
 
-TOLERANCE, MAX_STEPS, STIFF_STEPS = 1e-11, 3000, 500
+TOLERANCE, MAX_STEPS, STIFF_STEPS = 1e-9, 3000, 500
 """Of a simulation: errors far below the noise, and what one may cost."""
 
 

@@ -19,6 +19,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
@@ -268,7 +269,7 @@ class Truncated:
         """Whether it is a density of the logarithm, not of the unknown itself."""
         return isinstance(self.prior, OnLogarithm)
 
-    @property
+    @cached_property
     def log_mass(self) -> float:
         """The logarithm of the probability between the bounds; that of a logarithm stands as it is, uncut."""
         if self.is_of_logarithm:

@@ -16,9 +16,11 @@ import numpy as np
 from odejet.errors import DataError, ModelError, nearest
 from odejet.jets.drive import NO_DRIVE, Drive
 from odejet.jets.inputs import Pieces, Sampled, merged
+from odejet.model.delays import resolved
 from odejet.model.tape import Tape, build
 from odejet.simulate.frame import Frame
 from odejet.simulate.initial_value import Allowance, InitialValueProblem
+from odejet.simulate.lookback import Lookback
 from odejet.simulate.observation import Observation
 from odejet.simulate.program import Program
 from odejet.simulate.trajectory import Outcome, Trajectory, joined
@@ -48,10 +50,11 @@ class Flow:
     many times."""
 
     def __init__(self, model: Model, inputs: Mapping[str, Sampled] | None = None) -> None:
-        self.model = model
-        self.program = None if model.is_smooth else Program(model)
-        self._tape = build(model) if self.program is None else None
+        self.model = model = resolved(model)
         self.pieces = _pieces(model, inputs or {})
+        self.lookback = Lookback(model, self.pieces) if model.is_delayed else None
+        self.program = None if model.is_smooth or self.lookback is not None else Program(model)
+        self._tape = build(model) if self.program is None and self.lookback is None else None
         self._steps = _steps(model, inputs or {})
         self.driven = any(expression is None for expression in model.inputs.values())
         self.observation = Observation(model)
@@ -60,6 +63,10 @@ class Flow:
     @property
     def tape(self) -> Tape:
         """The equations of a model without switches and events."""
+        if self.lookback is not None:
+            raise ModelError(
+                f"{self.model.name}: the model looks back in time, so that no jet follows from its states alone"
+            )
         if self._tape is None:
             raise ModelError(
                 f"{self.model.name}: the model switches or has events, so that no one set of equations holds at all "
@@ -89,6 +96,8 @@ class Flow:
     @property
     def set_by_events(self) -> tuple[str, ...]:
         """Parameters that events set."""
+        if self.lookback is not None:
+            return self.lookback.held
         return () if self.program is None else self.program.held
 
     def frame(self, sensitivities: bool, free_states: bool, every: bool = False) -> Frame:
@@ -99,6 +108,15 @@ class Flow:
             unfelt = () if every else self.observation.unfelt
             self._frames[key] = Frame.of(self.model, self.set_by_events, unknowns, unfelt)
         return self._frames[key]
+
+    @property
+    def kind(self) -> type[InitialValueProblem]:
+        """How its initial-value problems are solved."""
+        if self.lookback is None:
+            return InitialValueProblem
+        from odejet.simulate.delayed_problem import DelayedProblem
+
+        return DelayedProblem
 
     def run(
         self,
@@ -129,7 +147,11 @@ class Flow:
         """
         times = np.asarray(times, dtype=float)
         start = float(times.min()) if start is None else float(start)
-        if self.driven and not self.pieces.cover(min(start, times.min()), max(start, times.max())):
+        if (
+            self.driven
+            and self.lookback is None
+            and not self.pieces.cover(min(start, times.min()), max(start, times.max()))
+        ):
             first, last = self.pieces.knots[[0, -1]]
             raise DataError(
                 f"the inputs are sampled from t = {first:g} to {last:g}, but the simulation goes beyond; sample longer"
@@ -139,7 +161,7 @@ class Flow:
             frame = self.frame(sensitivities, free_states, every=True)
 
         def solved(times: np.ndarray) -> Trajectory:
-            problem = InitialValueProblem(self, frame, parameters, states, free_states, tangents, held or {})
+            problem = self.kind(self, frame, parameters, states, free_states, tangents, held or {})
             problem.deadline, problem.max_switches = deadline, max_switches
             return problem.solve(start, times, tolerance, Allowance(max_steps, stiff_steps, operations))
 

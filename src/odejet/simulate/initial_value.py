@@ -27,7 +27,7 @@ from odejet.model.tape import Tape
 from odejet.simulate.branch_points import get_past
 from odejet.simulate.events import Passage
 from odejet.simulate.frame import Frame
-from odejet.simulate.program import Busy, Endless, Irreversible, Program, Trouble, Undecided
+from odejet.simulate.program import Busy, Endless, Irreversible, Trouble, Undecided
 from odejet.simulate.standing import Place
 from odejet.simulate.trajectory import Outcome, Trajectory, finite_part
 
@@ -141,13 +141,13 @@ class InitialValueProblem:
             self.states[:, 1 : self.used] = tangents[:, frame.lanes[1:] - 1]
         self.passage: Passage | None = None
         self.values, self.forward, self.slices = NO_DRIVE, True, (1, 1)
-        if flow.program is not None and flow.program.held:
-            self.hold(flow.program, frame, held)
+        if flow.set_by_events:
+            self.hold(flow.set_by_events, frame, held)
 
-    def hold(self, program: Program, frame: Frame, known: Mapping[str, np.ndarray]) -> None:
+    def hold(self, names: tuple[str, ...], frame: Frame, known: Mapping[str, np.ndarray]) -> None:
         """Parameters that events set are states at rest; rows of some are known."""
-        held = np.zeros((len(program.held), self.lanes))
-        for row, name, place in zip(held, program.held, frame.held, strict=True):
+        held = np.zeros((len(names), self.lanes))
+        for row, name, place in zip(held, names, frame.held, strict=True):
             if name in known:
                 row[: self.used] = known[name][frame.lanes]
             elif place >= 0:

@@ -63,7 +63,7 @@ class _Batch:
         passage = Passage(self.program, self.parameters, flow.pieces, start, float(times[-1]))
         passage.begin(Place(start, self.states.copy(), np.abs(self.states[:, 0])), True)
         self.switches, self.crossing, self.tape = passage.switches, passage.crossing(), passage.tape
-        self.event_times = self._event_times()
+        self.event_times, self.order = self._event_times(), np.zeros(0, int)
         maps = self.program.maps([tuple(event.set.values()) for event in self.program.timed])
         registers = maps.registers(self.parameters)
         self.places = registers.index("parameters").rows[:, 0] if len(self.parameters) else np.zeros(0, int)
@@ -80,14 +80,19 @@ class _Batch:
 
     def fill(self, found: np.ndarray) -> None:
         shared = bool((self.event_times == self.event_times[0]).all())
-        schedule, base = None, None
+        alike = self._alike()
+        schedule, usual, base = None, None, None
         trajectory = np.empty((len(self.times), *self.states.shape))
         outputs = np.empty((len(self.times), found.shape[2], self.states.shape[1]))
-        for row, values, event_times in zip(found, self.given, self.event_times, strict=True):
+        for k, (row, values, event_times) in enumerate(zip(found, self.given, self.event_times, strict=True)):
             self.parameters[:, 0] = values
             try:
-                if schedule is None or not shared:
+                if usual is not None and alike[k]:
+                    usual.rows[:, 0] = event_times[self.order]
+                    schedule = usual
+                elif schedule is None or not shared:
                     schedule = self._schedule(event_times)
+                    usual = schedule if alike[k] else usual
             except Trouble:
                 continue
             base = schedule.jumps(self.program, self.parameters) if base is None or not len(base.maps) else base
@@ -110,6 +115,17 @@ class _Batch:
             )
             if taken.status == steps.REACHED and taken.done == len(self.times):
                 row[:] = outputs[:, :, 0]
+
+    def _alike(self) -> np.ndarray:
+        """Which rows have the events of the first in the same order: if each happens once, and all on the way."""
+        times = self.event_times
+        if any(event.every is not None for event in self.program.timed):
+            return np.zeros(len(times), bool)
+        self.order = np.argsort(times[0], kind="stable")
+        ordered = times[:, self.order]
+        strictly = (ordered[:, 1:] > ordered[:, :-1]).all(axis=1)
+        inside = (ordered[:, 0] >= self.start) & (ordered[:, -1] <= self.times[-1])
+        return strictly & inside & (strictly & inside)[0]
 
     def _schedule(self, event_times: np.ndarray) -> Schedule:
         rows = np.zeros((len(event_times), self.states.shape[1]))

@@ -32,7 +32,8 @@ class Observation:
         outputs = {name: substituted(value, functions) for name, value in model.outputs.items()}
         felt = {name for part in _moving(model) for name in names(part)}
         felt |= {name for event in model.events for name in event.set}
-        if any(map(switches, outputs.values())):  # whose branches the solution itself keeps an eye on
+        # The solution itself keeps an eye on branches, and on the past.
+        if any(map(switches, outputs.values())) or model.is_delayed:
             felt |= set(model.parameters)
         self.unfelt = tuple(name for name in model.parameters if name not in felt)
         self._model, self._outputs = model, outputs

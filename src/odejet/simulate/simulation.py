@@ -192,7 +192,7 @@ def simulated(
     )
 
 
-_FLOWS: dict[int, Flow] = {}
+_FLOWS: dict[int, tuple[Model, Flow]] = {}
 _CUMULATED: dict[int, tuple[Model, Cumulated]] = {}
 _KEPT = 64
 
@@ -211,12 +211,12 @@ def _cumulated(model: Model) -> Cumulated:
 
 def _flow(model: Model) -> Flow:
     """The flow of a model, set up once; the last few are kept."""
-    flow = _FLOWS.get(id(model))
-    if flow is None or flow.model is not model:
+    known, flow = _FLOWS.get(id(model), (None, None))
+    if flow is None or known is not model:
         flow = RestingFlow(model)
         while len(_FLOWS) >= _KEPT:
             del _FLOWS[next(iter(_FLOWS))]
-        _FLOWS[id(model)] = flow
+        _FLOWS[id(model)] = model, flow
     return flow
 
 

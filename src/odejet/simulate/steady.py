@@ -63,7 +63,7 @@ class RestingFlow(Flow):
         self._still: dict[float, Still | None] = {}
         self._shared = {} if rests is None else rests  # of all flows of a problem, by what they are the rest of
         self._periodic = {one: Periodic(model, self.samples, one) for one in model.regimens}
-        self.lean = None if model.regimens else Lean.of(model)
+        self.lean = None if model.regimens or model.is_delayed else Lean.of(model)
         self._leaner = None if self.lean is None else RestingFlow(self.lean.model, inputs, self._shared)
 
     def __reduce__(self) -> tuple[Any, ...]:

@@ -31,6 +31,9 @@ class Outcome(Enum):
     IRREVERSIBLE = "the event at t = {t:.6g} cannot be undone, so that times before it are not reached from after it"
     RESTLESS = "no steady state is reached at t = {t:.6g}: the solution oscillates, drifts or grows"
     UNSTABLE = "the steady state at t = {t:.6g} is unstable, so that nothing comes to rest there"
+    BACKWARD = "the equations look back in time, so that times before the start at t = {t:.6g} are not reached"
+    AHEAD = "a delay is negative or no number at t = {t:.6g}; the equations would look ahead in time"
+    VANISHING = "a delay of a state vanishes at t = {t:.6g}; write the state itself where there is none"
     OUT_OF_TIME = "the time was over before everything was simulated"
 
 

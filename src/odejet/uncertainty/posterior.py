@@ -1,8 +1,7 @@
 """Posterior: draws of all unknowns given the data, what they are worth, and what they predict.
 
-Draws come from `sampling`.  What may be wrong with them is said in sentences: chains that do not agree (R-hat above
-1.01), too few effective draws, optima between which no chain moves.  Rank-normalised R-hat and the effective numbers of
-draws in the bulk and in the tails are those of Vehtari, Gelman, Simpson, Carpenter and Bürkner (2021), by ArviZ.
+Draws come from `sampling`; what may be wrong with them is said in sentences by `mixing`: chains that do not agree, too
+few effective draws, optima between which no chain moves, places that cannot be simulated.
 """
 
 from __future__ import annotations
@@ -24,13 +23,11 @@ from odejet.problem import Problem, find
 from odejet.tables import table
 from odejet.uncertainty.derived import derived
 from odejet.uncertainty.likelihood import Likelihood
+from odejet.uncertainty.mixing import doubts, is_enough, settled, statistics
 from odejet.uncertainty.sampling import Progress, drawn
 
 if TYPE_CHECKING:
     import arviz
-
-RHAT = 1.01
-"""Above this chains have not come to the same law."""
 
 ESS, CHAINS, TIME_LIMIT = 400, 4, 60.0
 """Effective draws of every unknown that are asked for, chains, and seconds."""
@@ -85,7 +82,7 @@ class Posterior:
     @cached_property
     def statistics(self) -> dict[str, dict[str, float]]:
         """By label: mean, sd, quantiles, R-hat, effective draws in the bulk and in the tails, error of the mean."""
-        return {label: _statistics(self.chains[:, :, i]) for i, label in enumerate(self.labels)}
+        return {label: statistics(self.chains[:, :, i]) for i, label in enumerate(self.labels)}
 
     def summary(self) -> str:
         """Return the table of all unknowns, and what is to be said of the draws."""
@@ -173,11 +170,14 @@ def sample(
     needed("arviz")
     begin = now()
     optima = [likelihood.optimum.z, *rivals]
+    asked = float(ess)
     found = drawn(
-        problem.objective, optima, lambda own: _worth(own) >= ess, int(chains), int(seed), time_limit, progress
+        problem.objective, optima, lambda draws: is_enough(draws, asked), int(chains), int(seed), time_limit, progress
     )
-    posterior = Posterior(problem, found.chains, int(seed), now() - begin, found.gradients, float(ess))
-    return replace(posterior, warnings=tuple(_warnings(posterior, found.stopped, len(optima))))
+    found, said = settled(found, problem.objective)
+    posterior = Posterior(problem, found.chains, int(seed), now() - begin, found.gradients, asked)
+    said += doubts(posterior.statistics, found, asked)
+    return replace(posterior, warnings=tuple(said))
 
 
 def _check_proper(likelihood: Likelihood, problem: Problem) -> None:
@@ -200,58 +200,6 @@ def _scale_ends(bounds: tuple[float, float]) -> tuple[float, float]:
     """Bounds on the scale of the search, where zero is infinitely far."""
     low, high = bounds
     return (-math.inf if low == 0 else low), (math.inf if high == 0 else high)
-
-
-def _worth(chains: np.ndarray) -> float:
-    """The least effective number of draws of all unknowns, in the bulk and in the tails."""
-    arviz = needed("arviz")
-    return min(
-        float(arviz.ess(chains[:, :, i], method=method)) for i in range(chains.shape[2]) for method in ("bulk", "tail")
-    )
-
-
-def _statistics(draws: np.ndarray) -> dict[str, float]:
-    arviz = needed("arviz")
-    low, middle, high = np.quantile(draws, [0.025, 0.5, 0.975])
-    return {
-        "mean": float(draws.mean()),
-        "sd": float(draws.std(ddof=1)),
-        "2.5 %": float(low),
-        "median": float(middle),
-        "97.5 %": float(high),
-        "R-hat": float(arviz.rhat(draws)),
-        "ESS bulk": float(arviz.ess(draws, method="bulk")),
-        "ESS tail": float(arviz.ess(draws, method="tail")),
-        "MCSE": float(draws.std(ddof=1) / math.sqrt(arviz.ess(draws, method="mean"))),
-    }
-
-
-def _warnings(posterior: Posterior, stopped: bool, optima: int) -> list[str]:
-    """What is to be said against the draws."""
-    said, table_ = [], posterior.statistics
-    apart = [label for label, own in table_.items() if not own["R-hat"] <= RHAT]
-    few = [label for label, own in table_.items() if min(own["ESS bulk"], own["ESS tail"]) < posterior.ess]
-    if apart:
-        worst = max(table_[label]["R-hat"] for label in apart)
-        where = " or stay at different optima" if optima > 1 else ""
-        said.append(
-            f"the chains have not come to the same law{where}: R-hat is up to {worst:.3g} ({_few(apart)}); "
-            "draw longer, or give priors to what the data leave open"
-        )
-    if few:
-        least = min(min(table_[label]["ESS bulk"], table_[label]["ESS tail"]) for label in few)
-        over = "the time was over: " if stopped else ""
-        said.append(f"{over}{least:.0f} effective draws of {_few(few)}, and {posterior.ess:g} were asked for")
-    if optima > 1 and not apart:
-        said.append(
-            f"{optima} optima were begun from and all chains agree; others that no search has met are not told of"
-        )
-    return said
-
-
-def _few(labels: Sequence[str]) -> str:
-    more = f" and {len(labels) - 4} more" if len(labels) > 4 else ""
-    return ", ".join(labels[:4]) + more
 
 
 def _shown(number: float) -> str:
