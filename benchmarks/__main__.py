@@ -20,6 +20,7 @@ SECTIONS = (
     "networks",
     "hostile",
     "real",
+    "gallery",
     "solutions",
     "coverage",
     "warnings",

@@ -80,7 +80,7 @@ def _with_method(function: Callable[..., Any]) -> Callable[..., Any]:
 @_with_method
 def fit(
     model: Model | Problem | Population,
-    data: Data | None = None,
+    data: Data | Sequence[Data] | None = None,
     *,
     bounds: Bounds = None,
     positive: bool | Collection[str] | None = None,
@@ -96,6 +96,8 @@ def fit(
     time_limit: float | None = None,
 ) -> Fit | PopulationFit:
     """Every parameter and initial condition of a model, from data alone: of a problem, or of a model and data.
+
+    `data` are one or several experiments as `oj.Data`, or a list of such.
 
     Of a `Population`, the law by which subjects differ; of the options it takes `seed`, `jobs`, `time_limit` and
     `progress`.
@@ -135,7 +137,7 @@ def fit(
         return _fit(search(Task(problem, options, budget, Record(told))))
 
 
-def _problem(model: Model | Problem, data: Data | None, posed: Mapping[str, Any]) -> Problem:
+def _problem(model: Model | Problem, data: Data | Sequence[Data] | None, posed: Mapping[str, Any]) -> Problem:
     """The problem that is meant: one that is there already, or a model and data put together."""
     if not isinstance(model, Problem):
         if data is None:
@@ -145,7 +147,7 @@ def _problem(model: Model | Problem, data: Data | None, posed: Mapping[str, Any]
     return model
 
 
-def _check_posed(data: Data | None, posed: Mapping[str, Any], kind: str = "population") -> None:
+def _check_posed(data: Data | Sequence[Data] | None, posed: Mapping[str, Any], kind: str = "population") -> None:
     """Refuse what a problem or a population has already."""
     given = [name for name, value in posed.items() if value and value != "likelihood"]
     if data is not None or given:

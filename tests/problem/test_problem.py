@@ -303,3 +303,11 @@ def test_names_are_spelled_in_one_way_wherever_they_are_given(name):
     assert oj.identify(model)[name].kind == "global"
     with pytest.raises(ModelError, match=r"bounds: the name .* is given twice"):
         Problem(model, data, bounds={MICRO: (0, 1), MU: (0, 2)})
+
+
+def test_a_list_of_data_is_joined():
+    one, other = Data([0, 1], {"y": [1.0, 0.5]}, name="a"), Data([0, 2], {"y": [2.0, 0.3]}, name="b")
+    model = Model({"x": "-k*x"}, {"y": "x"})
+    assert [each.name for each in Problem(model, [one, other]).experiments] == ["a", "b"]
+    with pytest.raises(DataError, match="two experiments are called 'a'"):
+        Problem(model, (one, one))

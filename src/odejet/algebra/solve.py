@@ -34,7 +34,7 @@ HUBS = 4
 PATIENCE = 4000
 """Evaluations per target after which roots that are still missing are not looked for again."""
 LEAST = 40_000
-"""The same for all targets together, where they are few."""
+"""Evaluations for all targets together after which missing roots are given up, where targets are few."""
 ARRIVALS = 4
 """Roots carried to a target from elsewhere that are followed to its data, for each root that it should have."""
 DETOURS = (0.3, 1.0)

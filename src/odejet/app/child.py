@@ -153,7 +153,7 @@ def _posed(draft: Draft, folder: Path, name: str) -> tuple[views.Posed, str]:
 
 
 def _key(draft: Draft, folder: Path) -> str:
-    """The same while the draft poses the same problem with the same data."""
+    """Return a key that changes when the draft poses another problem or its data file was written again."""
     path = folder / draft.data
     written = path.stat().st_mtime_ns if draft.data and path.exists() else 0
     return hashlib.sha256(f"{draft.key} {written}".encode()).hexdigest()[:24]

@@ -55,7 +55,7 @@ class Draft:
 
     @property
     def key(self) -> str:
-        """The same for drafts that pose the same problem, wherever the sliders are."""
+        """Return a key that drafts share which pose one problem, wherever their sliders are."""
         return repr(replace(self, values={}, effort="auto", limit=0.0))
 
 

@@ -122,19 +122,19 @@ class Data:
         )
 
     def driven(self, inputs: Mapping[str, Any]) -> Data:
-        """The same measurements, with every experiment driven by these inputs too: samples, or expressions in `t`."""
+        """Add inputs to every experiment: samples, or expressions in `t`."""
         given = {name: arrays.driving(name, value, None) for name, value in arrays.named(inputs, "inputs").items()}
         return Data.of(replace(one, inputs={**one.inputs, **given}) for one in self.experiments)
 
     def dosed(self, doses: Any) -> Data:
-        """The same measurements with these doses too, of the experiment that each names or of all.
+        """Add doses to the experiment that each of them names, or to all.
 
         An experiment to which something was given before its start begins then.
         """
         return self.given(read_doses(rows_of(doses)))
 
     def given(self, found: Mapping[str, Sequence[Dose]]) -> Data:
-        """The same with doses by experiment; an empty name is that of all."""
+        """Add doses by experiment; those under an empty name go to all."""
         names = [one.name for one in self.experiments]
         for name, own in found.items():
             if name and name not in names:
@@ -148,11 +148,11 @@ class Data:
         return Data.of(experiments)
 
     def starting(self, start: float) -> Data:
-        """The same measurements, with the initial state of every experiment at this time."""
+        """Let the initial state of every experiment hold at this time."""
         return Data.of(replace(one, start=arrays.finite(start, "start"), started=True) for one in self.experiments)
 
     def knowing(self, known: Mapping[str, Mapping[str, float | str]], states: Collection[str] = ()) -> Data:
-        """The same measurements, with values by experiment and name: of parameters, or of these states at the start."""
+        """Fix values by experiment and name: of parameters, or of these states at the start."""
         names = [one.name for one in self.experiments]
         for name in known:
             if name not in names:
@@ -168,7 +168,7 @@ class Data:
         return Data.of(found)
 
     def without(self, *names: str) -> Data:
-        """The same without columns of these names: what was measured of an output, and what a covariate was."""
+        """Leave out columns of these names: measured outputs and covariates."""
         gone = {arrays.output_name(name) for name in names}
         known = {name for one in self.experiments for name in (*one.outputs, *one.covariates)}
         for name in gone - known:
@@ -198,7 +198,7 @@ class Data:
 
     @classmethod
     def from_dataframe(cls, frame: pandas.DataFrame) -> Data:
-        """The same from a table of pandas: wide, tidy, or with NONMEM's columns."""
+        """Read a table of pandas: wide, tidy, or with NONMEM's columns."""
         if nonmem.is_header(map(str, frame.columns)):
             return cls.of(nonmem.experiments(table.frame_rows(frame)))
         return cls.of(table.experiments(table.of_frame(frame)))

@@ -32,7 +32,7 @@ CLEAR = 4.0
 
 
 def advise(misfit: Misfit, refined: Refined, answer: Adequacy) -> Adequacy:
-    """The same answer with the experiments that show each shortcoming, and what to do about them."""
+    """Add to the answer which experiments show each shortcoming, and what to do about them."""
     if answer != NO or not refined.by_rows or not len(refined.residuals):
         return answer
     outputs = [_Output.of(misfit, refined, name) for name in misfit.outputs]

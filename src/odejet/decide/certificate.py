@@ -91,7 +91,7 @@ class Certificate:
 
     @property
     def message(self) -> str:
-        """The same of the fit that has it or not."""
+        """Say whether the fit is certified, and why."""
         return f"{'certified' if self.granted else 'not certified'}: {self._why}"
 
     @property

@@ -24,7 +24,7 @@ TERM = 40.0
 """Operations, in nanoseconds, for one product of terms of polynomials."""
 
 FACTOR = 20_000.0
-"""The same for one term of a polynomial that is factored: a rule of thumb, the truth varies."""
+"""Operations, in nanoseconds, for one term of a polynomial that is factored: a rule of thumb, the truth varies."""
 
 
 @dataclass(frozen=True)

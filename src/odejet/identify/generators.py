@@ -109,7 +109,7 @@ class _Field:
         return solve(system, held, engine).algebra.dimension
 
     def quickly(self, functions: Sequence[str]) -> int | None:
-        """The same, or None where it takes long: fewer functions are often harder to solve for."""
+        """Return the degree over these functions, or None where it takes long: fewer are often harder to solve for."""
         engine = Engine(self.engine.program, self.engine.budget.share(QUICK_SHARE))
         try:
             return self.degree(functions, engine)

@@ -185,7 +185,7 @@ def count(local: Local, orders: Orders, engine: Engine, seed: int = 0, own: Sequ
 
 
 def _count(local: Local, highest: int, engine: Engine, seed: int, own: Sequence[str] | None, weighted: bool) -> Count:
-    """The same with equations up to a given order at first."""
+    """Count the solutions from equations up to a given order, and from higher ones until the number stays."""
     problem, model = local.problem, local.problem.model
     outputs = range(len(model.outputs))
     last = max(local.order if model.initial else 0, highest)

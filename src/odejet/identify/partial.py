@@ -134,7 +134,7 @@ class Partial(Projection):
         return {name for name in self.left if degrees[self.symbols.index[name]]}
 
     def _copied(self, work: float = inf) -> Partial:
-        """The same place on the way, with so much of the budget."""
+        """Copy the elimination as far as it came, with so much of the budget."""
         other = copy.copy(self)
         other.budget = self.budget if work == inf else self.budget.at_most(work=work)
         other.symbols = copy.copy(self.symbols)

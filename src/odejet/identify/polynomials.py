@@ -22,7 +22,7 @@ TERM = 200.0
 """Operations, in nanoseconds, that a term of a polynomial costs in Python."""
 
 ENTRY = 3.0
-"""The same for one entry of a matrix that is reduced by one row."""
+"""Operations, in nanoseconds, for one entry of a matrix that is reduced by one row."""
 
 SHARE = 0.1
 """The part of what is left that one echelon form may take."""

@@ -27,7 +27,7 @@ _VANISHING = ("sqrt", "sin", "tan", "sinh", "tanh")  # functions that are zero a
 
 
 def folded(expression: Expression) -> Expression:
-    """The same with those switches taken that numbers decide, and without what is multiplied by zero."""
+    """Take the switches that numbers decide, and drop what is multiplied by zero."""
     match expression:
         case Sum(terms):
             return _sum([(sign, folded(term)) for sign, term in terms])

@@ -35,7 +35,7 @@ class Bounded(Power):
 
 
 def balanced(factors: Factors, is_real: Holds, is_static: Holds) -> Factors:
-    """The same product; `is_real` tells of an exponent that it is no whole or half number, and does not move."""
+    """Rewrite a product so that doubles hold it; `is_real` tells of an exponent that it is no whole or half number."""
     given = tuple(_flat(factors))
     merged = _merged(given, is_real, is_static)
     for form in (_merged(_divided(given, is_real, is_static), is_real, is_static), merged):

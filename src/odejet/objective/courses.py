@@ -90,7 +90,7 @@ class Course:
 
     @property
     def key(self) -> tuple[Any, ...]:
-        """The same for experiments that differ only in what was measured, and when."""
+        """Return a key that experiments share which one simulation serves: they differ only in what was measured."""
         windows = tuple(window.grid.tobytes() for window in self.windows)
         return id(self.flow), self.start, self.parameters.tobytes(), self.entries.tobytes(), windows
 

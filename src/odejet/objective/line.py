@@ -84,7 +84,7 @@ class Line:
     def _of_logarithms(
         self, matrix: np.ndarray, rest: np.ndarray, values: np.ndarray, sds: np.ndarray | float
     ) -> np.ndarray:
-        """The same where logarithms are compared, by steps in those of scales and offsets."""
+        """Find scales and offsets where logarithms are compared, by steps in the logarithms of both."""
 
         def residuals(values: np.ndarray) -> np.ndarray:
             return np.asarray((np.log(matrix @ values + rest) / self.base - self.targets) / sds)

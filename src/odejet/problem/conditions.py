@@ -77,7 +77,7 @@ class Condition:
 
     @property
     def kind(self) -> tuple[int, frozenset[str]]:
-        """The same for experiments with one model in which the same was measured."""
+        """Return a key that experiments share which have one model and the same measured outputs."""
         return id(self.model), frozenset(self.experiment.outputs)
 
 

@@ -151,7 +151,7 @@ class Measurements:
         return replace(self, blocks=tuple(block for block in self.blocks if block.experiment == experiment))
 
     def squares(self, levels: np.ndarray) -> Measurements:
-        """The same with noise of one known level per output, for least squares far from an optimum.
+        """Give every output normal noise of one known level, for least squares far from an optimum.
 
         Where the law lets measurements be far away, only residuals of a fraction of the level are squared.
         """

@@ -160,7 +160,7 @@ class Density:
 
     @cached_property
     def key(self) -> tuple[Any, ...]:
-        """The same for the same law: an output mostly has one in many experiments."""
+        """Return a key that equal laws share: an output mostly has one law in many experiments."""
         return self.law, self.scale, self.output, tuple(self.places.items()), tuple(self.numbers.items())
 
     def terms(self, y: np.ndarray, mu: np.ndarray, s: np.ndarray) -> Terms:

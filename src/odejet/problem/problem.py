@@ -59,7 +59,7 @@ class Problem:
     def __init__(
         self,
         model: Model,
-        data: Data,
+        data: Data | Sequence[Data],
         bounds: Bounds = None,
         positive: bool | Collection[str] | None = None,
         noise: Given = None,
@@ -71,6 +71,8 @@ class Problem:
     ) -> None:
         if not isinstance(model, Model):
             raise ModelError(f"expected a model as oj.Model has it, not {type(model).__name__}")
+        if isinstance(data, list | tuple) and data and all(isinstance(one, Data) for one in data):
+            data = Data.join(data)
         if not isinstance(data, Data):
             hint = "; use oj.Data.from_dataframe" if type(data).__name__ == "DataFrame" else ""
             raise DataError(f"expected data as oj.Data has them, not {type(data).__name__}{hint}")
@@ -177,7 +179,7 @@ class Problem:
         return dict(zip(self.unknowns, pairs, strict=True))
 
     def bounded(self, bounds: Bounds) -> Problem:
-        """The same problem with other bounds."""
+        """Return the problem with other bounds."""
         other = copy(self)
         for name, value in vars(Problem).items():
             if isinstance(value, cached_property):

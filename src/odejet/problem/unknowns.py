@@ -98,7 +98,7 @@ class Unknowns(Sequence[Unknown]):
         return dict(zip(self.labels, np.asarray(z, dtype=float).tolist(), strict=True))
 
     def limited(self, limits: Mapping[int, tuple[float, float]]) -> Unknowns:
-        """The same with narrower limits of some entries."""
+        """Return the layout with narrower limits of some entries."""
         entries = list(self.entries)
         for i, (low, high) in limits.items():
             known = entries[i].limits

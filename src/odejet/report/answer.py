@@ -53,7 +53,7 @@ class Known:
 
 
 def known(fit: Fit) -> Known:
-    """The same, as far as it can be found; a file may hold values with which nothing can be simulated."""
+    """Return what the data determine, as far as it can be computed: a file may hold values that cannot be simulated."""
     try:
         if not fit.found or fit.weights != "likelihood":
             return Known(doubts=fit.doubts)

@@ -103,7 +103,7 @@ def _alike(axes: Sequence[Axis]) -> Axis:
 
 
 def _fine(layers: Sequence[Layer]) -> tuple[Layer, ...]:
-    """The same with smaller dots."""
+    """Return the layers with smaller dots."""
     return tuple(replace(one, size=0.65 * one.size) if isinstance(one, Dots) else one for one in layers)
 
 

@@ -36,7 +36,7 @@ def summary(fit: Fit, verbose: bool = False) -> str:
 
 @attach(Fit.__str__)
 def shown(fit: Fit) -> str:
-    """The same with what is known already."""
+    """Summarise from what was computed already."""
     return _text(fit, verbose=False)
 
 

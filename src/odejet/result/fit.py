@@ -186,7 +186,7 @@ class Fit(Shown):
 
     @property
     def initial_state(self) -> dict[str, Any]:
-        """The same by state, if there is one experiment only."""
+        """The initial state that was estimated, by state; for a single experiment."""
         return dict(of_one(self.initial_states))
 
     @property
@@ -305,7 +305,7 @@ class Fit(Shown):
 
     @cached_property
     def glance(self) -> Practical:
-        """The same by curvature, quickly; only compounds are looked at closely."""
+        """What the data determine by curvature alone, quickly; only compounds are looked at closely."""
         known = self.__dict__.get("practical")
         return known or practical(self.likelihood, self.intervals(), seconds=QUICK, profiled=False)
 

@@ -115,7 +115,7 @@ class Slopes:
         self.places = layout.states[self.moving, None] + lanes + np.arange(lanes)
 
     def under(self, p: np.ndarray) -> Slopes:
-        """The same with a memory of its own, and the parameters in it."""
+        """Return a copy with memory of its own and these parameters in it."""
         made = copy(self)
         made.registers = self.registers.copy()
         made.registers.memory[0, self.layout.parameters] = p

@@ -88,7 +88,7 @@ class RestingFlow(Flow):
         )
 
     def plain(self, parameters, states, times, *, start=None, sensitivities=True, free_states=False, **options):
-        """The same without a look at regimens."""
+        """Run from the given start, whether there is a regimen or not."""
         if self.lean is not None and self._leaner is not None and not free_states and "tangents" not in options:
             own = np.asarray(parameters, dtype=float)[self.lean.parameters], np.asarray(states)[self.lean.states]
             found = self._leaner.run(*own, times, start=start, sensitivities=sensitivities, **options)
@@ -261,7 +261,7 @@ class _Journey:
         return 1 + (len(self.flow.unknowns(self.free_states)) if self.sensitivities else 0)
 
     def beginning(self, rows: np.ndarray, held: Mapping[str, int]) -> _Journey:
-        """The same from rows of the states, and of parameters that events have set."""
+        """Return the run that begins with these rows of states, and of parameters that events have set."""
         known = {
             "tangents": rows[: len(self.flow.model.states), 1:],
             "held": {name: rows[i] for name, i in held.items()},

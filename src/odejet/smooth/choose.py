@@ -18,7 +18,7 @@ STEEPER = 5.0
 TAKEN_OFF = 6.0
 """... unless it stays within this factor of the gain of the Gaussian process at the same place."""
 TAKEN_OFF_CLEAN = 1e4
-"""The same where there is only rounding to be amplified, and the bias of an oversmoothed process is the larger risk."""
+"""Its value where only rounding is amplified, and the bias of an oversmoothed process is the larger risk."""
 
 
 def outside(data: Series, t: float) -> str | None:

@@ -113,7 +113,7 @@ class Process(Estimator):
 
 
 class Shortened(Estimator):
-    """The same with a shorter length scale."""
+    """A Gaussian process with a length scale shorter than the likelihood prefers."""
 
     def __init__(self, process: str, rank: float) -> None:
         self.process, self.name, self.rank = process, f"{process}_short", rank
@@ -249,7 +249,7 @@ def _follow_shapes(
 
 
 def shortened(reduced: ReducedData, fitted: GaussianProcess, factor: float = 0.6) -> GaussianProcess:
-    """The same kernel with a shorter length scale, signal and noise fitted again.
+    """Return the process with a shorter length scale, signal and noise fitted again.
 
     Likelihood prefers length scales that oversmooth high derivatives; this variant gives bias away for variance.
     """

@@ -26,7 +26,7 @@ class Kernel:
         return "SE" if np.isinf(self.alpha) else "RQ"
 
     def scaled(self, factor: float) -> Kernel:
-        """The same kernel with its length scale multiplied by `factor`."""
+        """Return the kernel with its length scale multiplied by `factor`."""
         return replace(self, length=self.length * factor)
 
     def __call__(self, r: np.ndarray) -> np.ndarray:

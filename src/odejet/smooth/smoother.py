@@ -47,7 +47,7 @@ class Jet:
         return self.reduced is not None
 
     def to(self, order: int, noise: float) -> Jet:
-        """The same jet up to a lower order and with another noise sd."""
+        """Return the jet up to a lower order and with another noise sd."""
         rows = None if self.reduced is None else self.reduced[: order + 1]
         return Jet(self.time, self.mean[: order + 1], rows, noise, self.smoother)
 

@@ -122,7 +122,7 @@ class Tangent:
         )
 
     def arranged(self, places: np.ndarray) -> Tangent:
-        """The same with its times in another order."""
+        """Return a copy with its times in another order."""
         names = ("reached", "times", "values", "gradients", "sds", "reaches", "crossings")
         return replace(self, **{name: getattr(self, name)[places] for name in names})
 
@@ -145,7 +145,7 @@ class Ends:
         return cls(low, high, no, yes, tangent.values.copy(), tangent.values.copy())
 
     def arranged(self, places: np.ndarray) -> Ends:
-        """The same with its times in another order."""
+        """Return a copy with its times in another order."""
         return Ends(*(getattr(self, one.name)[places] for one in fields(self)))
 
     def met(self, tangent: Tangent, z: np.ndarray, root: float) -> np.ndarray | None:

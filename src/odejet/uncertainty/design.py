@@ -121,7 +121,7 @@ class Design:
 
     @property
     def relative(self) -> dict[str, float]:
-        """The same relative to the values."""
+        """Expected standard errors relative to the values, by label."""
         pairs = zip(self.stderr.values(), self.values.values(), strict=True)
         return ByName(self._misfit[0].unknowns, [sd / abs(value) if value else math.inf for sd, value in pairs])
 
@@ -132,14 +132,14 @@ class Design:
     # --- what if ---
 
     def with_times(self, times: Times) -> Design:
-        """The same design measured at other times, the first of which is the same: the initial state holds there."""
+        """Return the design measured at other times; the first stays, since the initial state holds there."""
         changed = replace(self, times=_by_output(times, list(self.times)))
         if changed.start != self.start:
             raise ModelError(f"the initial state holds at t = {self.start:g}; measure some output there")
         return changed
 
     def with_output(self, expression: str, noise: float | str | None = None, name: str | None = None) -> Design:
-        """The same design with a further output, such as a state; its noise is by default as large, relative to its
+        """Return the design with a further output, such as a state; its noise is by default as large, relative to its
         mean, as that of the outputs there are."""
         name = name or _free_name(self.model, expression)
         model = self.model.replace(outputs={**self.model.outputs, name: expression})

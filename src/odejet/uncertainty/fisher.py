@@ -264,7 +264,7 @@ def _complement(rows: np.ndarray, n: int) -> np.ndarray:
 
 
 def _sparse(directions: np.ndarray) -> np.ndarray:
-    """The same space by directions that move few unknowns each, so that people can read them: its echelon form."""
+    """Span the space by directions that move few unknowns each, so that people can read them: its echelon form."""
     from scipy.linalg import qr
 
     if not len(directions):
@@ -319,7 +319,7 @@ def quantile(level: float, degrees_of_freedom: float) -> float:
 
 
 def quantiles(level: float, degrees_of_freedom: np.ndarray) -> np.ndarray:
-    """The same for each of many: Student's t, and normal where the noise is known."""
+    """Return the quantile for each of many degrees of freedom: Student's t, and normal where the noise is known."""
     from scipy.special import ndtri, stdtrit
 
     tail, known = 0.5 * (1 + level), np.isinf(degrees_of_freedom)

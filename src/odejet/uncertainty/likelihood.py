@@ -78,7 +78,7 @@ class Likelihood:
 
     @cached_property
     def inner_information(self) -> Information:
-        """The same with unknowns that a bound holds taken as known: curvature knows nothing of bounds."""
+        """The information with unknowns that a bound holds taken as known: curvature knows nothing of bounds."""
         return information(self.misfit, self.optimum, self.check, ~self.optimum.held)
 
     @cached_property

@@ -199,7 +199,7 @@ def deviance_quantile(level: float, degrees_of_freedom: float, ratio: float) -> 
 
 
 def deviance_quantiles(level: float, degrees_of_freedom: np.ndarray, ratios: np.ndarray) -> np.ndarray:
-    """The same for each of many."""
+    """Return the quantile of the deviance for each of many degrees of freedom and ratios."""
     if not 0 < level < 1:
         raise ModelError(f"the level of an interval is a probability between 0 and 1, such as 0.95, not {level:g}")
     squares, known = quantiles(level, degrees_of_freedom) ** 2, np.isinf(degrees_of_freedom)
