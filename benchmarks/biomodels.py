@@ -107,7 +107,8 @@ def difference(found, times: np.ndarray, expected: dict[str, tuple[str, np.ndarr
     """The largest difference in words; nothing, if everything agrees."""
     worst, reason, count = 1.0, "", 0
     for output, (shown, values) in expected.items():
-        allowed = AGREE * np.maximum(np.abs(values), SMALL * np.abs(values).max()) + ABSOLUTE
+        largest = np.nanmax(np.abs(values)) if np.isfinite(values).any() else 0.0
+        allowed = AGREE * np.maximum(np.abs(values), SMALL * largest) + ABSOLUTE
         excess = np.abs(found[output] - values) / allowed
         excess[np.isnan(values) & np.isnan(found[output])] = 0.0
         excess[np.isnan(excess)] = np.inf

@@ -1,10 +1,11 @@
-"""Gallery: the page of published data sets with their fits, written by one command.
+"""Gallery: pages of data sets with their fits, written by one command.
 
-    python -m benchmarks gallery [--only NAMES] [--limit SECONDS]
+    python -m benchmarks gallery [--systems] [--only NAMES] [--limit SECONDS]
 
-`--only` without names writes the page again from what is known.
 Every data set of `problems.published` is fitted with default settings; its figure goes to `docs/gallery/`, and all that
-the page says of it but the question is what the fit says.  Seconds are the processor's.
+the page says of it but the question is what the fit says.  With `--systems` the page shows the paper's 25 systems
+instead, each with one draw of the benchmark at noise 1e-2.  `--only` without names writes a page again from what is
+known.  Seconds are the processor's.
 """
 
 from __future__ import annotations
@@ -12,20 +13,24 @@ from __future__ import annotations
 import argparse
 import json
 import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import odejet as oj
+from benchmarks import cells
 from benchmarks.clock import by_processor
 from benchmarks.collection import warm
 from benchmarks.store import write_whole
 from odejet.jets import compilation
 from odejet.numerals import short
 from odejet.smooth.threads import one_thread
+from problems import systems
 from problems.published import PUBLISHED, Published
 
 DOCS = Path(__file__).parents[1] / "docs"
-FACTS = Path(__file__).parent / "results" / "gallery.json"
+RESULTS = Path(__file__).parent / "results"
 MOST_UNKNOWNS = 6
 """Unknowns that a table shows; those that all experiments share come first."""
 
@@ -40,18 +45,63 @@ to be read with care.
 """
 
 
-def facts(name: str, limit: float) -> dict[str, Any]:
+SYSTEMS_HEAD = """# The paper's 25 systems
+
+One draw of the [benchmark](benchmark.md) for each: 750 points with noise of 1 % of an output's mean, no starting
+values. Every entry is made by `python -m benchmarks gallery --systems` with default settings; the seconds are the
+processor's on one core. Where a value is far from the true one its interval says so: data can only tell so much.
+
+"""
+
+
+@dataclass(frozen=True)
+class Gallery:
+    """A page: its head, where its facts and figures are kept, and its entries by short name."""
+
+    head: str
+    page: Path
+    facts: Path
+    entries: Mapping[str, Published]
+    truths: Callable[[str], Mapping[str, float]] = lambda name: {}
+
+    @property
+    def figures(self) -> Path:
+        return self.page.with_suffix("")
+
+
+def _system(name: str) -> Published:
+    system, protocol = systems.load(name), cells.Protocol()
+
+    def pose() -> oj.Problem:
+        data = cells.measured(cells.draw(name, 0, protocol), cells.Cell(name, 1e-2, 0), protocol)
+        return oj.Problem(system.model, data, bounds=systems.protocol().bounds)
+
+    return Published(system.title, "benchmark", "", "", pose)
+
+
+PUBLISHED_GALLERY = Gallery(HEAD, DOCS / "gallery.md", RESULTS / "gallery.json", PUBLISHED)
+SYSTEMS_GALLERY = Gallery(
+    SYSTEMS_HEAD,
+    DOCS / "gallery-systems.md",
+    RESULTS / "gallery-systems.json",
+    {name: _system(name) for name in systems.names()},
+    lambda name: cells.draw(name, 0, cells.Protocol()).values,
+)
+
+
+def facts(gallery: Gallery, name: str, limit: float) -> dict[str, Any]:
     """Fit one data set, draw it, and return what the page says of it."""
-    problem = PUBLISHED[name].pose()
+    problem = gallery.entries[name].pose()
     before, compiled = time.process_time(), compilation.seconds()
     fit = oj.fit(problem, time_limit=limit)
     seconds = time.process_time() - before - (compilation.seconds() - compiled)
-    fit.plot(DOCS / "gallery" / f"{name}.png")
+    fit.plot(gallery.figures / f"{name}.png")
     labels = [label for label, unknown in zip(fit.labels, fit.unknowns, strict=True) if unknown.experiment is None]
     labels += [label for label in fit.labels if label not in labels]
+    most = len(labels) if gallery.truths(name) else MOST_UNKNOWNS
     rows = [
         [label, short(fit.values[label], 4), *(short(end, 3) for end in fit.interval(label)), fit.kind(label) or "–"]
-        for label in labels[:MOST_UNKNOWNS]
+        for label in labels[:most]
     ]
     return {
         "equations": [f"{state}' = {rate}" for state, rate in problem.model.to_dict()["states"].items()],
@@ -63,70 +113,70 @@ def facts(name: str, limit: float) -> dict[str, Any]:
         "certified": fit.certified,
         "reasons": [reason.sentence for reason in fit.adequacy.reasons] + list(fit.adequacy.advice),
         "rows": rows,
-        "more": max(len(labels) - MOST_UNKNOWNS, 0),
+        "more": max(len(labels) - most, 0),
     }
 
 
-def entry(name: str, one: Published, told: dict[str, Any]) -> str:
+def entry(gallery: Gallery, name: str, told: dict[str, Any]) -> str:
     """Return the part of the page about one data set."""
+    one, truth = gallery.entries[name], gallery.truths(name)
     several = f" in {told['experiments']} experiments" if told["experiments"] > 1 else ""
+    known = [f"*{one.field.capitalize()}. {one.source}.*", "", one.question, ""] if one.source else []
+    reasons = [f"- {reason[:1].upper()}{reason[1:]}." for reason in told["reasons"]]
     lines = [
         f"## {one.title}",
         "",
-        f"*{one.field.capitalize()}. {one.source}.*",
-        "",
-        one.question,
-        "",
+        *known,
         "```text",
         *told["equations"],
         "```",
         "",
-        f"![Measurements of {one.title.lower()} with the fitted curve and its band](gallery/{name}.png)",
+        f"![Measurements of {one.title.lower()} with the fitted curve and its band]({gallery.figures.name}/{name}.png)",
         "",
-        f"{told['points']} measurements{several}, {told['seconds']:.1f} s. Best fit: **{told['search']}**; "
+        f"{told['points']:,} measurements{several}, {told['seconds']:.1f} s. Best fit: **{told['search']}**; "
         f"explains the data: **{told['adequacy']}**{'; **certified**' if told['certified'] else ''}.",
-        *([""] + [f"- {reason[:1].upper()}{reason[1:]}." for reason in told["reasons"]] if told["reasons"] else []),
+        *(["", *reasons] if reasons else []),
         "",
-        "| quantity | value | 95 % interval | can it be known? |",
-        "|---|--:|---|---|",
-        *(f"| `{label}` | {value} | {low} to {high} | {kind} |" for label, value, low, high, kind in told["rows"]),
-        "",
-        *([f"and {told['more']} more.", ""] if told["more"] else []),
+        f"| quantity | value | 95 % interval |{' true value |' if truth else ''} can it be known? |",
+        f"|---|--:|---|{'--:|' if truth else ''}---|",
     ]
-    return "\n".join(lines)
+    for label, value, low, high, kind in told["rows"]:
+        true = f" {short(truth[label.partition('(')[0]], 4)} |" if truth else ""
+        lines.append(f"| `{label}` | {value} | {low} to {high} |{true} {kind} |")
+    return "\n".join([*lines, "", *([f"and {told['more']} more.", ""] if told["more"] else [])])
 
 
-def page(known: dict[str, dict[str, Any]]) -> str:
+def page(gallery: Gallery, known: dict[str, dict[str, Any]]) -> str:
     """Return the whole page: a table of all data sets, then one part for each."""
     rows = [
         "| data | field | measurements | seconds | best fit | explains the data | certified |",
         "|---|---|--:|--:|---|---|---|",
     ]
     for name, told in known.items():
-        one = PUBLISHED[name]
+        one = gallery.entries[name]
         certified = "yes" if told["certified"] else "no"
-        cells = [f"{told['points']}", f"{told['seconds']:.1f}", told["search"], told["adequacy"], certified]
-        rows.append(f"| {one.title} | {one.field} | {' | '.join(cells)} |")
-    return (
-        HEAD + "\n".join(rows) + "\n\n" + "\n".join(entry(name, PUBLISHED[name], told) for name, told in known.items())
-    )
+        columns = [f"{told['points']:,}", f"{told['seconds']:.1f}", told["search"], told["adequacy"], certified]
+        rows.append(f"| {one.title} | {one.field} | {' | '.join(columns)} |")
+    entries = [entry(gallery, name, told) for name, told in known.items()]
+    return gallery.head + "\n".join([*rows, "", *entries])
 
 
 def main(argv: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks gallery", description=(__doc__ or "").split("\n")[0])
-    parser.add_argument("--only", nargs="*", choices=list(PUBLISHED), default=list(PUBLISHED))
+    parser.add_argument("--systems", action="store_true")
+    parser.add_argument("--only", nargs="*")
     parser.add_argument("--limit", type=float, default=20.0)
     given = parser.parse_args(argv)
-    known: dict[str, dict[str, Any]] = json.loads(FACTS.read_text()) if FACTS.exists() else {}
-    (DOCS / "gallery").mkdir(exist_ok=True)
+    gallery = SYSTEMS_GALLERY if given.systems else PUBLISHED_GALLERY
+    known: dict[str, dict[str, Any]] = json.loads(gallery.facts.read_text()) if gallery.facts.exists() else {}
+    gallery.figures.mkdir(exist_ok=True)
     warm()
     by_processor()
     with one_thread():
-        for name in given.only:
-            known[name] = facts(name, given.limit)
+        for name in gallery.entries if given.only is None else given.only:
+            known[name] = facts(gallery, name, given.limit)
             print(name, known[name]["seconds"], known[name]["search"], known[name]["adequacy"], flush=True)
-            ordered = {key: known[key] for key in PUBLISHED if key in known}
-            write_whole(FACTS, json.dumps(ordered, indent=1) + "\n")
-    ordered = {key: known[key] for key in PUBLISHED if key in known}
-    write_whole(DOCS / "gallery.md", page(ordered))
+            known = {key: known[key] for key in gallery.entries if key in known}
+            write_whole(gallery.facts, json.dumps(known, indent=1) + "\n")
+    write_whole(gallery.page, page(gallery, known))
     return 0

@@ -496,6 +496,24 @@ def run(*argv: str, **options) -> subprocess.CompletedProcess[bytes]:
     )
 
 
+def test_draws_on_the_command_line(tmp_path):
+    pytest.importorskip("walnutpie")
+    pytest.importorskip("arviz")
+    times = np.linspace(0, 2, 12)
+    rows = [
+        f"{t!r},{v!r}"
+        for t, v in zip(times.tolist(), (5 * np.exp(-times) + 0.1 * np.sin(9 * times)).tolist(), strict=True)
+    ]
+    (tmp_path / "decay.csv").write_text("\n".join(["time,y", *rows]))
+    (tmp_path / "decay.toml").write_text('[states]\nx = "-k*x"\n[outputs]\ny = "x"\n')
+    files = ["--json", str(tmp_path / "draws.json"), "--report", str(tmp_path / "draws.html")]
+    asked = [str(tmp_path / "decay.toml"), str(tmp_path / "decay.csv"), "--noise", "0.1", "--positive", *files]
+    assert cli.main(["sample", *asked, "--ess", "100", "-q", "--prior", "k=halfnormal(2)"]) == 0
+    assert odejet.Posterior.load(tmp_path / "draws.json").labels == ("x(0)", "k")
+    assert "Intervals beside each other" in (tmp_path / "draws.html").read_text()
+    assert cli.main(["sample", *asked, "--prior", "k=halfnorml(2)", "-q"]) == 2
+
+
 def test_as_a_program(decay):
     done = run("simulate", decay, *VALUES, *TIMES, capture_output=True)
     assert done.returncode == 0

@@ -18,7 +18,16 @@ TUTORIALS = [Page(path) for path in sorted((DOCS / "tutorials").glob("*.md"))]
 QUICK = (
     [
         Page(DOCS / name)
-        for name in ("start.md", "theory.md", "select.md", "export.md", "extend.md", "api.md", "objective.md")
+        for name in (
+            "start.md",
+            "theory.md",
+            "select.md",
+            "export.md",
+            "extend.md",
+            "api.md",
+            "objective.md",
+            "posterior.md",
+        )
     ]
     + COMING_FROM
     + TUTORIALS
@@ -51,7 +60,7 @@ def test_pages_run_and_print_what_they_show(page, tmp_path, monkeypatch):
 
 
 def test_tutorials_show_answers_and_pictures():
-    assert len(TUTORIALS) == 8
+    assert len(TUTORIALS) == 9
     for page in TUTORIALS:
         assert page.pictures() and page.blocks("text") and all(page.blocks("text"))
 

@@ -98,9 +98,9 @@ def test_language_reference_commands_run(elsewhere, capsys):
 
 
 def test_language_reference_quotes_real_messages(elsewhere, capsys):
-    _, *mistakes = blocks("model language", "toml")
     answers = blocks("model language", "text")
-    assert len(mistakes) == len(answers) > 5
+    assert len(answers) > 5
+    mistakes = blocks("model language", "toml")[-len(answers) :]  # those before are models that work
     for mistake, answer in zip(mistakes, answers, strict=True):
         (elsewhere / "model.toml").write_text(mistake, encoding="utf-8")
         assert main(["show", "model.toml"]) == 2

@@ -15,7 +15,7 @@ from odejet import startup  # noqa: F401 - before what takes time
 from odejet.attach import provided
 
 if TYPE_CHECKING:
-    from odejet.data import Data, Experiment
+    from odejet.data import Censored, Data, Experiment
     from odejet.errors import DataError, ExpressionError, ModelError
     from odejet.fitting import Failure, Method, fit, fit_many, sample
     from odejet.identify import Verdict
@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     from odejet.io.petab import read_petab
     from odejet.io.sbml import read_sbml
     from odejet.model import Event, Model
-    from odejet.population import Population, PopulationFit
+    from odejet.population import Population, PopulationFit, compare
     from odejet.problem import Problem
-    from odejet.result import Fit, Prediction, Ranking, compare
+    from odejet.result import Fit, Prediction, Ranking
     from odejet.selection import Selection, select
     from odejet.simulate import Simulation, simulate
     from odejet.simulate.flow import Outcome
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from odejet.uncertainty.posterior import Posterior
 
 __all__ = [
+    "Censored",
     "Data",
     "DataError",
     "Design",
@@ -73,9 +74,12 @@ provided(
     Model=("odejet.io.models", "odejet.io.sbml.writing"),
     Data=("odejet.io.csv",),
     Problem=("odejet.io.petab.writing",),
+    Population=("odejet.io.populations",),
+    PopulationFit=("odejet.io.populations",),
     Simulation=("odejet.io.figures",),
     Prediction=("odejet.io.figures",),
     Profile=("odejet.io.figures",),
+    Posterior=("odejet.report.posterior", "odejet.io.figures", "odejet.io.posteriors"),
     Verdict=("odejet.algebra.likely",),
     Shown=(
         "odejet.report.text",
@@ -89,6 +93,7 @@ provided(
 )
 
 _HOMES = {
+    "Censored": "data",
     "Data": "data",
     "DataError": "errors",
     "Design": "uncertainty.design",
@@ -110,7 +115,7 @@ _HOMES = {
     "Selection": "selection",
     "Simulation": "simulate",
     "Verdict": "identify",
-    "compare": "result",
+    "compare": "population.ranking",
     "design": "uncertainty.design",
     "fit": "fitting",
     "fit_many": "fitting",

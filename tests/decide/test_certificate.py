@@ -92,7 +92,7 @@ def test_data_that_tell_no_rate_leave_it_vague(sd, expected):
     data = Data(times, {"y": 2 * np.exp(-0.05 * times) + sd * np.random.default_rng(1).standard_normal(51)})
     misfit = Problem(LINE, data).misfit
     frame = coordinates.choose(misfit.unknowns, np.ones(2), (1e-5, 10.0))
-    assert is_vague(refine(misfit, np.array([2.0, 0.05]), frame=frame), frame) is expected
+    assert is_vague(misfit, refine(misfit, np.array([2.0, 0.05]), frame=frame), frame) is expected
 
 
 def test_what_no_data_determine_is_named():

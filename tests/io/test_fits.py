@@ -3,6 +3,7 @@
 import copy
 import json
 import math
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -103,7 +104,7 @@ def same(one, other):
         return isinstance(other, np.ndarray) and one.shape == other.shape and np.array_equal(one, other, equal_nan=True)
     if isinstance(one, float):
         return one == other or (math.isnan(one) and math.isnan(other))
-    if isinstance(one, dict):
+    if isinstance(one, Mapping):
         return list(one) == list(other) and all(same(one[key], other[key]) for key in one)
     if isinstance(one, Problem):
         return isinstance(other, Problem) and same(posed(one), posed(other))

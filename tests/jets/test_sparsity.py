@@ -43,3 +43,21 @@ def test_elimination_fills_what_is_listed(pairs, seed):
         listed = fill.columns[k, : fill.counts[k, 1]]
         np.testing.assert_array_equal(listed, [j for j in np.flatnonzero(matrix[k]) if j != k])
         assert fill.counts[k, 0] == np.count_nonzero(listed < k)
+
+
+@given(st.lists(st.tuples(st.integers(0, 7), st.integers(0, 7)), max_size=20))
+def test_columns_of_one_colour_have_no_row_in_common(pairs):
+    rates = [f"-x{i}" + "".join(f" + 2*x{j}" for k, j in pairs if k == i) for i in range(8)]
+    tape = build(Model({f"x{i}": rate for i, rate in enumerate(rates)}, parameters=()))
+    order, fill = sparse_order(tape), fill_of(tape)
+    feels = dependencies(tape)[np.ix_(order, order)] | np.eye(8, dtype=bool)
+    for row, listed, length in zip(feels, fill.entries, fill.lengths, strict=True):
+        own = np.flatnonzero(row)
+        assert len(set(fill.colours[own])) == len(own)
+        assert set(listed[:length]) <= set(own)
+    assert fill.width <= 8
+
+
+def test_the_colours_of_a_chain_are_three_whatever_its_length():
+    rates = {f"x{i}": f"x{max(i - 1, 0)} - 2*x{i} + x{min(i + 1, 39)}" for i in range(40)}
+    assert fill_of(build(Model(rates, parameters=()))).width == 3

@@ -27,12 +27,12 @@ from odejet.model.expressions import (
     Product,
     Sum,
     Symbol,
-    checked_name,
     constant,
     names,
     number,
 )
 from odejet.model.grammar import parse
+from odejet.model.names import checked_name
 from odejet.model.symbolic import from_sympy, to_sympy
 from tests import strategies
 
@@ -189,7 +189,7 @@ REFUSALS = [
     ("a = 2", 2, "only the right-hand side"),
     ("1,5*a", 1, "decimal mark is a point"),
     ("a.b", 1, "names have no dots"),
-    ("a[0]", 1, "round parentheses"),
+    ("a + [0]", 4, "round parentheses"),
     ("'a'", 0, "text has no place"),
     ("a; b", 1, "';' is not allowed"),
     ("a\x00b", 1, "is not allowed"),

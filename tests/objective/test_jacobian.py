@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from odejet import Data, Model
+from odejet import Censored, Data, Model
 from odejet.objective import misfit
 from odejet.objective.evaluation import Aim
 from odejet.objective.jacobian import BlockJacobian, DenseJacobian, StreamedJacobian, laid_out
@@ -41,13 +41,15 @@ def test_small_singular_values_survive_reduction_in_parts():
     np.testing.assert_allclose(*sizes, rtol=1e-5)
 
 
-def cascades(shapes=None, positive=False):
+def cascades(shapes=None, positive=False, limit=None):
     rng, found = np.random.default_rng(7), []
     for number in range(3):
         times = np.linspace(0, 5, 30 + number)
         noise = None if shapes is None else {"u": 0.02, "v": 0.1 * (1 + times)}
         values = {"u": rng.normal(size=len(times)), "v": rng.normal(size=len(times))}
         values = {name: np.exp(own) if positive else own for name, own in values.items()}
+        if limit is not None:
+            values = {name: Censored(np.where(own < limit, np.nan, own), below=limit) for name, own in values.items()}
         found.append(Data(times, values, noise=noise, name=f"e{number}"))
     return Data.join(found)
 
@@ -57,6 +59,7 @@ LAWS = {
     "weights": {"shapes": "given"},
     "a law": {"noise": {"u": "lognormal(su)", "v": "normal(sv + 0.1*v)"}},
     "a law without a scale": {"noise": {"u": "student(0.1, 4)", "v": "laplace(sv)"}},
+    "limits": {"limits": 0.0, "noise": {"u": "normal(su)", "v": "student(sv + 0.1*abs(v), 4)"}},
     "priors": {"priors": {"k1": "normal(1, 0.2)", "a": "lognormal(0.1, 0.5)"}},
     "both": {"noise": "student(s, 4)", "priors": {"k2": "cauchy(1, 0.2)", "s": "gamma(2, 0.1)", "b": "gamma(2, 1)"}},
 }
@@ -64,7 +67,7 @@ LAWS = {
 
 def asked(kind):
     options = dict(LAWS[kind])
-    data = cascades(options.pop("shapes", None), positive=kind == "a law")
+    data = cascades(options.pop("shapes", None), kind == "a law", options.pop("limits", None))
     return Problem(CASCADE, data, **options).misfit
 
 
@@ -106,7 +109,7 @@ def test_blocks_are_the_whole_jacobian(kind, local, monkeypatch):
 
     def made():
         options = dict(LAWS[kind])
-        data = cascades(options.pop("shapes", None), positive=kind == "a law")
+        data = cascades(options.pop("shapes", None), kind == "a law", options.pop("limits", None))
         known = {"k1", "k2", "m", "s", "su"} if kind in ("a law", "both") else {"k1"}
         chosen = [name for name in local if name in known and (name != "su" or kind == "a law")]
         return Problem(CASCADE, data, local=chosen, **options).misfit

@@ -233,3 +233,15 @@ def test_it_goes_to_other_processes() -> None:
     again = pickle.loads(pickle.dumps(objective))
     assert again.names == objective.names
     assert again.value(theta) == objective.value(theta)
+
+
+def test_the_objective_and_the_problem_give_one_reason() -> None:
+    model = oj.Model({"x": "a*x**2"}, {"y": "x"}, initial={"x": 1})
+    short, long = (
+        oj.Data([0.0, 0.5], {"y": [1.0, 2.0]}, name="short"),
+        oj.Data([0.0, 2.0], {"y": [1.0, 3.0]}, name="long"),
+    )
+    problem = oj.Problem(model, oj.Data.of([short.experiments[0], long.experiments[0]]), noise=0.1)
+    reason = problem.objective.why([1.0])
+    assert reason is not None and reason.startswith("long: ") and reason == problem.why({"a": 1.0})
+    assert problem.objective.why([0.1]) is None and problem.why({"a": 0.1}) is None

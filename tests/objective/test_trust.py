@@ -110,3 +110,8 @@ def test_the_radius_is_met_where_squares_of_singular_values_are_no_numbers(unit)
     with np.errstate(over="ignore", under="ignore"):
         step = Solver(unit * r, unit * c, np.full(6, -np.inf), np.full(6, np.inf)).step(0.3)
     np.testing.assert_allclose(step.move, plain.move, rtol=1e-9)
+
+
+def test_a_radius_below_what_numbers_resolve_leaves_no_step():
+    step = Solver(np.eye(2), np.ones(2), np.full(2, -np.inf), np.full(2, np.inf)).step(1e-320)
+    np.testing.assert_array_equal(step.move, 0.0)

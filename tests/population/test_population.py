@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tempfile
+
 import numpy as np
 import pytest
 
@@ -20,6 +22,13 @@ def subjects(count=3, **values):
         for i in range(count)
     ]
     return oj.Data.join(parts)
+
+
+def written(rows):
+    """A table in a file of its own."""
+    with tempfile.NamedTemporaryFile("w", suffix=".csv", delete=False) as file:
+        file.write("\n".join(rows) + "\n")
+    return file.name
 
 
 def test_names_are_those_of_the_field() -> None:
@@ -61,7 +70,9 @@ def test_text_is_a_category() -> None:
         ({"random": {"k": "lognormal"}, "noise": "relative"}, r"write 'normal\(b\*y\)'"),
         ({"random": {"k": "lognormal"}, "noise": {"y": "normal(k)"}}, "a parameter of the model"),
         ({"random": {"k": "lognormal"}, "noise": {"z": "normal(k)"}}, "no output 'z'"),
-        ({"random": {"k": "lognormal"}, "occasions": "occ"}, "leave occasions out"),
+        ({"random": {"k": "lognormal"}, "occasions": "occ"}, "no column 'occ' of occasions"),
+        ({"random": {"k": "lognormal"}, "priors": {"omega_q": "normal(1, 1)"}}, "'omega_q' is not estimated"),
+        ({"random": {"k": "lognormal"}, "lag": {"q": "T"}}, "lag: the model has no state 'q'"),
     ],
 )
 def test_bad_input_gets_one_sentence(options, message) -> None:
@@ -80,12 +91,46 @@ def test_a_missing_covariate_names_the_subject() -> None:
         oj.Population(decay(), data, {"k": "lognormal"}, covariates={"k": "k*wt/70"})
 
 
-def test_a_covariate_that_changes_is_refused() -> None:
-    parts = [
-        oj.Data(TIMES, {"y": np.exp(-TIMES), "wt": [70.0, 71.0, 72.0, 73.0]}, name=f"s{i}", start=0.0) for i in range(2)
-    ]
-    with pytest.raises(oj.DataError, match="changes over time"):
-        oj.Population(decay(), oj.Data.join(parts), {"k": "lognormal"}, covariates={"k": "k*wt/70"})
+def test_a_covariate_that_changes_moves_its_parameter() -> None:
+    weights = np.array([70.0, 70.0, 140.0, 140.0])
+    rows = ["ID,TIME,DV,WT"]
+    for subject in (1, 2):
+        rows += [f"{subject},{t:g},{np.exp(-t):g},{w:g}" for t, w in zip(TIMES, weights, strict=True)]
+    data = oj.Data.from_csv(written(rows))
+    population = oj.Population(
+        decay(), data, {"k": "lognormal"}, covariates={"k": "k*(WT/70)^beta"}, fixed={"x0": 1}, noise={"y": "normal(s)"}
+    )
+    assert population.names == ("k", "beta", "omega_k", "s")
+    found = population.members[0].predict(np.log([[0.3]]), np.array([2.0]))[0]
+    spent = 0.3 * (np.minimum(TIMES, 2) - TIMES[0]) + 0.3 * 4 * np.maximum(TIMES - 2, 0)
+    assert found == pytest.approx(np.exp(-spent), rel=1e-6)
+
+
+def test_doses_may_begin_later() -> None:
+    rows = ["ID,TIME,AMT,DV,CMT"]
+    for subject in (1, 2):
+        rows += [f"{subject},0,100,.,1", *(f"{subject},{t:g},.,{np.exp(-t):g},2" for t in TIMES)]
+    model = oj.Model(
+        {"gut": "-ka*gut", "A": "ka*gut - k*A"}, {"c": "A"}, initial={"gut": 0, "A": 0}, parameters=["ka", "k"]
+    )
+    population = oj.Population(
+        model, oj.Data.from_csv(written(rows)), {"k": "lognormal", "Tlag": "lognormal"}, lag={"gut": "Tlag"}
+    )
+    assert population.names[:3] == ("ka", "k", "Tlag")
+    found = population.members[0].predict(np.log([[0.3, 0.7]]), np.array([1.5]))[0]
+    late = np.maximum(TIMES - 0.7, 0)
+    assert found == pytest.approx(100 * 1.5 / 1.2 * (np.exp(-0.3 * late) - np.exp(-1.5 * late)), abs=1e-6)
+
+
+def test_a_prior_pulls_an_estimate() -> None:
+    data = subjects(6)
+    options = {"noise": {"y": 0.05}, "fixed": {"x0": 1}}
+    free = oj.fit(oj.Population(decay(), data, {"k": "lognormal"}, **options))
+    priors = {"k": "lognormal(log(1), 0.01)"}
+    pulled = oj.fit(oj.Population(decay(), data, {"k": "lognormal"}, priors=priors, **options))
+    assert free.values["k"] < 0.5
+    assert 0.9 < pulled.values["k"] < 1.05
+    assert pulled.log_likelihood < free.log_likelihood
 
 
 def test_unknown_initial_states_are_refused() -> None:

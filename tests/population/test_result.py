@@ -106,3 +106,42 @@ def test_a_name_that_is_not_there_is_refused(fit) -> None:
         fit.population["omega_K"]
     with pytest.raises(KeyError, match="no subject"):
         fit.individuals["nobody"]
+
+
+def test_two_answers(fit) -> None:
+    assert fit.search == "confirmed"
+    assert fit.search.agreeing == fit.search.starts >= 3
+    assert fit.adequacy == "yes"
+    assert fit.certified
+
+
+def test_a_wrong_noise_is_not_adequate() -> None:
+    rng = np.random.default_rng(8)
+    data = decays(rng, 24)
+    fit = oj.fit(oj.Population(DECAY, data, {"k": "lognormal"}, noise={"y": 0.02}, fixed={"x0": 10}))
+    assert fit.adequacy == "no"
+    assert "'y'" in fit.adequacy.reasons[0].sentence
+
+
+def test_populations_are_compared(fit) -> None:
+    smaller = oj.fit(oj.Population(DECAY, decays(np.random.default_rng(5), 24), {"k": "lognormal"}, fixed={"x0": 10}))
+    ranking = oj.compare({"free": fit, "fixed": smaller})
+    assert {row.name for row in ranking} == {"free", "fixed"}
+    assert ranking["free"].aic == pytest.approx(fit.aic)
+    assert sum(row.weight for row in ranking) == pytest.approx(1)
+    (test,) = ranking.tests
+    assert (test.smaller, test.larger, test.degrees) == ("fixed", "free", 1)
+    assert "BICc" in repr(ranking)
+
+
+def test_fits_that_do_not_compare_are_refused(fit) -> None:
+    other = oj.fit(oj.Population(DECAY, decays(np.random.default_rng(9), 6), {"k": "lognormal"}, fixed={"x0": 10}))
+    with pytest.raises(oj.ModelError, match="different data"):
+        oj.compare([fit, other])
+    with pytest.raises(oj.ModelError, match="do not compare"):
+        oj.compare([fit, "a fit"])
+
+
+def test_tables_have_a_row_per_estimate_and_per_subject(fit) -> None:
+    assert list(fit.population.to_dataframe().columns) == ["value", "stderr", "low", "high"]
+    assert fit.individuals.to_dataframe().shape == (24, 4)

@@ -207,7 +207,7 @@ def test_counts_of_so_many_are_those_of_scipy(n):
         np.testing.assert_allclose(wide.sd(mu, s), exact.std(), rtol=1e-9)
         if n <= 5000:
             counts = np.arange(n + 1)
-            table = [wide._derivatives(counts, np.full(len(counts), one), np.full(len(counts), a)) for one in mu]
+            table = [wide.derivatives(counts, np.full(len(counts), one), np.full(len(counts), a)) for one in mu]
             squares = [float(np.exp(-costs) @ by_s**2) for costs, _, by_s in table]
             np.testing.assert_allclose(wide.information(mu, s)[1], squares, rtol=0.03, atol=1e-12)
 

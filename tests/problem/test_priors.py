@@ -46,6 +46,13 @@ TEXTS = {
     "laplace_log10(log(0.3)/log(10), 0.2)": OfLogarithm(stats.laplace(math.log10(0.3), 0.2), math.log(10)),
     "uniform_log(-5, 1)": OfLogarithm(stats.uniform(-5, 6), 1.0),
     "uniform_log10(-2, 0.4)": OfLogarithm(stats.uniform(-2, 2.4), math.log(10)),
+    "student_log(log(0.3), 0.4, 3.5)": OfLogarithm(stats.t(3.5, math.log(0.3), 0.4), 1.0),
+    "cauchy_log10(-0.3, 0.2)": OfLogarithm(stats.cauchy(-0.3, 0.2), math.log(10)),
+    "student(0.4, 0.3, 3.5)": stats.t(3.5, 0.4, 0.3),
+    "halfnormal(0.8)": stats.halfnorm(scale=0.8),
+    "halfcauchy(0.5)": stats.halfcauchy(scale=0.5),
+    "truncated(normal(0.4, 0.3), 0.01, 2.5)": stats.truncnorm(-1.3, 7, 0.4, 0.3),
+    "truncated(cauchy(0.5, 0.2), -inf, inf)": stats.cauchy(0.5, 0.2),
 }
 
 
@@ -61,6 +68,56 @@ def test_density_slope_and_probability(text, x):
         slope = (prior.at(x + step).cost - prior.at(x - step).cost) / (2 * step)
         assert found.slope == pytest.approx(slope, rel=1e-5, abs=1e-6)
     assert found.weight >= 0 and found.information >= 0
+
+
+@settings(max_examples=25)
+@given(x=st.floats(0.01, 0.99), a=st.floats(0.3, 8), b=st.floats(0.3, 8))
+def test_beta_beside_scipy(x, a, b):
+    prior, known = read("k", f"beta({a!r}, {b!r})"), stats.beta(a, b)
+    assert prior.at(x).cost == pytest.approx(-known.logpdf(x), rel=1e-9, abs=1e-9)
+    assert prior.at(x).slope == pytest.approx((b - 1) / (1 - x) - (a - 1) / x, rel=1e-12)
+    assert prior.below(x) == pytest.approx(known.cdf(x), abs=1e-12)
+    assert prior.limits == (0, 1) and 0 < prior.typical < 1 and prior.at(1.5).cost == math.inf
+
+
+SMOOTH = [text for text in TEXTS if "laplace" not in text]
+
+
+@pytest.mark.parametrize("text", [*SMOOTH, "beta(2.5, 1.5)"])
+@settings(max_examples=10)
+@given(x=st.floats(0.1, 0.9))
+def test_slopes_beside_extrapolated_differences(text, x):
+    """To 1e-9, by Richardson's extrapolation of central differences."""
+    prior, rows = read("k", text), []
+    for level in range(6):
+        step = 0.02 / 2**level
+        row = [(prior.at(x + step).cost - prior.at(x - step).cost) / (2 * step)]
+        for k, below in enumerate(rows[-1] if rows else (), start=1):
+            row.append(row[-1] + (row[-1] - below) / (4**k - 1))
+        rows.append(row)
+    assert prior.at(x).slope == pytest.approx(rows[-1][-1], rel=1e-9, abs=1e-9)
+
+
+def test_truncated_priors_are_refused_where_nothing_is_left():
+    assert read("k", "truncated(normal(0, 1), 0, inf)").limits == (0, math.inf)
+    for text, sentence in {
+        "truncated(normal(0, 1), 2, 1)": "nothing is left",
+        "truncated(normal(0, 1), 2)": "must be text such as",
+        "truncated(beta(1, 2), 3, 4)": "nothing is left",
+        "truncated(truncated(normal(0, 1), 0, 1), a, 4)": "cannot depend on 'a'",
+    }.items():
+        with pytest.raises(ModelError, match=sentence):
+            read("k", text)
+
+
+def test_a_prior_on_the_scale_can_be_truncated():
+    cut, whole = (read("k", text) for text in ("truncated(normal_log10(0, 1), 0.1, 10)", "normal_log10(0, 1)"))
+    inside = stats.norm.cdf(1) - stats.norm.cdf(-1)
+    assert cut.at(3.0).cost == pytest.approx(whole.at(3.0).cost + math.log(inside))
+    assert cut.limits == (0.1, 10) and cut.typical == 1.0 and cut.at(11.0).cost == math.inf
+    problem = Problem(DECAY, decay_data(), noise=0.05, priors={"k": "truncated(normal_log10(0, 1), 0.1, 10)"})
+    assert problem.log_prior({"x": 1.0, "k": 3.0}) == pytest.approx(-cut.at(3.0).cost)
+    assert problem.objective.prior_entries.tolist() == []
 
 
 DECAY = oj.Model({"x": "-k*x"}, {"y": "x"})
@@ -141,6 +198,8 @@ def test_a_fit_with_priors_says_so_and_comes_back(tmp_path):
         ({"k": "normal(1, -2)"}, "the prior of 'k': its sd must be a positive number"),
         ({"k": "normal(1, x)"}, "cannot depend on 'x'"),
         ({"k": "norml(1, 2)"}, "there is no prior 'norml'; did you mean 'normal'?"),
+        ({"k": "normal_ln(1, 2)"}, "there is no prior 'normal_ln'"),
+        ({"k": "normal_(1, 2)"}, "there is no prior 'normal_'"),
         ({"k": "uniform(2, 1)"}, "must lie between a low and a higher number"),
         ({"k": "loguniform(0, 1)"}, "must lie between a low and a higher number"),
         ({"k": 3}, "the prior of 'k' must be text such as 'normal(1, 0.2)', not 3"),

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from scipy.integrate import quad
 
 from odejet.model import Model
+from odejet.simulate import initial_value
 from odejet.simulate.flow import Flow, Outcome
 from problems import systems, yardsticks
 
@@ -330,3 +331,14 @@ def test_powers_of_what_begins_at_zero(exponent, sensitivities):
     np.testing.assert_allclose(found.states[:, 1, 0], 1 + times ** (exponent + 1) / (exponent + 1), rtol=1e-10)
     integrals = [quad(lambda s: s**exponent / (1 + s**exponent), 0, end, epsabs=1e-12)[0] for end in times]
     np.testing.assert_allclose(found.states[:, 2, 0], 1 + np.array(integrals), rtol=1e-9)
+
+
+def test_stiffness_is_noticed_however_often_the_clock_is_looked_at(monkeypatch):
+    """Large models look after every few steps, which begins all counts anew."""
+    model = Model({"x": "-k*(x - cos(t))", "y": "x - y"}, {"z": "y"})
+    times = np.linspace(0, 20, 5)
+    expected = Flow(model).run([1e5], [1.0, 0.0], times, start=0.0)
+    monkeypatch.setattr(initial_value, "_SLICE", 1.0)
+    found = Flow(model).run([1e5], [1.0, 0.0], times, start=0.0)
+    assert "collocation" in found.method and found.stiff_steps < 2 * expected.stiff_steps + 80
+    np.testing.assert_allclose(found.states, expected.states, rtol=1e-9, atol=1e-12)

@@ -93,10 +93,14 @@ def _describe_results(group: Any) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
+    from odejet.cli import populations
     from odejet.fitting import fit
     from odejet.interruption import termination
+    from odejet.io.populations import is_population
     from odejet.io.pypesto import hdf5
 
+    if is_population(arguments.model):
+        return populations.run(arguments, _written)
     if arguments.pypesto:
         hdf5()  # before the fit, not after it
     with termination():

@@ -11,13 +11,15 @@ from typing import Any
 
 import numpy as np
 
+from odejet.data.censored import Limits, limited, split
 from odejet.data.series import Series
 from odejet.errors import DataError, ModelError, clipped, nearest
 from odejet.jets.inputs import Sampled, sampled
 from odejet.model import Event, entries
 from odejet.model.events import events as read_events
-from odejet.model.expressions import TIME, Expression, checked_name, number
+from odejet.model.expressions import TIME, Expression, number
 from odejet.model.grammar import parse
+from odejet.model.names import checked_name
 
 SMALLEST = 1e-140
 """Values must be larger, and smaller than its inverse: their squares are computed."""
@@ -95,6 +97,14 @@ def gridded(name: str, value: Any, grid: np.ndarray | None) -> tuple[np.ndarray,
     return t, y
 
 
+def measured(name: str, value: Any, grid: np.ndarray | None) -> tuple[np.ndarray, np.ndarray, Limits | None]:
+    """Times, values and limits of what was measured, of which some may be censored."""
+    times, values = value if is_pair(value) else (grid, value)
+    numbers, pairs = split(values, f"the values of '{name}'")
+    t, y = gridded(name, (times, numbers) if is_pair(value) else numbers, grid)
+    return t, *limited(y, pairs)
+
+
 def known_sds(noise: Any, outputs: Mapping[str, Any]) -> dict[str, Any]:
     """Known standard deviations by output."""
     if noise is None:
@@ -108,7 +118,7 @@ def known_sds(noise: Any, outputs: Mapping[str, Any]) -> dict[str, Any]:
     return known
 
 
-def series(name: str, times: np.ndarray, values: np.ndarray, sds: Any) -> Series:
+def series(name: str, times: np.ndarray, values: np.ndarray, sds: Any, limits: Limits | None = None) -> Series:
     """Finite values in the order of time, with their sds."""
     if not (times > -np.inf).all():
         raise DataError(f"'{name}': time {int((~(times > -np.inf)).argmax())} is not a number")
@@ -119,8 +129,9 @@ def series(name: str, times: np.ndarray, values: np.ndarray, sds: Any) -> Series
         raise DataError(f"'{name}': values of size {largest:.3g} have squares that no number holds; use other units")
     kept = np.flatnonzero(~np.isnan(values))
     kept = kept[np.argsort(times[kept], kind="stable")]
+    limits = None if limits is None else limits.at(kept)
     if sds is None:
-        return Series(times[kept], values[kept])
+        return Series(times[kept], values[kept], None, limits)
     spread = (
         np.asarray(finite(sds, f"the noise of '{name}'"))
         if np.ndim(sds) == 0
@@ -131,7 +142,7 @@ def series(name: str, times: np.ndarray, values: np.ndarray, sds: Any) -> Series
     spread = np.broadcast_to(spread, values.shape)[kept]
     if not (np.isfinite(spread) & (spread > 0)).all():
         raise DataError(f"'{name}': standard deviations must be positive numbers wherever there is a measurement")
-    return Series(times[kept], values[kept], spread)
+    return Series(times[kept], values[kept], spread, limits)
 
 
 def driving(name: str, value: Any, grid: np.ndarray | None) -> Sampled | str:

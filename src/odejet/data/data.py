@@ -37,11 +37,12 @@ class Data:
     """Measurements of one experiment or, joined, of several.
 
     `Data(time, {"y1": values})` takes arrays; NaN is what was not measured.  An output on its own grid is a pair
-    `(times, values)`.  `noise` gives known standard deviations: a number, or a number or array per output.  `inputs`
-    gives what drives this experiment: samples (on `time`, or as a pair), or an expression in `t`.  `initial` gives
-    known initial states and `values` what parameters are in this experiment: numbers, or expressions in parameters,
-    where a name that is new is one more unknown.  The initial state holds at `start`, by default the first time given,
-    whether something was measured then or not.
+    `(times, values)`, and a value that is known only to lie below, above or between limits is `Censored(below=0.5)`
+    or a text such as "<0.5".  `noise` gives known standard deviations: a number, or a number or array per output.
+    `inputs` gives what drives this experiment: samples (on `time`, or as a pair), or an expression in `t`.
+    `initial` gives known initial states and `values` what parameters are in this experiment: numbers, or
+    expressions in parameters, where a name that is new is one more unknown.  The initial state holds at `start`, by
+    default the first time given, whether something was measured then or not.
 
     `initial="steady"` starts at rest; `before` tells what parameters and inputs were until then, where they were
     others, and from which states rest was approached.  A time that is `inf` is the steady state in the end.
@@ -73,8 +74,8 @@ class Data:
         grid = None if time is None else arrays.column(time, "time")
         given = arrays.named(outputs, "outputs")
         sds = arrays.known_sds(noise, given)
-        gridded = {key: arrays.gridded(key, value, grid) for key, value in given.items()}
-        first = min((times.min(initial=np.inf) for times, _ in gridded.values()), default=np.inf)
+        measured = {key: arrays.measured(key, value, grid) for key, value in given.items()}
+        first = min((times.min(initial=np.inf) for times, _, _ in measured.values()), default=np.inf)
         given_doses = _doses_of_one(doses)
         if start is None:
             first = min([first, *(dose.first for dose in given_doses)])
@@ -85,7 +86,7 @@ class Data:
         }
         experiment = table.experiment(
             label,
-            {key: arrays.series(key, *pair, sds.get(key)) for key, pair in gridded.items()},
+            {key: arrays.series(key, t, y, sds.get(key), limits) for key, (t, y, limits) in measured.items()},
             first if start is None else arrays.finite(start, "start"),
             {key: arrays.driving(key, value, grid) for key, value in arrays.named(inputs or {}, "inputs").items()},
             planned=not given,

@@ -216,10 +216,28 @@ def is_missing(value: Any) -> bool:
     return value is None or (isinstance(value, float) and np.isnan(value))
 
 
-NONMEM = ("ID", "TIME", "AMT", "CMT", "RATE", "TINF", "II", "ADDL", "EVID", "SS", "MDV", "DV", "DVID", "CENS")
+NONMEM = (
+    "ID",
+    "TIME",
+    "AMT",
+    "CMT",
+    "RATE",
+    "TINF",
+    "II",
+    "ADDL",
+    "EVID",
+    "SS",
+    "MDV",
+    "DV",
+    "DVID",
+    "CENS",
+    "LIMIT",
+    "BLQ",
+    "LLOQ",
+)
 """Columns that have a meaning of their own, in any case."""
 
-_OTHERWISE = {"YTYPE": "DVID", "#ID": "ID"}
+_OTHERWISE = {"YTYPE": "DVID", "#ID": "ID", "BQL": "BLQ", "BLOQ": "BLQ", "LOQ": "LLOQ"}
 """What Monolix calls some of them."""
 
 

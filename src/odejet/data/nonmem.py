@@ -19,9 +19,11 @@ from typing import Any
 import numpy as np
 
 from odejet.data import arrays
+from odejet.data.censored import Pair, checked, is_limit, limited, read_limits
 from odejet.data.covariate import Covariate
 from odejet.data.doses import NONMEM, SEEN, Rows, canonical_name, event_kind, is_missing, label_of, read_nonmem
 from odejet.data.experiment import Experiment
+from odejet.data.series import Series
 from odejet.data.table import experiment
 from odejet.errors import DataError, clipped
 
@@ -95,7 +97,7 @@ def _is_number(value: Any) -> bool:
 
 
 def _subject(name: str, rows: list[Row], words: set[str]) -> Experiment:
-    measured: dict[str, list[tuple[float, float]]] = {}
+    measured: dict[str, list[tuple[float, float | Pair]]] = {}
     times: list[float] = []
     for where, cells in rows:
         try:
@@ -112,15 +114,13 @@ def _subject(name: str, rows: list[Row], words: set[str]) -> Experiment:
     for where, cells in ordered:
         try:
             if _is_measurement(cells):
-                value = arrays.finite(cells[MEASURED], MEASURED)
-                measured.setdefault(_output(cells), []).append((cells["TIME"], value))
+                measured.setdefault(_output(cells), []).append((cells["TIME"], _value(cells)))
         except DataError as error:
             raise DataError(f"{where}: {error}") from None
     if not measured:
         raise DataError(f"{name}: nothing was measured; remove the subject")
     doses = tuple(read_nonmem(ordered))
-    points = {key: np.array(own) for key, own in measured.items()}
-    series = {key: arrays.series(key, own[:, 0], own[:, 1], None) for key, own in points.items()}
+    series = {key: _series(key, own) for key, own in measured.items()}
     found = experiment(arrays.label(name), series, min(times), doses=doses, started=False)
     return replace(found, covariates=_covariates(rows, times, words))
 
@@ -176,11 +176,38 @@ def _covariates(rows: list[Row], times: list[float], words: set[str]) -> dict[st
 
 
 def _is_measurement(cells: Mapping[str, Any]) -> bool:
-    if MEASURED not in cells or _number(cells, "MDV") != 0 or event_kind(cells) != 0:
+    if _number(cells, "MDV") != 0 or event_kind(cells) != 0:
         return False
-    if _number(cells, "CENS") != 0:
-        raise DataError("a censored value (CENS) cannot be used; leave the row out, or give it MDV 1")
-    return True
+    return MEASURED in cells or ("LLOQ" in cells and _number(cells, "BLQ") != 0)
+
+
+def _value(cells: Mapping[str, Any]) -> float | Pair:
+    """What was measured in a row: a number, or limits.
+
+    With CENS 1 the value is a limit that it is below, with CENS -1 one that it is above, and LIMIT is the other end, as
+    Monolix has it.  BLQ 1 is the first of these, with the limit in LLOQ where there is such a column.
+    """
+    told = cells.get(MEASURED)
+    if isinstance(told, str) and is_limit(told):
+        return read_limits(told)
+    side, below = _number(cells, "CENS"), _number(cells, "BLQ")
+    if side not in (-1, 0, 1) or below not in (0, 1):
+        name, value = ("CENS", side) if side not in (-1, 0, 1) else ("BLQ", below)
+        raise DataError(f"{name} {value:g} is not understood; CENS is 0, 1 (below DV) or -1 (above), BLQ is 0 or 1")
+    limit = cells["LLOQ"] if below and "LLOQ" in cells else told
+    value = arrays.finite(limit, MEASURED)
+    if not side and not below:
+        return value
+    other = arrays.finite(cells["LIMIT"], "LIMIT") if "LIMIT" in cells else np.inf if side < 0 else -np.inf
+    return checked(value, other) if side < 0 else checked(other, value)
+
+
+def _series(name: str, measured: list[tuple[float, float | Pair]]) -> Series:
+    """A series of numbers and limits with their times."""
+    pairs = {i: value for i, (_, value) in enumerate(measured) if isinstance(value, tuple)}
+    values = np.array([np.nan if isinstance(value, tuple) else value for _, value in measured])
+    numbers, limits = limited(values, pairs)
+    return arrays.series(name, np.array([time for time, _ in measured]), numbers, None, limits)
 
 
 def _output(cells: Mapping[str, Any]) -> str:

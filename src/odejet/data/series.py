@@ -1,4 +1,8 @@
-"""Series: one measured output, its times, values and, where they are known, standard deviations; checked once."""
+"""Series: one measured output, its times, values and, where they are known, standard deviations; checked once.
+
+Of a measurement that is only known to lie between limits, the value is a number that stands for it: whoever compares
+values asks for `limits`, or for those that were `observed`.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +11,7 @@ from functools import cached_property
 
 import numpy as np
 
+from odejet.data.censored import Limits
 from odejet.errors import DataError
 
 MIN_TIMES = 4
@@ -20,6 +25,7 @@ class Series:
     times: np.ndarray
     values: np.ndarray
     sds: np.ndarray | None = None
+    limits: Limits | None = None  # where some values are censored
 
     def __len__(self) -> int:
         return len(self.times)
@@ -30,7 +36,23 @@ class Series:
         inside = np.isfinite(self.times)
         if inside.all():
             return self
-        return Series(self.times[inside], self.values[inside], None if self.sds is None else self.sds[inside])
+        return self.at(inside)
+
+    def at(self, chosen: np.ndarray) -> Series:
+        """Some of the measurements, by their positions or a mask."""
+        sds = None if self.sds is None else self.sds[chosen]
+        limits = None if self.limits is None else self.limits.at(chosen)
+        return Series(self.times[chosen], self.values[chosen], sds, limits)
+
+    @property
+    def censored(self) -> np.ndarray:
+        """Which measurements are known only to lie between limits."""
+        return np.zeros(len(self.times), dtype=bool) if self.limits is None else self.limits.censored
+
+    @cached_property
+    def observed(self) -> Series:
+        """Without what is censored."""
+        return self if self.limits is None else self.at(~self.censored)
 
     @property
     def distinct(self) -> int:

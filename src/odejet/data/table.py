@@ -8,12 +8,13 @@ known only by the words with which it names its rows.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from odejet.data import arrays
+from odejet.data.censored import Limits, limited, split, written
 from odejet.data.experiment import Experiment
 from odejet.data.series import Series
 from odejet.errors import DataError, clipped, nearest
@@ -55,6 +56,7 @@ class Table:
     texts: Mapping[str, Labels]
     place: Callable[[int], str]
     where: str
+    limits: Mapping[str, Limits] = field(default_factory=dict)  # of columns with censored values
 
     @property
     def tidy(self) -> bool:
@@ -109,7 +111,7 @@ def of_frame(frame: pandas.DataFrame) -> Table:
     header = [str(name).strip() for name in frame.columns]
     check_header(header, where)
     tidy = OBSERVABLE in header
-    numbers, texts = {}, {}
+    numbers, texts, limits = {}, {}, dict[str, Limits]()
     for i, name in enumerate(header):
         column = frame.iloc[:, i]
         if column.dtype.kind in "mM":
@@ -122,8 +124,18 @@ def of_frame(frame: pandas.DataFrame) -> Table:
             try:
                 numbers[name] = column.to_numpy(dtype=float, na_value=np.nan)
             except (TypeError, ValueError):
-                raise DataError(f"{where}: the column {clipped(name)} must hold numbers") from None
-    return Table(numbers, texts, lambda row: f"{where}: row {row}", where)
+                numbers[name], own = _with_limits(column, f"{where}: the column {clipped(name)}")
+                limits |= {} if own is None else {name: own}
+    return Table(numbers, texts, lambda row: f"{where}: row {row}", where, limits)
+
+
+def _with_limits(column: pandas.Series, what: str) -> tuple[np.ndarray, Limits | None]:
+    """The numbers of a column of which some cells are limits."""
+    cells, pairs = split(column.astype(object).where(column.notna(), np.nan).tolist(), what)
+    try:
+        return limited(np.array(cells, dtype=float), pairs)
+    except (TypeError, ValueError):
+        raise DataError(f"{what} must hold numbers") from None
 
 
 def frame_rows(frame: pandas.DataFrame) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -180,13 +192,18 @@ def _check_sds(table: Table) -> None:
 def _wide(table: Table, rows: np.ndarray, name: str) -> Experiment:
     times = table.numbers[TIME][rows]
     series = {
-        arrays.output_name(key): arrays.series(key, times, values[rows], None)
+        arrays.output_name(key): arrays.series(key, times, values[rows], None, _limits(table, key, rows))
         for key, values in table.numbers.items()
         if key != TIME
     }
     if len(series) < len(table.numbers) - 1:
         raise DataError("two columns have the same name; rename or remove one of them")
     return experiment(arrays.label(name), series, float(times.min()), started=False)
+
+
+def _limits(table: Table, column: str, rows: np.ndarray) -> Limits | None:
+    limits = table.limits.get(column)
+    return None if limits is None else limits.at(rows)
 
 
 def _tidy(table: Table, rows: np.ndarray, name: str) -> Experiment:
@@ -199,7 +216,9 @@ def _tidy(table: Table, rows: np.ndarray, name: str) -> Experiment:
         known = None if sds is None or np.isnan(sds[members]).all() else sds[members]
         if arrays.output_name(key) in series:
             raise DataError(f"two observables are called '{arrays.output_name(key)}'; use one spelling")
-        series[arrays.output_name(key)] = arrays.series(key, times[members], values[members], known)
+        series[arrays.output_name(key)] = arrays.series(
+            key, times[members], values[members], known, _limits(table, MEASUREMENT, members)
+        )
     return experiment(arrays.label(name), series, float(times[rows].min()), started=False)
 
 
@@ -207,6 +226,16 @@ def _tidy(table: Table, rows: np.ndarray, name: str) -> Experiment:
 
 Rows = tuple[str, str, np.ndarray, np.ndarray, np.ndarray | None]
 """Name, experiment, times, values and known sds of one series."""
+
+
+def _cells(series: Series) -> np.ndarray:
+    """The values of a series, with limits as text."""
+    if series.limits is None:
+        return series.values
+    cells = series.values.astype(object)
+    for i in np.flatnonzero(series.censored).tolist():
+        cells[i] = written(float(series.limits.lower[i]), float(series.limits.upper[i]))
+    return cells
 
 
 def rows(experiment: Experiment, dosed: bool = False) -> Iterator[Rows]:
@@ -229,7 +258,7 @@ def rows(experiment: Experiment, dosed: bool = False) -> Iterator[Rows]:
     if all(series.times[0] > experiment.start for series in experiment.outputs.values()):
         yield first, label, start, np.array([np.nan]), None  # a row without a measurement tells the start
     for name, series in experiment.outputs.items():
-        yield name, label, series.times, series.values, series.sds
+        yield name, label, series.times, _cells(series), series.sds
     for name, samples in experiment.sampled.items():
         yield name, label, samples.times, samples.values, None
     for name, value in numbers.items():

@@ -1,8 +1,9 @@
 """Fitted: the residuals of each output, and what fitting took of them, one by one and among neighbours.
 
 With Q an orthonormal basis of what the unknowns can fit, the leverage of a measurement is the square of its row of Q,
-and A is the banded matrix that adds up neighbours, with weights that fall with their distance.  Where measurements are
-very many, residuals and rows of Q come experiment by experiment from a further simulation, and no row is kept.
+and A is the banded matrix that adds up neighbours, with weights that fall with their distance.  Where experiments are
+many that have unknowns of their own, Q has blocks (see `objective.factor`).  Where measurements are very many,
+residuals and rows of Q come experiment by experiment from a further simulation, and no row is kept.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from odejet.objective.factor import ArrowFactor
 from odejet.objective.misfit import Misfit
 from odejet.search.refined import Refined
 
@@ -31,12 +33,18 @@ class Fitted:
 
     residuals: np.ndarray
     leverages: np.ndarray
-    inner: np.ndarray  # Q'AQ
+    trace: float  # of Q'AQ
+    inner: float  # |Q'AQ|^2
     squares: float  # |AQ|^2
 
 
 def fitted(misfit: Misfit, refined: Refined) -> tuple[int, tuple[Fitted, ...]]:
     """How many directions the unknowns can fit, and what that took of every output."""
+    if misfit.in_blocks and refined.simulated:
+        arrow = ArrowFactor.of(refined.jacobian, misfit.blocks, misfit.shared, ~refined.held)
+        if arrow is not None:
+            numbers = range(len(misfit.outputs))
+            return arrow.rank, tuple(_by_blocks(misfit, refined, number, arrow) for number in numbers)
     free = refined.jacobian[:, ~refined.held]
     sizes = np.sqrt((free**2).sum(axis=0))
     units = np.where(sizes > 0, 1 / np.where(sizes > 0, sizes, 1.0), 0.0)
@@ -56,7 +64,37 @@ def _fitted(misfit: Misfit, refined: Refined, number: int, basis: np.ndarray) ->
     own, residuals = basis[rows], refined.residuals[rows] * refined.levels[number]
     series = misfit.measurements.series(misfit.outputs[number])
     moved = beside(own, [slice(one.start - rows.start, one.stop - rows.start) for one in series])
-    return Fitted(residuals, (own**2).sum(axis=1), own.T @ moved, float((moved**2).sum()))
+    inner = own.T @ moved
+    return Fitted(
+        residuals,
+        (own**2).sum(axis=1),
+        float(np.trace(inner)),
+        float((inner * inner.T).sum()),
+        float((moved**2).sum()),
+    )
+
+
+def _by_blocks(misfit: Misfit, refined: Refined, number: int, arrow: ArrowFactor) -> Fitted:
+    """Of an output, from the blocks of Q: experiments meet only in what is shared."""
+    rows, shared = misfit.groups[number], len(arrow.shared)
+    leverages, squares = np.zeros(rows.stop - rows.start), 0.0
+    inner_parts, borders, corner = dict[int, np.ndarray](), dict[int, np.ndarray](), np.zeros((shared, shared))
+    homes, places = arrow.home
+    for series in misfit.measurements.series(misfit.outputs[number]):
+        home = int(homes[series.start])
+        block, here = arrow.blocks[home], places[series]
+        own, border = block.own[here], block.border[here]
+        leverages[series.start - rows.start : series.stop - rows.start] = (own**2).sum(axis=1) + (border**2).sum(axis=1)
+        course = [slice(0, len(here))]
+        own_moved, border_moved = beside(own, course), beside(border, course)
+        squares += float((own_moved**2).sum()) + float((border_moved**2).sum())
+        inner_parts[home] = inner_parts.get(home, 0.0) + own.T @ own_moved
+        borders[home] = borders.get(home, 0.0) + own.T @ border_moved
+        corner += border.T @ border_moved
+    trace = float(np.trace(corner)) + sum(float(np.trace(part)) for part in inner_parts.values())
+    inner = float((corner * corner.T).sum()) + sum(float((part * part.T).sum()) for part in inner_parts.values())
+    inner += 2 * sum(float((part**2).sum()) for part in borders.values())
+    return Fitted(refined.residuals[rows] * refined.levels[number], leverages, trace, inner, squares)
 
 
 def _streamed(misfit: Misfit, refined: Refined, turn: np.ndarray) -> tuple[Fitted, ...]:
@@ -74,7 +112,14 @@ def _streamed(misfit: Misfit, refined: Refined, turn: np.ndarray) -> tuple[Fitte
         inner[number] += own.T @ moved
         squares[number] += (moved**2).sum()
     return tuple(
-        Fitted(residuals[rows], leverages[rows], inner[i], float(squares[i])) for i, rows in enumerate(misfit.groups)
+        Fitted(
+            residuals[rows],
+            leverages[rows],
+            float(np.trace(inner[i])),
+            float((inner[i] * inner[i].T).sum()),
+            float(squares[i]),
+        )
+        for i, rows in enumerate(misfit.groups)
     )
 
 

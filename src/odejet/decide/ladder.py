@@ -106,7 +106,9 @@ def rungs(state: State) -> list[Step]:
         return plan or [box]  # derivatives tell nothing of the noise
     if not options.refine:
         return [EVERY if options.effort == "full" else FEW_TIMES]
-    algebraic = options.strategy(AlgebraicStarts) is not None
+    # Derivatives at one time say nothing of equations that look back at others.
+    delayed = any(condition.model.is_delayed for condition in state.task.problem.conditions)
+    algebraic = options.strategy(AlgebraicStarts) is not None and not delayed
     if options.effort == "quick" and algebraic:
         return [FEW_TIMES]
     shooting = options.strategy(MultipleShooting)

@@ -71,7 +71,8 @@ def identify(state: State) -> State:
             # Only the noise is unknown, and every residual tells it.
             return replace(state, verdict=Identifiability(dict.fromkeys(problem.unknowns, "global")))
         verdict = Identifiability.of(Library(together.model).judged(budget.seconds, together.starts), together.names)
-        return replace(state, libraries=libraries(problem), verdict=verdict)
+        delayed = any(condition.model.is_delayed for condition in problem.conditions)
+        return replace(state, libraries=() if delayed else libraries(problem), verdict=verdict)
 
 
 def smooth(state: State) -> State:
@@ -97,8 +98,10 @@ def smooth(state: State) -> State:
 
 
 def roots(state: State, rung: Rung) -> list[Candidate]:
-    """Candidates from the roots of square systems."""
+    """Candidates from the roots of square systems, where there are any."""
     task = state.task
+    if not state.libraries:
+        return []
     with task.stage("algebra") as budget:
         budget = budget.at_most(work=FEW_WORK) if rung is FEW else budget
         asked = state.libraries, state.smoothed, task.options.estimators, task.options.seed

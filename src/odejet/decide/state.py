@@ -128,7 +128,7 @@ class State:
     def is_vague(self) -> bool:
         """Whether the data leave values vague that they could determine."""
         free = len(self.verdict.fix) if self.verdict is not None else 0
-        return self.best is not None and is_vague(self.best.refined, self.frame, free)
+        return self.best is not None and is_vague(self.best.misfit, self.best.refined, self.frame, free)
 
     @cached_property
     def box(self) -> list[Refined]:

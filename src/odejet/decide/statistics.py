@@ -16,6 +16,7 @@ import numpy as np
 from odejet.decide import outliers
 from odejet.decide.fitted import LAGS, RANK, WEIGHTS, Fitted, beside, fitted, neighbours
 from odejet.decide.outliers import Measurement
+from odejet.objective.factor import ArrowFactor
 from odejet.objective.misfit import Misfit
 from odejet.search.refine import Refined
 
@@ -113,7 +114,7 @@ def check(misfit: Misfit, refined: Refined, reference: np.ndarray | None = None)
         residuals = _Residuals.of(misfit, refined, outputs[number], number, level)
         checks.append(told := residuals.check())
         suspicious += residuals.suspicious(told, WHITE / len(known))
-    free, cost = charged(refined, rank) + int(misfit.estimated.sum()), refined.cost - refined.prior
+    free, cost = charged(misfit, refined, rank) + int(misfit.estimated.sum()), refined.cost - refined.prior
     if not misfit.weighted:  # half the squares are no likelihood; one noise level for all outputs makes them one
         variance = max(2 * cost / misfit.points, float(misfit.floors.max()) ** 2)
         free, cost = free + 1, 0.5 * misfit.points * math.log(2 * math.pi * variance) + cost / variance
@@ -124,7 +125,7 @@ def check(misfit: Misfit, refined: Refined, reference: np.ndarray | None = None)
     return FitCheck(tuple(checks), rank, aic, bic, tuple(suspicious), found)
 
 
-def charged(refined: Refined, rank: int) -> int:
+def charged(misfit: Misfit, refined: Refined, rank: int) -> int:
     """Directions among the unknowns that AIC and BIC charge for: those that the data determine.
 
     An unknown on its bound fits nothing, and takes no degree of freedom from the residuals; but it was free to be
@@ -132,6 +133,8 @@ def charged(refined: Refined, rank: int) -> int:
     """
     if not refined.held.any():
         return rank
+    if misfit.in_blocks and (arrow := ArrowFactor.of(refined.jacobian, misfit.blocks, misfit.shared)) is not None:
+        return arrow.rank
     sizes = np.sqrt((refined.jacobian**2).sum(axis=0))
     scaled = refined.jacobian[:, sizes > 0] / sizes[sizes > 0]
     singular = np.linalg.svd(scaled, compute_uv=False)
@@ -293,9 +296,8 @@ def _autocorrelation(residuals: np.ndarray, fitted: Fitted, courses: list[slice]
     to these residuals is of second order.
     """
     squares = 2 * sum(float(w) ** 2 * max(c.stop - c.start - lag, 0) for c in courses for lag, w in neighbours())
-    inner = fitted.inner
-    variance = 2 * (squares - 2 * fitted.squares + float((inner * inner.T).sum()))
-    excess = float(residuals @ beside(residuals, courses)) + float(np.trace(inner))
+    variance = 2 * (squares - 2 * fitted.squares + fitted.inner)
+    excess = float(residuals @ beside(residuals, courses)) + fitted.trace
     return excess / math.sqrt(variance) if variance > 1e-12 else 0.0
 
 

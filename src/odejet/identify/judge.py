@@ -37,6 +37,7 @@ from odejet.identify.quotient import Infinite
 from odejet.identify.verdict import Experiments, Quantity, Verdict
 from odejet.jets.modular import Unlucky
 from odejet.model import Model, transform
+from odejet.model.delays import resolved
 from odejet.model.expressions import Expression, Symbol, names
 
 ENGINES = "auto", "exact", "elimination", "msolve", "builtin", "monodromy"
@@ -62,6 +63,7 @@ PART_SHARE = 0.3
 COUNT_SHARE = 0.3
 """The part of the budget that is kept for counting where elimination does not end."""
 
+LOOKS_BACK = "the equations look back in time, and no jet at one point tells what their solutions do"
 AT_REST = "a start at rest is no generic point, which is not decided"
 
 OF_PARAMETERS = "functions of parameters are decided from one experiment alone"
@@ -126,7 +128,11 @@ class _Case:
 
     def verdict(self) -> Verdict:
         """By ranks of analytic equations and counts, by ranks of modes, or none."""
-        given = self.given
+        given = resolved(self.given)
+        if given.is_delayed:
+            return answers.nothing(given, tuple(map(str, self.functions)), LOOKS_BACK)
+        if given is not self.given:
+            return replace(self, given=given).verdict()
         driven = excitation.excited(given, self.inputs == "generic")
         if given.steady or isinstance(driven, str):
             reason = AT_REST if given.steady else str(driven)

@@ -2,7 +2,8 @@
 
 A table is *wide*, with a column `time` and one per output, or *tidy* in the words of PEtab, with one measurement per
 line: `observableId, time, measurement`.  Delimiters are commas, semicolons (then a decimal comma is understood) or
-tabs; lines that start with # and empty ones are skipped; cells may be quoted.  Every refusal names file and line.
+tabs; lines that start with # and empty ones are skipped; cells may be quoted.  A measurement that is censored is
+`<0.5`, `>100` or `0.1..0.5`.  Every refusal names file and line.
 """
 
 from __future__ import annotations
@@ -22,9 +23,10 @@ import numpy as np
 
 from odejet.attach import attach
 from odejet.data import Data, nonmem
+from odejet.data.censored import is_limit, limited, read_limits
 from odejet.data.doses import Dose
 from odejet.data.doses import read as read_rows
-from odejet.data.table import OBSERVABLE, TIME, Labels, Table, check_header, experiments, is_text
+from odejet.data.table import OBSERVABLE, SD, TIME, Labels, Table, check_header, experiments, is_text
 from odejet.errors import DataError, clipped
 from odejet.extras import needed, present
 from odejet.io import files
@@ -156,15 +158,21 @@ class Parser:
         tidy = OBSERVABLE in header
         textual = [is_text(name, tidy) for name in header]
         columns: list[list[Any]] = [[] for _ in header]
+        self.pairs: dict[str, dict[int, tuple[float, float]]] = {}
+        self.converted = 0
         while chunk := list(islice(rows, _CHUNK)):
             for j, cells in enumerate(self.transposed(chunk, len(header))):
                 columns[j].append(cells if textual[j] else self.numbers(cells, header[j], chunk))
+            self.converted += len(chunk)
         if not columns[0]:
             raise DataError(f"{self.where}: there are no measurements below the first line")
         named = list(zip(header, columns, textual, strict=True))
         numbers = {name: np.concatenate(parts) for name, parts, text in named if not text}
         texts = {name: Labels.of(chain.from_iterable(parts)) for name, parts, text in named if text}
-        return Table(numbers, texts, self.place, self.where)
+        limits = {}
+        for name, pairs in self.pairs.items():
+            numbers[name], limits[name] = limited(numbers[name], pairs)
+        return Table(numbers, texts, self.place, self.where, {k: v for k, v in limits.items() if v is not None})
 
     def quick(self, header: list[str], line: int) -> Table | None:
         """A large file by pandas, ten times faster; None where anything is unusual, for the careful way to judge."""
@@ -230,16 +238,26 @@ class Parser:
             # Python reads 1_000 and digits of other scripts as numbers; whoever wrote them may have meant another.
             numbers = np.array(list(map(float if self.plain else _plainly, cells)))
         except ValueError:
-            numbers = np.array([self.number(cell, name, line) for cell, (line, _) in zip(cells, chunk, strict=True)])
+            pairs = zip(cells, chunk, strict=True)
+            numbers = np.array([self.number(cell, name, line, i) for i, (cell, (line, _)) in enumerate(pairs)])
         bad = _not_finite(numbers, name)
         if bad.any():
             i = int(bad.argmax())
             raise self.error(chunk[i][0], name, f"{clipped(cells[i])} is not finite")
         return numbers
 
-    def number(self, cell: str, name: str, line: int) -> float:
+    def number(self, cell: str, name: str, line: int, place: int) -> float:
+        """The number in a cell; NaN where there is none, and where it is a limit, which is noted."""
         text = cell.strip()
         if text.lower() in MISSING:
+            return np.nan
+        if name not in (TIME, SD) and is_limit(text):
+            try:
+                pair = read_limits(text.replace(",", ".") if self.decimal_comma else text)
+            except DataError as error:
+                reason, _, remedy = str(error).partition("; ")
+                raise self.error(line, name, reason, remedy) from None
+            self.pairs.setdefault(name, {})[self.converted + place] = pair
             return np.nan
         try:
             return _plainly(text.replace(",", ".") if self.decimal_comma else text)

@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from odejet.data import Data, Experiment
+from odejet.data import Data, Experiment, Series
 from odejet.data.arrays import known
+from odejet.data.censored import written
 from odejet.data.covariate import Covariate
 from odejet.data.doses import Dose
 from odejet.io.plain import array, count, real, text
@@ -25,6 +26,7 @@ def encode(experiment: Experiment, sds: Mapping[str, np.ndarray]) -> dict[str, A
         "name": experiment.name,
         "outputs": {
             name: {"times": series.times, "values": series.values, "known_sds": series.sds, "sds": sds[name]}
+            | _limits(series)
             for name, series in experiment.outputs.items()
         },
         "inputs": {
@@ -41,6 +43,25 @@ def encode(experiment: Experiment, sds: Mapping[str, np.ndarray]) -> dict[str, A
             name: {"times": own.times, "values": own.values.tolist()} for name, own in experiment.covariates.items()
         },
     }
+
+
+def _limits(series: Series) -> dict[str, Any]:
+    """The limits of what is censored, as text by position."""
+    if series.limits is None:
+        return {}
+    pairs = zip(series.limits.lower.tolist(), series.limits.upper.tolist(), strict=True)
+    return {"censored": {str(i): written(*pair) for i, pair in enumerate(pairs) if pair[0] < pair[1]}}
+
+
+def _measured(times: np.ndarray, told: Mapping[str, Any]) -> list[Any] | np.ndarray:
+    """Values with limits as text where they are censored."""
+    values = array(told["values"], (len(times),))
+    if "censored" not in told:
+        return values
+    cells: list[Any] = values.tolist()
+    for place, limits in told["censored"].items():
+        cells[int(text(place))] = text(limits)
+    return cells
 
 
 def _event(event: Event) -> dict[str, Any]:
@@ -70,7 +91,7 @@ def decode(told: Mapping[str, Any]) -> Experiment:
     outputs, noise = {}, {}
     for name, series in told["outputs"].items():
         times = array(series["times"], (-1,), math.inf)
-        outputs[name] = (times, array(series["values"], (len(times),)))
+        outputs[name] = (times, _measured(times, series))
         if series["known_sds"] is not None:
             noise[name] = array(series["known_sds"], (len(times),))
     inputs = {

@@ -306,6 +306,8 @@ def stan_data(fit: Fit, experiment: str | None = None) -> str:
     times = times[times > own.start]
     found: dict[str, Any] = {"N": len(times), "times": times.tolist(), "t0": float(own.start)}
     for name, series in own.outputs.items():
+        if series.limits is not None:
+            raise ModelError(f"'{name}' has censored values, which the program in Stan does not know; leave them out")
         kept = np.isin(series.times, times)
         found[f"n_{names[name]}"] = int(kept.sum())
         found[f"at_{names[name]}"] = (np.searchsorted(times, series.times[kept]) + 1).tolist()

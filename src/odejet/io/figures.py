@@ -13,8 +13,10 @@ from odejet.attach import attach
 from odejet.errors import ModelError, nearest
 from odejet.io import files
 from odejet.report import figures
+from odejet.report.posterior import pictures
 from odejet.result import Fit, Prediction
 from odejet.simulate import Simulation
+from odejet.uncertainty.posterior import Posterior
 from odejet.uncertainty.profile import Profile
 
 if TYPE_CHECKING:
@@ -60,6 +62,12 @@ def simulation_figure(
 ) -> Figure:
     check(path)
     return written(figures.simulation_figure(simulation, measured), path)
+
+
+@attach(Posterior.plot)
+def posterior_figure(posterior: Posterior, path: Name = None) -> Figure:
+    check(path)
+    return written(figures.figure_of(pictures(posterior)), path)
 
 
 def check(path: Name) -> None:

@@ -121,11 +121,7 @@ def encode(fit: Fit) -> dict[str, Any]:
         "census": fit.census,
         "seconds": fit.seconds,
         "stages": fit.stages,
-        "weights": fit.problem.weights,
-        "noise_given": _written(fit.problem.noise),
-        "priors": _written(fit.problem.priors),
-        "fixed": {name: str(value) for name, value in fit.problem.fixed.items()},
-        "local": list(fit.problem.local),
+        **posed(fit.problem),
         "seed": fit.seed,
         "effort": fit.effort,
         "unknowns": [
@@ -137,11 +133,22 @@ def encode(fit: Fit) -> dict[str, Any]:
         "noise_freedom": fit.uncertainty.degrees_of_freedom,
         "reach": {label: list(pair) for label, pair in fit.uncertainty.reach.items()},
         "candidates": None if fit.candidates is None else asdict(fit.candidates),
-        "model": {"name": fit.model.name, "toml": fit.model.to_toml()},
         "data": [experiments.encode(experiment, fit.sds[experiment.name]) for experiment in fit.data.experiments],
     }
-    plain: dict[str, Any] = _plain(document)
+    plain: dict[str, Any] = without_nan(document)
     return plain
+
+
+def posed(problem: Problem) -> dict[str, Any]:
+    """How a problem is posed, beside its data and bounds."""
+    return {
+        "weights": problem.weights,
+        "noise_given": written(problem.noise),
+        "priors": written(problem.priors),
+        "fixed": {name: str(value) for name, value in problem.fixed.items()},
+        "local": list(problem.local),
+        "model": {"name": problem.model.name, "toml": problem.model.to_toml()},
+    }
 
 
 def _doubts(fit: Fit) -> Mapping[str, str]:
@@ -164,16 +171,16 @@ def _explained(adequacy: Adequacy) -> dict[str, Any]:
     }
 
 
-def _plain(value: Any) -> Any:
+def without_nan(value: Any) -> Any:
     """Arrays as lists, mappings as dictionaries, numbers that JSON lacks as None."""
     if isinstance(value, np.ndarray | np.generic):
         value = value.tolist()
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if isinstance(value, Mapping):
-        return {str(key): _plain(entry) for key, entry in value.items()}
+        return {str(key): without_nan(entry) for key, entry in value.items()}
     if isinstance(value, list | tuple):
-        return [_plain(entry) for entry in value]
+        return [without_nan(entry) for entry in value]
     return value
 
 
@@ -194,8 +201,8 @@ def decode(document: Any, where: str) -> Fit:
         raise DataError(f"{where}: {clipped(str(version))} is no version of a fit file; save the fit again")
     if version > VERSION:
         raise DataError(f"{where}: the file has version {version} and this odejet reads up to {VERSION}; update odejet")
-    entry = _Entries(document, where)
-    problem, old = _problem(entry)
+    entry = Entries(document, where)
+    problem, old = read_problem(entry)
     labels, n = problem.unknowns, len(problem.unknowns)
     granted = entry("certificate", _certificate).granted  # what files without the two answers say of both
     # Labels as this version writes them, whatever the file calls them.
@@ -243,7 +250,7 @@ def decode(document: Any, where: str) -> Fit:
     )
 
 
-class _Entries:
+class Entries:
     """The entries of a fit file, each read by a function that may find them wrong in its own way."""
 
     def __init__(self, document: Mapping[str, Any], where: str) -> None:
@@ -301,7 +308,7 @@ def _covariance(rows: Any, n: int) -> np.ndarray:
     return values
 
 
-def _problem(entry: _Entries) -> tuple[Problem, tuple[str, ...]]:
+def read_problem(entry: Entries) -> tuple[Problem, tuple[str, ...]]:
     """The problem of the file, and the labels by which the file calls its unknowns."""
     model = entry("model", lambda told: Model.from_toml_text(_text(told["toml"]), entry.where))
     data = entry("data", lambda told: Data.of(experiments.decode(one) for one in told))
@@ -347,10 +354,10 @@ def _solution(told: Mapping[str, Any], unknowns: Unknowns) -> Estimate:
     return Estimate(parameters, states, _real(told["cost"], math.inf), _truth(told["inside_bounds"]))
 
 
-def _written(told: Any) -> Any:
+def written(told: Any) -> Any:
     """Laws as texts, alone or by name."""
     if isinstance(told, Mapping):
-        return {name: _written(law) for name, law in told.items()}
+        return {name: written(law) for name, law in told.items()}
     return str(told) if isinstance(told, Call) else told
 
 

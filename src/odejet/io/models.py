@@ -17,6 +17,8 @@ from odejet.model.expressions import Expression, Number, Sum, number
 @attach(Model.from_toml)
 def read(kind: type[Model], path: str | os.PathLike[str]) -> Model:
     document = toml.loads(toml.read_text(path), str(path))
+    # How subjects differ is no matter of the model: see io/populations.
+    document.pop("population", None)
     stem = "".join(c for c in Path(path).stem if c.isprintable())[:100]
     return kind.from_dict({"name": stem or "model", **document}, str(path))
 
@@ -37,7 +39,7 @@ def dumps(model: Model, path: str | os.PathLike[str] | None = None) -> str:
     plain["events"] = _written(model.events)
     if not model.events:
         del plain["events"]
-    for table in ("states", "outputs", "inputs"):
+    for table in ("states", "outputs", "inputs", "expressions"):
         plain[table] = {key: SAMPLED if value is None else str(value) for key, value in plain[table].items()}
     for table in ("initial", "before", "history"):
         plain[table] = _written(plain[table])

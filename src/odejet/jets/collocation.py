@@ -108,7 +108,7 @@ def collocate(
     """
     rule, lanes = radau(stages or stages_for(tolerance)), states.shape[1]
     plan = _plan(tape, rule, lanes)
-    work, memories = plan.benches.cleared(plan.shapes, plan.arranged)
+    work, memories = plan.benches.cleared(plan.shapes, plan.arranged, scratch=1)
     if found is None:
         found = np.empty((len(times), *states.shape)), np.empty((len(times), len(tape.outputs), lanes))
     done, reached, steps, crossed = _follow(
@@ -135,7 +135,7 @@ def collocate(
 class Plan(NamedTuple):
     """What all trajectories of a tape have in common, by one rule and with as many lanes."""
 
-    layouts: tuple[Layout, ...]  # with a lane per node, one per moving state, and those of the states
+    layouts: tuple[Layout, ...]  # with a lane per node, one per colour of the Jacobian, and those of the states
     recorded: np.ndarray  # the places of watched arguments and of switching functions
     moving: np.ndarray
     fill: Fill
@@ -164,11 +164,11 @@ class Plan(NamedTuple):
 def _plan(tape: Tape, rule: Radau, lanes: int) -> Plan:
     key = "collocation", len(rule.points), lanes
     if key not in tape.layouts:
-        moving = sparse_order(tape)
-        widths = len(rule.abreast.nodes), padded(1 + len(moving)), lanes
+        moving, fill = sparse_order(tape), fill_of(tape)
+        widths = len(rule.abreast.nodes), padded(1 + fill.width), lanes
         layouts = tuple([lay_out(tape, width, 2, True) for width in widths])
         recorded = np.concatenate([layouts[0].watched[:, 1], layouts[0].switches])
-        tape.layouts[key] = Plan(layouts, recorded, moving, fill_of(tape), len(rule.points), Benches())
+        tape.layouts[key] = Plan(layouts, recorded, moving, fill, len(rule.points), Benches())
     return tape.layouts[key]
 
 
@@ -348,8 +348,8 @@ def follow(
     """`collocate`, with all memory allotted: times done, the time reached, steps, and whether a switching function
     lost its sign there.
 
-    The layouts carry a lane per node, one per moving state, and the lanes of `states`; states and outputs are `found`.
-    Rows are constants and parameters.  All memory is zero.
+    The layouts carry a lane per node, one per colour of the Jacobian, and the lanes of `states`; states and outputs are
+    `found`.  Rows are constants and parameters.  All memory is zero.
     """
     (tolerance, max_steps, least, with_tangents), (trajectory, outputs) = limits, found
     constants, parameters = rows
@@ -360,7 +360,7 @@ def follow(
     prepare(force.p, layouts[2], constants, parameters, states, point.tables, none)
     take_statics(slope, force, 1)
     for a in range(len(moving)):
-        poke(slope.p, peek(slope.states, moving[a]) + 1 + a, 1.0)
+        poke(slope.p, peek(slope.states, moving[a]) + 1 + work.fill.colours[a], 1.0)
     take_statics(point, force, point.lanes)
     begin(work, moving, states)
     find_slight(work, parameters)

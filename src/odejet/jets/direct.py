@@ -60,19 +60,21 @@ class Bench(NamedTuple):
     """Arrays for a kernel, in memory of this thread that it has for one call."""
 
     ground: np.ndarray
-    numbers: np.ndarray  # of all arrays
+    numbers: np.ndarray  # of all arrays that are to be zero
     made: Any
 
 
 class Benches(dict[int, Bench]):
     """Those of one program, by thread; nothing of them goes to another process."""
 
-    def cleared(self, shapes: Callable[[], Mapping[str, tuple[int, ...]]], make: Callable[[Any], Any]) -> Any:
-        """What is made of arrays of some shapes, which are all zero."""
+    def cleared(
+        self, shapes: Callable[[], Mapping[str, tuple[int, ...]]], make: Callable[[Any], Any], scratch: int = 0
+    ) -> Any:
+        """Return what is made of arrays of some shapes, which are all zero but for so many of the last."""
         thread = threading.get_ident()
         bench = self.get(thread)
         if bench is None or bench.ground is not _GROUND.numbers:
-            bench = self[thread] = _bench(shapes(), make)
+            bench = self[thread] = _bench(shapes(), make, scratch)
         bench.numbers.fill(0)
         return bench.made
 
@@ -80,10 +82,10 @@ class Benches(dict[int, Bench]):
         return Benches, ()
 
 
-def _bench(shapes: Mapping[str, tuple[int, ...]], make: Callable[[Any], Any]) -> Bench:
+def _bench(shapes: Mapping[str, tuple[int, ...]], make: Callable[[Any], Any], scratch: int) -> Bench:
     sizes = [math.prod(shape) for shape in shapes.values()]
     ends = np.cumsum([-(-size // _LINE) * _LINE for size in sizes]).tolist()
     numbers = _GROUND.of(ends[-1])[: ends[-1]]
     places = zip(shapes.items(), [0, *ends], sizes, strict=False)
     arrays = {name: numbers[begin : begin + size].reshape(shape) for (name, shape), begin, size in places}
-    return Bench(_GROUND.numbers, numbers, make(arrays))
+    return Bench(_GROUND.numbers, numbers[: ends[-1 - scratch]], make(arrays))

@@ -63,7 +63,7 @@ class Work(NamedTuple):
     systems: np.ndarray  # (states, 2, lanes): right-hand sides and solutions of all systems
     jacobian: np.ndarray  # in units of the states
     factors: np.ndarray  # (states, states, 2, lanes): of all systems mu_q I - h J
-    fill: Fill  # entries of the factors while their pivots are on the diagonal
+    fill: Fill  # entries of the Jacobian, and of the factors while their pivots are on the diagonal
     pivoted: np.ndarray  # (1): whether they are not
     pivots: np.ndarray  # (states)
     filled: np.ndarray  # (states, states): entries of the factors then
@@ -97,7 +97,6 @@ def shapes_of(n: int, lanes: int, stages: int, watched: int) -> dict[str, tuple[
         **dict.fromkeys(("values", "coefficients", "before", "residuals"), (n, wide)),
         "systems": (n, 2, systems),
         "jacobian": (n, n),
-        "factors": (n, n, 2, systems),
         **dict.fromkeys(("reached", "extents", "slight"), (lanes,)),
         "weights": (2, wide),
         "polynomials": (nodes, wide),
@@ -106,6 +105,7 @@ def shapes_of(n: int, lanes: int, stages: int, watched: int) -> dict[str, tuple[
         "powers": (nodes,),
         **dict.fromkeys(("forcing", "columns"), (stages, n, lanes)),
         **dict.fromkeys(("nodes", "ahead"), (nodes, n, lanes)),
+        "factors": (n, n, 2, systems),  # last: the only one that need not be zero
     }
 
 
@@ -171,23 +171,28 @@ def differentiate(slope, piece, t, h, moving, node, work):
     for a in range(len(moving)):
         poke(slope.p, peek(slope.states, moving[a]), work.values[a, node])
     find_rates(slope, piece, t)
-    for a in range(len(moving)):
-        work.scales[a] = size_of(work, a)
-    for b in range(len(moving)):
-        gain = abs(h * peek(slope.p, peek(slope.states, moving[b]) + slope.lanes))
-        if work.sizes[b] <= _NOTHING:
-            for a in range(len(moving)):
-                feeds = abs(h * peek(slope.p, peek(slope.states, moving[a]) + slope.lanes + 1 + b))
-                if a != b and feeds > 0 and work.sizes[a] > _NOTHING:
-                    work.scales[b] = min(work.scales[b], work.scales[a] / feeds)
-            work.scales[b] = max(work.scales[b], gain, work.below[0])
     n = len(moving)
     for a in range(n):
+        work.scales[a] = size_of(work, a)
+    for a in range(n):
+        rate = peek(slope.states, moving[a]) + slope.lanes
+        if work.sizes[a] > _NOTHING:
+            for c in range(work.fill.lengths[a]):
+                b = work.fill.entries[a, c]
+                if work.sizes[b] <= _NOTHING:
+                    feeds = abs(h * peek(slope.p, rate + 1 + work.fill.colours[b]))
+                    if feeds > 0:
+                        work.scales[b] = min(work.scales[b], work.scales[a] / feeds)
+    for b in range(n):
+        if work.sizes[b] <= _NOTHING:
+            gain = abs(h * peek(slope.p, peek(slope.states, moving[b]) + slope.lanes))
+            work.scales[b] = max(work.scales[b], gain, work.below[0])
+    for a in range(n):
         place, unit = peek(slope.states, moving[a]) + slope.lanes + 1, 1 / work.scales[a]
-        work.jacobian[a, a] = peek(slope.p, place + a) * work.scales[a] * unit
-        for c in range(work.fill.counts[a, 1]):
-            b = work.fill.columns[a, c]
-            entry = peek(slope.p, place + b)
+        work.jacobian[a, a] = peek(slope.p, place + work.fill.colours[a]) * work.scales[a] * unit
+        for c in range(work.fill.lengths[a]):
+            b = work.fill.entries[a, c]
+            entry = peek(slope.p, place + work.fill.colours[b])
             work.jacobian[a, b] = entry * work.scales[b] * unit if entry != 0 else 0.0
 
 

@@ -41,10 +41,10 @@ def parse_call(text: str, refused: dict[str, str] | None = None) -> Call:
         return Call(head[1])
     if not (rest.startswith("(") and rest.endswith(")")):
         raise ExpressionError("arguments stand in parentheses, as in lognormal(0.1)", text, head.end())
-    return Call(head[1], tuple(parse(part, refused=refused) for part in _split(rest[1:-1], text)))
+    return Call(head[1], tuple(parse(part, refused=refused) for part in split(rest[1:-1], text)))
 
 
-def _split(inside: str, text: str) -> list[str]:
+def split(inside: str, text: str) -> list[str]:
     """The parts between commas that stand in no inner parentheses; none of nothing."""
     parts, depth, begin = [], 0, 0
     for i, character in enumerate(inside):

@@ -20,13 +20,13 @@ from odejet.model.expressions import (
     TIME,
     Condition,
     Expression,
-    checked_name,
     constant,
     delays,
     names,
     number,
 )
 from odejet.model.grammar import parse
+from odejet.model.names import checked_name
 from odejet.model.symbolic import from_sympy
 from odejet.model.wellformed import MAX_DEPTH, IllFormed, well_formed
 

@@ -26,12 +26,12 @@ from odejet.model.expressions import (
     Number,
     Sum,
     Symbol,
-    checked_name,
     constant,
     names,
     substituted,
 )
 from odejet.model.grammar import parse, parse_condition
+from odejet.model.names import checked_name
 
 MAX_EVENTS = 100_000
 _KEYS = ("at", "when", "set", "every", "count", "seen")

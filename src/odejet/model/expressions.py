@@ -5,10 +5,8 @@ Numbers are kept as exact fractions: `0.1` means one tenth, which is what exact 
 
 from __future__ import annotations
 
-import keyword
 import math
 import operator
-import re
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,7 +15,7 @@ from fractions import Fraction
 from numbers import Integral, Real
 from typing import Any, TypeVar, dataclass_transform
 
-from odejet.errors import ModelError, clipped
+from odejet.errors import ModelError
 
 FUNCTIONS = ("exp", "log", "sin", "cos", "tan", "sinh", "cosh", "tanh", "sqrt")
 CHOICES = ("abs", "min", "max", "floor", "ceil", "sign")
@@ -287,10 +285,11 @@ def delays(expression: Expression | Condition) -> Iterator[Delay]:
 
 def fresh(name: str, taken: set[str]) -> str:
     """A new name like this one, which is taken from now on."""
-    while name in taken:
-        name += "_"
-    taken.add(name)
-    return name
+    base, bracket, index = name.partition("[")
+    while base + bracket + index in taken:
+        base += "_"
+    taken.add(base + bracket + index)
+    return base + bracket + index
 
 
 def substituted(expression: Any, new: Mapping[str, Expression]) -> Any:
@@ -420,28 +419,6 @@ def spelled_keys(table: Any, what: str) -> Any:
 def spelled_names(names: Any) -> Any:
     """Names as models have them; what is no list of names is left as it is."""
     return [spelled(name) for name in names] if isinstance(names, Iterable) and not isinstance(names, str) else names
-
-
-def checked_name(name: str) -> str:
-    """The name as Python spells it (the micro sign and the Greek mu are one letter), refused if it cannot be one."""
-    normal = unicodedata.normalize("NFKC", name)
-    if len(normal) > MAX_NAME:
-        raise ModelError(f"the name {clipped(name)} is longer than {MAX_NAME} characters; shorten it")
-    # Python's identifiers hold a few characters, such as the middle dot, that tokens do not.
-    if not (normal.isidentifier() and re.fullmatch(r"\w+", normal)):
-        reason = "use letters, digits and underscores, with no digit first"
-        raise ModelError(f"{clipped(name)} is not a name; {reason}")
-    if normal in RESERVED or keyword.iskeyword(normal):
-        raise ModelError(
-            f"the name '{normal}' is reserved ({_why_reserved(normal)}); choose another, such as '{normal}_'"
-        )
-    return normal
-
-
-def _why_reserved(name: str) -> str:
-    if name in FUNCTIONS:
-        return "it is a function"
-    return "it is a word of Python" if keyword.iskeyword(name) else "the time is written t"
 
 
 def constant(expression: Expression) -> Fraction | None:

@@ -41,18 +41,19 @@ from odejet.model.expressions import (
     names,
     signed,
 )
+from odejet.model.indices import Scope
 from odejet.model.wellformed import MAX_DEPTH, MAX_EXPONENT, measure
 
 MAX_LENGTH = 20_000
 
-CALLED = (*FUNCTIONS, *CHOICES, *WINDOWS, "piecewise", "delay")
+CALLED = (*FUNCTIONS, *CHOICES, *WINDOWS, "piecewise", "delay", "sum")
 ALLOWED = "an expression may hold numbers, names, t, + - * / **, parentheses and the functions " + ", ".join(CALLED)
 CONDITION = "a condition is a comparison such as x > 1, or several joined by and, or, not"
 
 _TOKEN = re.compile(
     r"(?P<space>[ \t\r\n]+)"
     r"|(?P<number>(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)"
-    r"|(?P<name>[^\W\d]\w*)"
+    r"|(?P<name>[^\W\d]\w*(?:\[[^\[\]()]*\])?)"
     r"|(?P<operator>\*\*|//|<=|>=|==|!=|[-+*/(),<>])"
 )
 
@@ -70,7 +71,7 @@ _HINTS = {
 }
 
 
-_WORDS = ("and", "or", "not")
+_WORDS = ("and", "or", "not", "in")
 _INSTEAD = {
     "fabs": "abs(x)",
     "ceiling": "ceil(x)",
@@ -105,15 +106,20 @@ _BY = "a delay is written x(t - tau) or delay(x, tau), with a number, a paramete
 
 
 def parse(
-    text: str, known: Iterable[str] | None = None, refused: Mapping[str, str] | None = None, past: bool = False
+    text: str,
+    known: Iterable[str] | None = None,
+    refused: Mapping[str, str] | None = None,
+    past: bool = False,
+    scope: Scope | None = None,
 ) -> Expression:
     """The expression written in `text`.
 
     With `known`, any other name (besides `t`) is unknown; `refused` maps names that may not stand here to the reason.
-    Values of the `past` have a place in few expressions.
+    Values of the `past` have a place in few expressions.  A `scope` tells what indices stand for.
     """
     tree, start = _tree(text)
-    return _Reader(text, start, None if known is None else dict.fromkeys(known), refused or {}, past).read(tree, 0)
+    names_ = None if known is None else dict.fromkeys(known)
+    return _Reader(text, start, names_, refused or {}, past, scope).read(tree, 0)
 
 
 def parse_condition(
@@ -189,8 +195,8 @@ def _check_tokens(text: str) -> None:
 
 
 def _check_name(token: str, text: str, position: int, called: bool) -> None:
-    normal = unicodedata.normalize("NFKC", token)
-    if len(normal) > MAX_NAME:
+    normal = unicodedata.normalize("NFKC", token).partition("[")[0]
+    if len(token) > MAX_NAME:
         raise ExpressionError(f"the name is longer than {MAX_NAME} characters; shorten it", text, position)
     if keyword.iskeyword(normal):
         raise ExpressionError(f"'{normal}' is a reserved word of Python; choose another name", text, position)
@@ -238,9 +244,16 @@ class _Reader:
     """Rebuilds a whitelisted `ast` tree as an `Expression`."""
 
     def __init__(
-        self, text: str, start: int, known: dict[str, None] | None, refused: Mapping[str, str], past: bool = False
+        self,
+        text: str,
+        start: int,
+        known: dict[str, None] | None,
+        refused: Mapping[str, str],
+        past: bool = False,
+        scope: Scope | None = None,
     ) -> None:
         self.text, self.start, self.known, self.refused, self.past = text, start, known, refused, past
+        self.scope = scope
         # `ast` counts columns in UTF-8 bytes.
         self.columns = [i for i, character in enumerate(text) for _ in character.encode()] + [len(text)]
 
@@ -262,6 +275,10 @@ class _Reader:
                 return Number(Fraction(self.source(node)))
             case ast.Name(id=name):
                 return self.symbol(node, name)
+            case ast.Subscript(value=ast.Name(id=name)):
+                return self.symbol(node, self.indexed(node, name))
+            case ast.Call(func=ast.Name(id="sum"), args=arguments, keywords=[]):
+                return self.total(node, arguments, depth)
             case ast.UnaryOp(op=ast.UAdd(), operand=operand):
                 return self.read(operand, depth + 1)
             case ast.UnaryOp(op=ast.USub()) | ast.BinOp(op=ast.Add() | ast.Sub()):
@@ -303,6 +320,36 @@ class _Reader:
                 raise ExpressionError("a comma has no place here; the decimal mark is a point", self.text, comma)
             case _:
                 raise self.error(node, f"this is not an expression: {ALLOWED}")
+
+    def indexed(self, node: ast.expr, name: str) -> str:
+        """A name with the members that its indices stand for."""
+        inside = self.source(node).partition("[")[2].rpartition("]")[0]
+        parts = [part.strip() for part in inside.split(",")]
+        if not all(re.fullmatch(r"[\w.+\- ]+", part) for part in parts):
+            raise self.error(
+                node, f"'{inside}' is no index; write members or indices with commas between, as in C[i,j]"
+            )
+        try:
+            members = parts if self.scope is None else list(map(self.scope.member, parts))
+        except ModelError as error:
+            raise self.error(node, str(error)) from None
+        return f"{name}[{','.join(member.replace(' ', '') for member in members)}]"
+
+    def total(self, node: ast.expr, arguments: list[ast.expr], depth: int) -> Expression:
+        """The sum of an expression over all members of a set."""
+        if self.scope is None:
+            raise self.error(node, "sum adds over the members of a set, and the model has none; declare it in [sets]")
+        if len(arguments) != 2:
+            raise self.error(node, "sum takes an index and what is added, as in sum(j, C[i,j]*I[j])")
+        try:
+            index, name = self.scope.binding(self.source(arguments[0]))
+        except ModelError as error:
+            raise self.error(arguments[0], str(error)) from None
+        terms: list[tuple[int, Expression]] = []
+        for scope in self.scope.over(index, name):
+            inner = _Reader(self.text, self.start, self.known, self.refused, self.past, scope)
+            terms.append(signed(inner.read(arguments[1], depth + 1)))
+        return terms[0][1] if len(terms) == 1 and terms[0][0] > 0 else Sum(tuple(terms))
 
     def window(self, node: ast.expr, name: str, arguments: list[ast.expr], depth: int) -> Function:
         """What happened since the last measurement, of something that can change."""
@@ -356,7 +403,9 @@ class _Reader:
                 )
             case ast.UnaryOp(op=ast.Not(), operand=operand):
                 return Logic("not", (self.condition(operand, depth + 1),))
-            case ast.Compare(left=left, ops=relations, comparators=others):
+            case ast.Compare(left=left, ops=relations, comparators=others) if all(
+                type(relation) in _RELATIONS for relation in relations
+            ):
                 sides = [self.read(side, depth + 1) for side in (left, *others)]
                 pairs = tuple(
                     Comparison(_RELATIONS[type(relation)], *pair)

@@ -25,7 +25,7 @@ from typing import Any, NoReturn
 from odejet.attach import attached
 from odejet.errors import ExpressionError, ModelError, clipped, nearest
 from odejet.extras import needed
-from odejet.model import delays, entries
+from odejet.model import delays, entries, parts
 from odejet.model import events as happenings
 from odejet.model.events import Event
 from odejet.model.expressions import ZERO, Expression, Symbol, names, number, switches
@@ -48,8 +48,9 @@ TABLES = (
     "experiments",
     "noise",
     "priors",
+    "expressions",
 )
-KEYS = ("name", "parameters", *TABLES, "local", "events", "start")
+KEYS = ("name", "parameters", *TABLES, "local", "events", "start", "sets")
 
 
 class Model:
@@ -61,6 +62,9 @@ class Model:
     are joined.  `experiments` tells what parameters and initial states are in single experiments, and `local` which
     parameters have a value of their own in each.  `events` are `Event`s, or tables with their arguments.  `noise` by
     output and `priors` by name are texts or numbers, as `oj.Problem` takes them, and for problems only.
+
+    `expressions` names what stands in several equations, and what is to be predicted beside outputs; `sets` what
+    indices range over (see `odejet.model.parts`).  Both are put in when the model is made.
 
     `start` is the time at which initial values hold; without it they hold when an experiment begins.
     `initial="steady"` starts at the equilibrium; `before` tells what parameters and inputs were until then, and from
@@ -74,6 +78,7 @@ class Model:
         "bounds",
         "events",
         "experiments",
+        "expressions",
         "fixed",
         "history",
         "initial",
@@ -102,6 +107,7 @@ class Model:
     history: Mapping[str, Expression]
     bounds: Mapping[str, tuple[float, float]]
     fixed: Mapping[str, Fraction]
+    expressions: Mapping[str, Expression]
     experiments: Mapping[str, Mapping[str, Any]]
     local: tuple[str, ...]
     noise: Mapping[str, float | str]
@@ -131,11 +137,30 @@ class Model:
         start: Any = None,
         regimens: Iterable[Any] = (),
         history: Mapping[Any, Any] | None = None,
+        expressions: Mapping[Any, Any] | None = None,
+        sets: Mapping[Any, Any] | None = None,
     ) -> None:
+        stated: dict[str, Expression] = {}
+        if expressions or sets:
+            tables = {"states": states, "outputs": outputs, "inputs": inputs, "initial": initial, "before": before}
+            tables |= {"history": history, "bounds": bounds, "fixed": fixed, "noise": noise, "priors": priors}
+            lists = {"parameters": parameters, "local": local, "events": events}
+            plain, stated = parts.plain({**tables, **lists}, expressions, sets)
+            states, outputs, inputs = plain["states"], plain["outputs"], plain["inputs"]
+            initial, before, history = plain["initial"], plain["before"], plain["history"]
+            bounds, fixed, noise, priors = (plain[key] for key in ("bounds", "fixed", "noise", "priors"))
+            parameters, local, events = plain["parameters"], plain["local"], plain["events"]
         steady = entries.is_steady(initial, before)
         first = {"initial": None if steady else initial, "before": before, "history": history}
-        tables = {"states": states, "outputs": outputs, "inputs": inputs, **first, "bounds": bounds}
-        given = {name_: entries.table(name_, told) for name_, told in (tables | {"fixed": fixed}).items()}
+        told_tables = {
+            "states": states,
+            "outputs": outputs,
+            "inputs": inputs,
+            **first,
+            "bounds": bounds,
+            "fixed": fixed,
+        }
+        given = {name_: entries.table(name_, told) for name_, told in told_tables.items()}
         if not given["states"]:
             raise ModelError("a model needs at least one state; give states={'x': '-k*x'} or a table [states]")
         declared = None if parameters is None else entries.declared_names(parameters, given["fixed"])
@@ -152,12 +177,14 @@ class Model:
         occurring = {name for table_ in equations.values() for value in table_.values() for name in names(value)}
         happenings.check(found, given["states"], given["inputs"], given["outputs"], used, occurring)
         entries.check_owners(given, used)
-        check_windows(equations, given["inputs"], list(told.values()))
+        check_windows({**equations, "expressions": stated}, given["inputs"], list(told.values()))
+        parts.check(stated, (*given["states"], *given["inputs"], *used))
         if not steady:
             involved = [*told.values(), *(Symbol(name_) for event in found for name_ in event.set)]
             equations["initial"] = {**dict.fromkeys(unfelt_states(equations, involved), ZERO), **equations["initial"]}
         attributes: dict[str, dict[str, Any]] = {
             **equations,
+            "expressions": stated,
             "inputs": entries.inputs(given, used),
             "sampling": entries.sampling(given["inputs"]),
             "bounds": {key: entries.bounds(key, value, constants) for key, value in given["bounds"].items()},
@@ -206,7 +233,18 @@ class Model:
             return NotImplemented
         ordered = all(list(getattr(self, t).items()) == list(getattr(other, t).items()) for t in TABLES[:3])
         first = ("initial", "steady", "before", "history", "sampling", "events", "regimens", "start")
-        rest = (*first, "parameters", "bounds", "fixed", "experiments", "local", "noise", "priors", "name")
+        rest = (
+            *first,
+            "parameters",
+            "bounds",
+            "fixed",
+            "expressions",
+            "experiments",
+            "local",
+            "noise",
+            "priors",
+            "name",
+        )
         return ordered and all(getattr(self, key) == getattr(other, key) for key in rest)
 
     # Equality looks at every equation; a hash that did too would invite use as a key for no purpose.
@@ -294,6 +332,7 @@ class Model:
         return {
             "states": [f"{state}' = {rhs}" for state, rhs in self.states.items()],
             "outputs": [f"{output} = {expression}" for output, expression in self.outputs.items()],
+            "named": [f"{name} = {value}" for name, value in self.expressions.items()],
             "inputs": [f"{name}(t) = {self._driving(name)}" for name in self.inputs],
             "initial": [f"{state}(0) = {value}" for state, value in self.initial.items()] or ["steady"] * self.steady,
             "before": [f"{name} = {value}" for name, value in self.before.items()],

@@ -26,13 +26,13 @@ from odejet.model.expressions import (
     Product,
     Sum,
     Symbol,
-    checked_name,
     evaluate,
     names,
     number,
     signed,
 )
 from odejet.model.grammar import ALLOWED, CONDITION, no_function
+from odejet.model.names import checked_name
 
 
 def from_sympy(expression: Any) -> Expression:

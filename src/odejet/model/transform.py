@@ -19,6 +19,7 @@ from typing import Any
 from odejet.model.entries import STEADY
 from odejet.model.expressions import TIME, Condition, Expression, Symbol, delays, fresh, names, substituted
 from odejet.model.model import Model
+from odejet.model.names import ended
 
 EQUATIONS = ("states", "outputs", "initial", "before", "history")
 
@@ -57,6 +58,13 @@ def _equations(model: Model) -> dict[str, Any]:
     """The tables that say what a model does, with inputs as its file has them."""
     found = model.to_dict()
     return {key: found[key] for key in (*EQUATIONS, "inputs", "fixed", "events", "name")} | {"regimens": model.regimens}
+
+
+def with_named(model: Model) -> Model:
+    """Return the model with its named expressions as further outputs."""
+    if not model.expressions:
+        return model
+    return rewritten(model, outputs={**model.outputs, **model.expressions}, bounds=model.bounds)
 
 
 def restricted(model: Model, outputs: Iterable[str]) -> Model:
@@ -101,5 +109,5 @@ def joined(models: Sequence[Model], parameters: Iterable[str] | None = None) -> 
 def copies(model: Model, endings: Iterable[str], taken: set[str]) -> Iterator[tuple[Model, dict[str, str]]]:
     """Yield copies with states, outputs and inputs of their own, and the map of names; parameters are shared."""
     for ending in endings:
-        new = {name: fresh(f"{name}{ending}", taken) for name in (*model.states, *model.outputs, *model.inputs)}
+        new = {name: fresh(ended(name, ending), taken) for name in (*model.states, *model.outputs, *model.inputs)}
         yield renamed(model, new), new

@@ -83,7 +83,7 @@ def check(equations: Equations, inputs: Mapping[str, object], events: Sequence[E
     """Refuse windows outside of outputs, and in outputs what is no sum of them."""
     states, outputs = equations["states"], equations["outputs"]
     elsewhere: list[tuple[str, Expression | Condition]] = [("an event", part) for part in events]
-    for table in ("states", "initial", "before"):
+    for table in ("states", "initial", "before", "expressions"):
         elsewhere += [(f"[{table}] {name}", value) for name, value in equations[table].items()]
     for where, value in elsewhere:
         if any(True for _ in windows(value)):

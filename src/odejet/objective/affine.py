@@ -52,7 +52,7 @@ def affine(conditions: Sequence[Condition], unknowns: Unknowns, measurements: Me
     moving = _moving_entries(conditions, unknowns)
     for number, output in enumerate(measurements.outputs):
         laws = [block.density for block in measurements.blocks if block.output == output and block.density is not None]
-        if all(is_of_squares(one.law) for one in laws):
+        if all(is_of_squares(one.law) and not one.censored for one in laws):
             logarithmic = bool(measurements.logarithmic[number] or (laws and laws[0].law.logarithm))
             own = _of_output(number, output, conditions, unknowns, logarithmic, elsewhere | moving)
             if own.scales or own.offsets:

@@ -236,6 +236,17 @@ class Misfit(NoiseModel):
         worth = better.complete and found.rest - better.rest > WORTH_STREAMING
         return (z, self.evaluate(z)) if worth else (z, found)
 
+    def why(self, z: np.ndarray, deadline: float = math.inf) -> str | None:
+        """Return why residuals at z are no finite numbers, by the first experiment that shows it; None if they are."""
+        conditions = self.simulator.conditions
+        for number, condition in enumerate(conditions):
+            found, name = self.only(number).evaluate(z, jacobian=False, deadline=deadline), condition.experiment.name
+            if found.residuals is None:
+                return f"{name}: {found.message}" if len(conditions) > 1 else found.message
+            if not np.all(np.isfinite(found.residuals)):
+                return f"a prediction in {name} is too far from its measurement for numbers to tell"
+        return None
+
     def score(self, z: np.ndarray, levels: np.ndarray | None = None, deadline: float = math.inf) -> float:
         """The cost of a candidate, without derivatives; infinite where it cannot be simulated in time."""
         evaluation = self.evaluate(z, jacobian=False, deadline=deadline)

@@ -214,7 +214,7 @@ class NoiseModel:
                 sds[own] = Logarithmic(Normal(), block.logarithm).sd(mu, sds[own])
         for part in () if found.standing is None else found.standing.parts:
             law = part.density.law
-            scores[part.rows] = law.scores(part.values, part.mu, part.s)
+            scores[part.rows] = part.scores
             sds[part.rows] = law.sd(part.mu, part.s)
             scales[part.rows] = sds[part.rows] if law.whole else part.s
         return NoiseAt(scores, sds, scales)

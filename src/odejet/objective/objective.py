@@ -55,14 +55,14 @@ class Objective:
     def prior_entries(self) -> np.ndarray:
         """The positions of the unknowns that have a prior which is a density of the unknown itself."""
         kept = self.misfit.kept.tolist() if isinstance(self.misfit, Reduced) else range(len(self))
-        stated = {prior.entry for prior in self.misfit.priors if not prior.is_of_logarithm}
+        stated = {prior.entry for prior in self.misfit.priors if not prior.is_on_scale}
         return np.array([i for i, entry in enumerate(kept) if entry in stated], dtype=int)
 
     @property
     def natural_entries(self) -> np.ndarray:
         """The positions of all unknowns but those whose prior is a density of the logarithm."""
         kept = self.misfit.kept.tolist() if isinstance(self.misfit, Reduced) else range(len(self))
-        other = {prior.entry for prior in self.misfit.priors if prior.is_of_logarithm}
+        other = {prior.entry for prior in self.misfit.priors if prior.is_on_scale}
         return np.array([i for i, entry in enumerate(kept) if entry not in other], dtype=int)
 
     # --- the function ---
@@ -156,7 +156,12 @@ class Objective:
             if not low <= value <= high:
                 return f"{name} = {value:g} is outside its bounds, {low:g} to {high:g}"
         found = self._simulated(z, jacobian=False)
-        return None if found.residuals is not None and np.isfinite(found.residuals).all() else found.message
+        if found.residuals is not None and np.isfinite(found.residuals).all():
+            return None
+        if isinstance(self.misfit, Reduced):
+            return found.message
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+            return self.misfit.why(z, now() + self.time_limit) or found.message
 
     # --- parts ---
 

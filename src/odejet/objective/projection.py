@@ -89,7 +89,8 @@ def _without_scales(misfit: Misfit, frame: Coordinates, found: Sequence[Affine])
     with_scales, kept = {one.output for one in found}, []
     for number, output in enumerate(misfit.outputs):
         laws = [block.density for block in misfit.measurements.blocks if block.output == output and block.density]
-        noisy = any(output in names(law.scale) for law in laws) and all(is_of_squares(law.law) for law in laws)
+        squares = all(is_of_squares(law.law) and not law.censored for law in laws)
+        noisy = squares and any(output in names(law.scale) for law in laws)
         plain = Affine(number, (), (), noisy=True)
         if number not in with_scales and noisy and _own_noise(misfit, frame, plain):
             kept.append(plain)
@@ -102,7 +103,7 @@ def _sizes(misfit: Misfit) -> set[int]:
     found = {int(entry) for entry in misfit.noise_entries} - stated
     for block in misfit.measurements.blocks:
         if block.density is not None and not (
-            is_of_squares(block.density.law) and isinstance(block.density.scale, Symbol)
+            is_of_squares(block.density.law) and not block.density.censored and isinstance(block.density.scale, Symbol)
         ):
             found -= set(block.density.entries.tolist())
     return found

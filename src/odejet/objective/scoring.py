@@ -16,9 +16,10 @@ from typing import Any
 
 import numpy as np
 
+from odejet.data.censored import Limits
 from odejet.objective.jacobian import RowMap, ScaleRows
 from odejet.problem.distributions import Terms
-from odejet.problem.measurements import ROUNDING, Measurements
+from odejet.problem.measurements import ROUNDING, Measurements, limits_of
 from odejet.problem.noise import Density
 from odejet.problem.priors import Term, Truncated
 
@@ -59,21 +60,26 @@ class Scored:
     s: np.ndarray
     by_mu: np.ndarray  # derivatives of s
     by_entries: np.ndarray
+    limits: Limits | None = None  # of values that are censored
 
     @cached_property
     def terms(self) -> Terms:
         """Their negative log-likelihoods with derivatives."""
-        return self.density.terms(self.values, self.mu, self.s)
+        return self.density.terms(self.values, self.mu, self.s, self.limits)
 
     @property
-    def coupled(self) -> bool:
-        """Whether what a measurement tells of its scale depends on what it tells of its prediction."""
-        return self.density.varies and not self.density.law.orthogonal
+    def scores(self) -> np.ndarray:
+        """Their normal scores."""
+        return self.density.scores(self.values, self.mu, self.s, self.limits, self.rows.start)
 
     @property
     def is_exact(self) -> bool:
         """Whether predictions differ from measurements by no more than rounding."""
         values, mu, base = self.values, self.mu, self.density.law.logarithm
+        if self.limits is not None:
+            values, mu = values[~self.limits.censored], mu[~self.limits.censored]
+        if not len(values):
+            return True
         if base:
             with np.errstate(divide="ignore"):
                 values, mu = np.log(values) / base, np.log(mu) / base
@@ -100,9 +106,12 @@ class Standing:
         """The roots by the expected information, which may differ from those of a step."""
         roots = self.roots.copy()
         for part in self.parts:
+            if not part.density.law.orthogonal and part.density.varies:  # the weights of a step are the information
+                continue
             by_mu, by_s = part.density.law.information(part.mu, part.s)
             slope_mu, slope_s = _slopes(part.density, part.mu, part.s)
-            if part.coupled:  # the weights of a step are the expected information
+            if part.limits is not None:
+                _enter_observed(part, roots, np.sqrt(by_mu) * slope_mu, np.sqrt(by_s) * slope_s)
                 continue
             roots[part.rows] = np.sqrt(by_mu) * slope_mu
             if part.density.scale_each:
@@ -147,6 +156,17 @@ class Scoring:
             parts.append((rows, slice(end, end + size), density, self.measurements.values[rows]))
             end += size
         return parts
+
+    @cached_property
+    def limits(self) -> dict[int, Limits | None]:
+        """The limits of censored values, by the first row of each of the `blocks`."""
+        if all(block.limits is None for block in self.measurements.blocks):
+            return {rows.start: None for rows, _, _, _ in self.blocks}
+        pairs = list(zip(self.measurements.rows, self.measurements.blocks, strict=True))
+        return {
+            rows.start: limits_of([block for own, block in pairs if rows.start <= own.start < rows.stop])
+            for rows, _, _, _ in self.blocks
+        }
 
     @cached_property
     def rows(self) -> int:
@@ -210,7 +230,7 @@ class Scoring:
         z: np.ndarray,
     ) -> Scored | Refusal:
         """Return the measurements of a block at their predictions."""
-        return _scored(rows, further, density, values, predicted[rows], z)
+        return _scored(rows, further, density, values, self.limits[rows.start], predicted[rows], z)
 
     @cached_property
     def squares(self) -> np.ndarray:
@@ -306,14 +326,14 @@ def tuned(
 
 
 def _by_scales(
-    alike: Sequence[tuple[Density, np.ndarray, np.ndarray]], z: np.ndarray, entries: np.ndarray
+    alike: Sequence[tuple[Density, np.ndarray, np.ndarray, Limits | None]], z: np.ndarray, entries: np.ndarray
 ) -> tuple[float, np.ndarray, np.ndarray]:
     """The negative log-likelihood, its gradient by the logarithms of these entries and its expected curvature."""
     place = {int(entry): i for i, entry in enumerate(entries)}
     cost, gradient, curvature = 0.0, np.zeros(len(entries)), np.zeros((len(entries), len(entries)))
-    for density, values, mu in alike:
+    for density, values, mu, limits in alike:
         s, _, by_entries = density.scales(mu, z)
-        terms = density.terms(values, mu, s)
+        terms = density.terms(values, mu, s, limits)
         rows = np.zeros((len(entries), len(s)))
         for entry, row in zip(density.entries.tolist(), by_entries, strict=True):
             if entry in place:
@@ -324,19 +344,30 @@ def _by_scales(
     return cost, gradient, curvature
 
 
-def _alike(parts: Sequence[Scored]) -> list[tuple[Density, np.ndarray, np.ndarray]]:
+def _alike(parts: Sequence[Scored]) -> list[tuple[Density, np.ndarray, np.ndarray, Limits | None]]:
     """Laws with all their measurements and predictions: an output mostly has the same one in many experiments."""
     found: dict[Any, list[Scored]] = {}
     for part in parts:
         found.setdefault(part.density.key, []).append(part)
     return [
-        (own[0].density, np.concatenate([one.values for one in own]), np.concatenate([one.mu for one in own]))
+        (
+            own[0].density,
+            np.concatenate([one.values for one in own]),
+            np.concatenate([one.mu for one in own]),
+            limits_of(own),
+        )
         for own in found.values()
     ]
 
 
 def _scored(
-    rows: slice, further: slice, density: Density, values: np.ndarray, mu: np.ndarray, z: np.ndarray
+    rows: slice,
+    further: slice,
+    density: Density,
+    values: np.ndarray,
+    limits: Limits | None,
+    mu: np.ndarray,
+    z: np.ndarray,
 ) -> Scored | Refusal:
     """Measurements at their predictions, if their law allows these."""
     mu = mu.copy()
@@ -353,7 +384,7 @@ def _scored(
     s, by_mu, by_entries = density.scales(mu, z)
     if (bad := ~((s > 0) & np.isfinite(s))).any():
         return Refusal(rows.start + int(np.argmax(bad)), f"the scale of the noise of {density.output} is not positive")
-    return Scored(rows, further, density, values, mu, s, by_mu, by_entries)
+    return Scored(rows, further, density, values, mu, s, by_mu, by_entries, limits)
 
 
 def _refusal(rows: slice, bad: np.ndarray) -> Refusal:
@@ -405,6 +436,15 @@ def _couple(
     residuals[rows], roots[rows] = _over(terms.by_mu - share * terms.by_s, root), root * slope_mu
     positions[part.further] += share / part.s * (part.mu - part.values)
     return share
+
+
+def _enter_observed(part: Scored, roots: np.ndarray, by_mu: np.ndarray, by_s: np.ndarray) -> None:
+    """Enter the roots of measurements without limits; those of others have the information that is left of them."""
+    assert part.limits is not None
+    seen = ~part.limits.censored
+    roots[part.rows] = np.where(seen, by_mu, roots[part.rows])
+    if part.density.varies:
+        roots[part.further] = np.where(seen, by_s, roots[part.further])
 
 
 def _slopes(density: Density, mu: np.ndarray, s: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

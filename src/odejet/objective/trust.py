@@ -153,6 +153,8 @@ def _within(matrix: np.ndarray, right: np.ndarray, radius: float) -> tuple[np.nd
         damping += (length / radius - 1) * length / slope
         solution = s * beta / (squared + damping)
         length = float(np.sqrt(solution @ solution))
+        if length == 0:  # a radius below what numbers resolve leaves no step
+            return np.zeros(matrix.shape[1]), 0.0
         if abs(length - radius) <= _SECULAR_PRECISION * radius:
             break
     with np.errstate(over="ignore"):

@@ -82,6 +82,8 @@ def _linear(subject: Subject, x: Array, common: Array, noise: Array) -> _Linear:
     predictions, by_x, _ = subject.linearise(x[None], common)
     scales, _, _ = subject.scales(predictions, noise)
     residuals, slopes, variances, jacobian = subject.values - predictions[0], by_x[0].copy(), scales[0] ** 2, 0.0
+    if any(block.limits is not None for block in subject.blocks):
+        raise ModelError(f"{subject.name}: censored values have no residuals that could be linearised; use laplace")
     for block in subject.blocks:
         rows, law, mu = block.rows, block.density.law, predictions[0, block.rows]
         if law.logarithm:

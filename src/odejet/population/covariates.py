@@ -15,8 +15,9 @@ import numpy as np
 from odejet.data import Experiment
 from odejet.errors import DataError, ExpressionError, ModelError, nearest
 from odejet.model import Model
-from odejet.model.expressions import TIME, Expression, Symbol, constant, names
+from odejet.model.expressions import TIME, Expression, Symbol, constant, names, substituted
 from odejet.model.grammar import parse
+from odejet.model.transform import rewritten
 
 _WORD = re.compile(r"\W+")
 
@@ -41,8 +42,8 @@ class Covariates:
             row, varying = (rows[self.subjects.index(subject)] for rows in (self._rows, self._varying))
             if name in varying:
                 raise DataError(
-                    f"{subject}: the covariate '{name}' changes over time, but {needed_by} needs one number; make it "
-                    "an input of the model, or keep its first value"
+                    f"{subject}: the covariate '{name}' changes over time, but {needed_by} needs one number; keep its "
+                    "first value"
                 )
             if not any(key.startswith(f"{category}_") for key in row):
                 raise DataError(
@@ -78,6 +79,30 @@ def _given(experiment: Experiment) -> dict[str, Any]:
 def _varying_of(experiment: Experiment) -> set[str]:
     columns = {name for name, series in experiment.outputs.items() if len(np.unique(series.values)) > 1}
     return columns | {name for name, one in experiment.covariates.items() if len(one.values) and one.constant is None}
+
+
+def changing(
+    covariates: Mapping[str, Expression], model: Model, experiments: Sequence[Experiment]
+) -> tuple[Model, dict[str, Expression]]:
+    """Return the model in which parameters follow covariates that change over time, and what is left of the others.
+
+    Such a covariate is an input of the model: every value of a table holds until the next, and between those of a
+    series lie straight lines.  Coefficients of these parameters become parameters of the model.
+    """
+    varying = set[str]().union(*(_varying_of(one) for one in experiments)) - set(model.outputs)
+    moved = {name: own for name, own in covariates.items() if varying & set(names(own))}
+    if not moved:
+        return model, dict(covariates)
+    tables: dict[str, Any] = {
+        key: {name: substituted(value, moved) for name, value in getattr(model, key).items()}
+        for key in ("states", "outputs", "initial")
+    }
+    needed = {name for own in moved.values() for name in names(own)} & varying
+    inputs = {**model.inputs, **dict.fromkeys(sorted(needed - set(model.inputs)))}
+    return (
+        rewritten(model, **tables, inputs=inputs, events=[one.substituted(moved) for one in model.events]),
+        {name: own for name, own in covariates.items() if name not in moved},
+    )
 
 
 def expressions(given: Mapping[str, Any] | None, known: Collection[str]) -> dict[str, Expression]:

@@ -22,7 +22,7 @@ from odejet.population.layout import Layout
 from odejet.population.marginal import Integral, Marginal
 from odejet.population.population import Population
 from odejet.population.simulating import Members, Simulator
-from odejet.population.start import pooled_starts
+from odejet.population.start import pooled_starts, scattered
 
 Array = np.ndarray
 
@@ -43,6 +43,7 @@ class Settings:
     short: float = 0.3  # near the maximum
     shrunk: float = 0.8  # shrinkage from which on a variance may be one that goes to zero
     flat: float = 0.2  # of -2 log L, which an eighth of an omega may cost where the variance goes to zero
+    others: int = 2  # starts beside those of the pooled fit
     least_omega: float = 2e-3  # below this a random effect is taken to be none
 
 
@@ -72,6 +73,8 @@ class Estimated:
     simulations: int
     removed: tuple[str, ...] = ()
     stopped: str = ""  # why the estimation ended before its time
+    starts: int = 1
+    agreeing: int = 1  # starts that led near the same maximum
 
     @property
     def log_likelihood(self) -> float:
@@ -94,14 +97,15 @@ def estimate(
     """Return the maximum of the likelihood of a population; by the deadline, the best that is known then."""
     tell("pooled fit")
     layout, starts = pooled_starts(population, seed, deadline)
-    searches = []
-    for u in starts:
-        search = _Search(population, layout, u, seed, settings, deadline, jobs)
-        with search.simulator:
-            search.attempt(search.approach)
-        searches.append(search)
+    tell("starts")
+    searches = [_approached(population, layout, u, seed, settings, deadline, jobs) for u in starts]
+    best = min(range(len(starts)), key=lambda k: searches[k].value)
+    # Others around the start that led to the best, to see if they lead there too.
+    for u in scattered(layout, starts[best], settings.others, seed):
+        searches.append(_approached(population, layout, u, seed, settings, deadline, jobs))
     tell("nodes")
     search = min(searches, key=lambda one: one.value)
+    lowest = search.value
     removed: list[str] = []
     while not search.stopped:
         with search.simulator:
@@ -117,7 +121,16 @@ def estimate(
     with search.simulator:
         search.attempt(search.finish)
         found = search.answer()
-    return replace(found, removed=tuple(removed))
+    near = [one for one in searches if one.value < lowest + settings.worse]
+    return replace(found, removed=tuple(removed), starts=len(searches), agreeing=len(near))
+
+
+def _approached(population: Population, layout: Layout, u: Array, *how: Any) -> _Search:
+    """A search that has gone near a maximum; one that cannot, if any other can, is no answer."""
+    search = _Search(population, layout, u, *how)
+    with search.simulator:
+        search.attempt(search.approach)
+    return search
 
 
 class _Search:
@@ -136,8 +149,8 @@ class _Search:
         self.population, self.layout, self.settings = population, layout, settings
         self.seed, self.deadline, self.jobs = seed, deadline, jobs
         self.simulator = Simulator(Members(population.members, deadline), jobs)
-        self.integrator = Integrator(layout, self.simulator, seed)
-        self.u, self.marginal = u, Marginal(layout, ())
+        self.integrator = Integrator(layout, self.simulator, seed, penalty=population.penalty(layout))
+        self.u, self.marginal = u, self.integrator.marginal(())
         self.value, self.cycles, self.stopped, self.vanished = math.inf, 0, "", ""
 
     def attempt(self, stage: Callable[[], None]) -> None:
@@ -227,6 +240,9 @@ class _Search:
         for entry, (a, b) in enumerate(self.layout.pairs, self.layout.omegas.start):
             if a == b:
                 low[entry] = max(low[entry], min(u[entry], math.log(self.least(a)) - 0.5))
+        for k, entry in enumerate(range(self.layout.gammas.start, self.layout.gammas.stop)):
+            least = self.least(self.layout.random.index(self.layout.occasional[k]))
+            low[entry] = max(low[entry], min(u[entry], math.log(least) - 0.5))
         found: Any = minimize(
             self.bounded(marginal),
             u,
@@ -325,7 +341,7 @@ class _Search:
                 return _inverse(self.information(self.marginal))
         except OutOfBudget as reason:
             self.stopped = str(reason)
-        part = Marginal(self.layout, [sample.of_shift(0) for sample in self.marginal.samples])
+        part = self.integrator.marginal([sample.of_shift(0) for sample in self.marginal.samples])
         return _inverse(self.information(part, again=False))
 
     def error_of(self, i: int, found: Integral) -> float:

@@ -10,7 +10,7 @@ afresh, so that their own spread tells their error and nothing was chosen by it.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -92,6 +92,7 @@ class Integrator:
     simulator: Simulator
     seed: int
     precision: Precision = PRECISION
+    penalty: Callable[[Array], tuple[float, Array]] | None = None
     laws: list[Mixture] = field(default_factory=list)
     curves: dict[int, Curved] = field(default_factory=dict)
     banks: dict[int, Sample] = field(default_factory=dict)  # the nodes of the last round of a subject
@@ -109,7 +110,7 @@ class Integrator:
         return list(self.simulator.samples(requests))
 
     def marginal(self, samples: Sequence[Sample]) -> Marginal:
-        return Marginal(self.layout, samples)
+        return Marginal(self.layout, samples, self.penalty)
 
     def simulated(self, marginal: Marginal, u: Array) -> Marginal:
         """Return the nodes simulated at other values of parameters without random effects."""
@@ -137,7 +138,7 @@ class Integrator:
     def few(self, u: Array) -> Marginal:
         """Return the likelihood on few nodes per subject, the same numbers behind them every time."""
         state = State.at(self.layout, u)
-        count = self.precision.few << (len(self.layout.random) - 1) // 2
+        count = self.precision.few << (self.layout.dimension - 1) // 2
         share = self.precision.of_population
         nodes = [
             drawn(count, [*self.laws[i], (2 * share, state.population(i))], (self.seed, i), 1)
@@ -209,7 +210,7 @@ class Integrator:
 
     def _on_grids(self, state: State, goal: float) -> tuple[dict[int, Sample], dict[int, float]]:
         """The nodes of rules that agree with those before them, for subjects that have one."""
-        effects, largest = len(self.layout.random), self.precision.most_of_grid
+        effects, largest = self.layout.dimension, self.precision.most_of_grid
         orders = [one for one in self.precision.orders if grid_size(one, effects) <= largest]
         kept, errors = dict[int, Sample](), dict[int, float]()
         before = np.full(self.count, math.nan)
@@ -239,7 +240,7 @@ class Integrator:
 
     def _adapt(self, u: Array, state: State, which: Sequence[int]) -> None:
         """Draw nodes in rounds until they follow the posteriors of these subjects."""
-        doubled = max(len(self.layout.random) - 2, 0)
+        doubled = max(self.layout.dimension - 2, 0)
         left, known = list(which), dict[int, tuple[float, float]]()
         for number, count in enumerate(self.precision.rounds, 1):
             if not left:

@@ -2,13 +2,18 @@
 
 First typical values on the scale of their random effect, so that a shift of u is a shift of eta; without one on a
 logarithmic scale if they are known to be positive.  Then coefficients of covariates, the Cholesky factors of the blocks
-of Omega with the logarithms of their diagonals, and the logarithms of what the noise depends on.
+of Omega with the logarithms of their diagonals, the logarithms of sds between occasions, and the logarithms of what the
+noise depends on.
+
+The random vector of a subject holds x of every parameter that differs between subjects and, where parameters differ
+between occasions, one deviation for each of these and each occasion.  A parameter on an occasion is h(x + deviation).
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -46,6 +51,8 @@ class Layout:
     count: int  # of subjects
     scales: tuple[Effect, ...]  # of typical values
     units: Array  # of typical values and coefficients on a linear scale
+    occasional: tuple[str, ...] = ()  # parameters that differ between occasions
+    occasions: int = 0  # the most that a subject has
 
     @classmethod
     def of(
@@ -60,6 +67,8 @@ class Layout:
         columns: Mapping[str, Array],
         count: int,
         bounds: Mapping[str, tuple[float, float]],
+        occasional: Sequence[str] = (),
+        occasions: int = 0,
     ) -> Layout:
         """Lay out u for a population."""
         order = list(effects)
@@ -80,6 +89,8 @@ class Layout:
             count,
             tuple(scale(name) for name in typical),
             np.ones(len(typical) + len(coefficients)),
+            tuple(occasional),
+            occasions if occasional else 0,
         )
 
     # --- places ---
@@ -108,8 +119,41 @@ class Layout:
         return slice(self.fixed_effects, self.fixed_effects + len(self.pairs))
 
     @property
+    def gammas(self) -> slice:
+        """Entries of the sds between occasions."""
+        return slice(self.omegas.stop, self.omegas.stop + len(self.occasional))
+
+    @property
     def noises(self) -> slice:
-        return slice(self.omegas.stop, self.omegas.stop + len(self.noise))
+        return slice(self.gammas.stop, self.gammas.stop + len(self.noise))
+
+    @property
+    def dimension(self) -> int:
+        """Of the random vector of a subject."""
+        return len(self.effects) + self.occasions * len(self.occasional)
+
+    def deviations(self, k: int) -> range:
+        """Places of the deviations of a parameter on all occasions in the random vector."""
+        return range(len(self.effects) + k, self.dimension, len(self.occasional))
+
+    @property
+    def individual_names(self) -> tuple[str, ...]:
+        """What subjects have: parameters that differ, and these on every occasion, as their models call them."""
+        return (*self.random, *(on_occasion(p, o) for o in range(self.occasions) for p in self.occasional))
+
+    @cached_property
+    def _incidence(self) -> Array:
+        """Scaled parameters of subjects, those of `individual_names`, from the random vector."""
+        found = np.eye(self.dimension)
+        for k, name in enumerate(self.occasional):
+            for place in self.deviations(k):
+                found[place, self.random.index(name)] = 1.0
+        return found
+
+    @cached_property
+    def _laws(self) -> tuple[Effect, ...]:
+        own = tuple(self.effects.values())
+        return (*own, *(self.effects[p] for _ in range(self.occasions) for p in self.occasional))
 
     def __len__(self) -> int:
         return self.noises.stop
@@ -119,7 +163,8 @@ class Layout:
         """What people call the entries, in the order of `natural`."""
         random = self.random
         omegas = [f"omega_{random[a]}" if a == b else f"corr_{random[b]}_{random[a]}" for a, b in self.pairs]
-        return (*self.typical, *self.coefficients, *omegas, *self.noise)
+        gammas = [f"gamma_{name}" for name in self.occasional]
+        return (*self.typical, *self.coefficients, *omegas, *gammas, *self.noise)
 
     def measured_in(self, units: Array) -> Layout:
         """Return the layout with other units of what moves on a linear scale."""
@@ -140,10 +185,13 @@ class Layout:
         return values, slopes
 
     def cholesky(self, u: Array) -> Array:
-        """The lower triangle L with Omega = L L'."""
-        factor = np.zeros((len(self.effects), len(self.effects)))
+        """The lower triangle L with Omega = L L', of the whole random vector."""
+        factor = np.zeros((self.dimension, self.dimension))
         for value, (a, b) in zip(u[self.omegas], self.pairs, strict=True):
             factor[a, b] = np.exp(value) if a == b else value
+        for k, value in enumerate(u[self.gammas]):
+            for place in self.deviations(k):
+                factor[place, place] = np.exp(value)
         return factor
 
     def noise_values(self, u: Array) -> Array:
@@ -155,7 +203,7 @@ class Layout:
         omega = factor @ factor.T
         sds = np.sqrt(np.diag(omega))
         second = [sds[a] if a == b else omega[a, b] / (sds[a] * sds[b]) for a, b in self.pairs]
-        return np.concatenate([self.first(u)[0], second, self.noise_values(u)])
+        return np.concatenate([self.first(u)[0], second, np.exp(u[self.gammas]), self.noise_values(u)])
 
     def to(self, values: Mapping[str, float]) -> Array:
         """Return u for values by name."""
@@ -168,6 +216,7 @@ class Layout:
         for a, b in self.pairs:
             sds = values[f"omega_{random[a]}"] * values[f"omega_{random[b]}"]
             omega[a, b] = omega[b, a] = sds * (1.0 if a == b else values[f"corr_{random[b]}_{random[a]}"])
+        u[self.gammas] = np.log([values[f"gamma_{name}"] for name in self.occasional])
         return self.with_omega(u, omega, {name: values[name] for name in self.noise})
 
     def with_omega(self, u: Array, omega: Array, noise: Mapping[str, float] | None = None) -> Array:
@@ -185,7 +234,9 @@ class Layout:
     def cholesky_gradient(self, by_omega: Array, factor: Array) -> Array:
         """The gradient by the entries of Cholesky factors from a symmetric one by Omega."""
         by_factor = 2 * by_omega @ factor
-        return np.array([by_factor[a, b] * (factor[a, a] if a == b else 1.0) for a, b in self.pairs])
+        own = [by_factor[a, b] * (factor[a, a] if a == b else 1.0) for a, b in self.pairs]
+        between = [sum(by_factor[j, j] * factor[j, j] for j in self.deviations(k)) for k in range(len(self.occasional))]
+        return np.array([*own, *between])
 
     # --- subjects ---
 
@@ -220,6 +271,7 @@ class Layout:
                     row = np.zeros((count, size))
                     row[:, j] = self.units[j] if self.linear(j) else 1.0
                     scaled.append((np.full(count, u[j] * row[0, j]), row))
+        scaled += [(np.zeros(count), np.zeros((count, size)))] * (self.dimension - len(self.effects))
         return Moments(
             _stacked([value for value, _ in scaled], (count, 0)),
             _stacked([slope for _, slope in scaled], (count, 0, size)),
@@ -228,17 +280,25 @@ class Layout:
         )
 
     def individual(self, x: Array) -> Array:
-        """Parameters of subjects from rows of x."""
-        return np.stack([effect.back(x[..., k]) for k, effect in enumerate(self.effects.values())], axis=-1)
+        """Parameters of subjects, those of `individual_names`, from rows of x."""
+        scaled = x @ self._incidence.T
+        return np.stack([law.back(scaled[..., k]) for k, law in enumerate(self._laws)], axis=-1)
 
-    def slopes(self, x: Array) -> Array:
-        """dphi/dx in rows."""
-        return np.stack([effect.slope(x[..., k]) for k, effect in enumerate(self.effects.values())], axis=-1)
+    def by_x(self, by_individual: Array, x: Array) -> Array:
+        """Derivatives by x of rows from those by parameters of subjects: (rows of x, points, parameters)."""
+        scaled = x @ self._incidence.T
+        slopes = np.stack([law.slope(scaled[..., k]) for k, law in enumerate(self._laws)], axis=-1)
+        return np.asarray((by_individual * slopes[:, None, :]) @ self._incidence)
 
     def expression_for(self, name: str, numbers: Mapping[str, float]) -> Expression:
         """The typical value of a parameter for a subject of whom these numbers are known."""
         known: dict[str, Any] = {key: number(float(value)) for key, value in numbers.items()}
         return substituted(self.covariates[name], known)
+
+
+def on_occasion(name: str, occasion: int) -> str:
+    """Return what a parameter is called on an occasion, which are counted from zero."""
+    return f"{name}_occasion{occasion + 1}"
 
 
 def _stacked(parts: Sequence[Array], empty: tuple[int, ...]) -> Array:

@@ -10,7 +10,7 @@ they were simulated, which makes the gradient exact there.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -114,6 +114,7 @@ class Marginal:
 
     layout: Layout
     samples: Sequence[Sample]
+    penalty: Callable[[Array], tuple[float, Array]] | None = None  # - log of priors, and its gradient
 
     def integrals(self, u: Array) -> list[Integral | None]:
         """Return what is known of every subject at u."""
@@ -126,12 +127,13 @@ class Marginal:
         ]
 
     def value_and_gradient(self, u: Array) -> tuple[float, Array]:
-        """Return - log L and its gradient by u; (inf, 0) where there is none."""
+        """Return - log L, with what priors cost, and its gradient by u; (inf, 0) where there is none."""
         scores = self.scores(u)
         if scores is None:
             return math.inf, np.zeros(len(u))
         logs, rows = scores
-        return -float(logs.sum()), -rows.sum(axis=0)
+        cost, slope = (0.0, 0.0) if self.penalty is None else self.penalty(u)
+        return cost - float(logs.sum()), slope - rows.sum(axis=0)
 
     def score_errors(self, u: Array) -> Array:
         """Return how gradients of subjects err, by sequences of their nodes: (subjects, sequences, entries of u).
@@ -165,6 +167,7 @@ class Marginal:
             rows[i, : layout.fixed_effects] = (
                 found.by_mean @ moments.by_means[i] + found.by_common @ moments.by_common[i]
             )
-            rows[i, layout.omegas] = layout.cholesky_gradient(found.by_omega, factor)
+            between = slice(layout.omegas.start, layout.gammas.stop)
+            rows[i, between] = layout.cholesky_gradient(found.by_omega, factor)
             rows[i, layout.noises] = found.by_noise * noise
         return logs, rows

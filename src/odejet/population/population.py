@@ -11,24 +11,36 @@ typical values, coefficients of covariates, Omega and what the noise depends on.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+import os
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
+import numpy as np
+
+from odejet.attach import attached
 from odejet.data import Data, Experiment
-from odejet.errors import DataError, ModelError, nearest
+from odejet.data.doses import Dose
+from odejet.errors import DataError, ExpressionError, ModelError, nearest
 from odejet.model import Model
 from odejet.model.cumulated import refuse_windows
-from odejet.model.expressions import Symbol, constant, names, number
+from odejet.model.expressions import TIME, Sum, Symbol, constant, names
+from odejet.model.grammar import parse
 from odejet.objective.courses import flows
-from odejet.population.covariates import Covariates, expressions
+from odejet.population.covariates import Covariates, changing, expressions
 from odejet.population.effects import EFFECTS, Effect
 from odejet.population.layout import Layout
+from odejet.population.occasions import Occasions
 from odejet.population.subject import Subject, subjects_of
 from odejet.problem.conditions import conditions, fixed_values, in_words_of
+from odejet.problem.given import names_given
 from odejet.problem.noise import Given, Noise, check_names, merged, new_names, noise_of
+from odejet.problem.priors import Prior, Priors, priors_together
+from odejet.problem.priors import read as read_prior
 from odejet.problem.problem import Problem
+
+Array = np.ndarray
 
 
 class Population:
@@ -37,8 +49,10 @@ class Population:
     `random` gives the parameters that differ between subjects and how: "lognormal", "normal" or "logitnormal".
     `correlated` are blocks of Omega, lists of such parameters; True is one block of all.  `covariates` give typical
     values as expressions in the typical value itself, in numbers known of each subject and in coefficients, which are
-    names that are new: `{"V": "V*(wt/70)^beta"}`.  `noise` and `fixed` are as for `Problem`; noise relative to the
-    prediction is "normal(b*y)".
+    names that are new: `{"V": "V*(wt/70)^beta"}`; a covariate that changes over time makes the parameter change.
+    `occasions` is a column by which parameters with random effects differ between occasions too, or such a column with
+    a list of them.  `noise` and `fixed` are as for `Problem`; noise relative to the prediction is "normal(b*y)".
+    `priors` are of what is estimated, by name; `lag` gives lag times of doses by state: `{"gut": "Tlag"}`.
     """
 
     def __init__(
@@ -48,41 +62,62 @@ class Population:
         random: Mapping[str, str],
         correlated: bool | Sequence[Sequence[str]] = (),
         covariates: Mapping[str, str] | None = None,
-        occasions: str | None = None,
+        occasions: str | Mapping[str, Sequence[str]] | None = None,
         noise: Given = None,
         fixed: Mapping[str, float | str] | None = None,
+        priors: Priors = None,
+        lag: Mapping[str, str] | None = None,
     ) -> None:
         if not isinstance(model, Model):
             raise ModelError(f"expected a model as oj.Model has it, not {type(model).__name__}")
         if not isinstance(data, Data):
             raise DataError(f"expected data as oj.Data has them, not {type(data).__name__}")
         refuse_windows(model, "a population")
-        if occasions is not None:
-            raise ModelError("variability between occasions cannot be estimated yet; leave occasions out")
-        data = in_words_of(model, data)
+        self.given_model, self.given_data = model, data
+        self.asked: dict[str, Any] = {
+            "random": random,
+            "correlated": correlated,
+            "covariates": covariates,
+            "occasions": occasions,
+            "noise": noise,
+            "fixed": fixed,
+            "priors": priors,
+            "lag": lag,
+        }
+        data = in_words_of(model, lagged(data, model, lag))
         if len(data.experiments) < 2:
             raise DataError(
                 "there is one subject only, so that nothing can be said of how subjects differ; give at least two, or "
                 "fit it with oj.fit(model, data)"
             )
         check_names(noise, list(model.outputs))
-        self.model, self.noise, self.given_fixed = model, merged(noise, model), dict(fixed or {})
+        self.noise, self.given_fixed = merged(noise, model), dict(fixed or {})
+        doses = dict.fromkeys(name for one in data.experiments for name in names_given(one))
+        new_in_doses = [n for n in doses if n not in (*model.states, *model.parameters, *model.fixed, *model.inputs)]
+        given = expressions(covariates, [*model.parameters, *new_in_doses])
+        self.model, self.covariates = changing(given, model, data.experiments)
+        model = self.model
         self.noises = _noises(self.noise, model, data)
         new = new_names(self.noises, model)
-        self.fixed = fixed_values(fixed, model, new)
-        known = [name for name in model.parameters if name not in self.fixed]
+        self.fixed = fixed_values(fixed, model, [*new, *new_in_doses])
+        known = [name for name in (*model.parameters, *new_in_doses) if name not in self.fixed]
         self.random = _random(random, known, model, self.fixed)
         self.blocks = _blocks(correlated, tuple(self.random))
-        self.covariates = expressions(covariates, known)
+        self.occasions = Occasions.read(occasions, tuple(self.random))
+        self.own_model = self.occasions.model(model)
         self.table = Covariates(data.experiments, model)
-        self.data = Data.of(_own(one, model) for one in data.experiments)
-        self.conditions = conditions(model, self.data, self.fixed, new)
+        # Of occasions, which only the subjects' own models know, the pooled fit knows nothing.
+        self.data = Data.of(_own(one, model, new_in_doses) for one in data.experiments)
+        subjects = [self.occasions.subject(one) for one in data.experiments]
+        own = Data.of(_own(one, model, new_in_doses) for one, _ in subjects)
+        self.conditions = conditions(self.own_model, own, self.fixed, new)
         self._check_states()
         self._check_known()
         coefficients = self._coefficients(new)
         self._columns = self._needed(coefficients)
+        felt = {name for one in self.conditions for name in one.model.parameters} | {*self.occasions.parameters}
         self.layout = Layout.of(
-            [name for name in known if any(name in one.model.parameters for one in self.conditions)],
+            [name for name in known if name in felt],
             self.random,
             self.blocks,
             {name: _name_of_level(name, noise) for name, noise in self.noises.items()},
@@ -92,8 +127,26 @@ class Population:
             self._columns,
             len(self.conditions),
             model.bounds,
+            self.occasions.parameters,
+            max((count for _, count in subjects), default=0),
         )
         self._check_noise()
+        self.priors = self._priors(priors)
+
+    @classmethod
+    @attached
+    def from_toml(cls, path: str | os.PathLike[str], data: Data) -> Population:
+        """The population of a TOML file: a model with a table [population]."""
+        raise NotImplementedError
+
+    def _priors(self, given: Priors) -> dict[int, Prior]:
+        """Priors of what is estimated, by its position in the order of names."""
+        found = {}
+        for name, told in priors_together(given, {}).items():
+            if name not in self.layout.names:
+                raise ModelError(f"priors: '{name}' is not estimated{nearest(str(name), self.layout.names)}")
+            found[self.layout.names.index(name)] = read_prior(str(name), told)
+        return found
 
     # --- what is refused ---
 
@@ -164,7 +217,7 @@ class Population:
     @cached_property
     def members(self) -> tuple[Subject, ...]:
         """The subjects with their simulations and measurements."""
-        return subjects_of(self.conditions, flows(self.conditions), self.noises, self.layout, self.model)
+        return subjects_of(self.conditions, flows(self.conditions), self.noises, self.layout, self.own_model)
 
     @cached_property
     def pooled(self) -> Problem:
@@ -175,7 +228,7 @@ class Population:
             known[condition.experiment.name] = {
                 name: self.layout.expression_for(name, numbers)
                 for name in self.covariates
-                if name in condition.model.parameters
+                if name in (*condition.model.parameters, *self.occasions.parameters)
             }
         bounds = {**self.model.bounds, **{name: effect.limits for name, effect in self.random.items()}}
         used = {name: pair for name, pair in bounds.items() if name in self.layout.typical}
@@ -183,27 +236,40 @@ class Population:
             self.model, self.data.knowing(known), bounds=used or None, noise=self.noise, fixed=self.given_fixed
         )
 
+    def penalty(self, layout: Layout) -> Callable[[Array], tuple[float, Array]] | None:
+        """Return the negative logarithm of the priors as a function of u, with its gradient; None without priors."""
+        if not self.priors:
+            return None
+
+        def cost(u: Array) -> tuple[float, Array]:
+            values = layout.natural(u)
+            terms = {j: prior.at(float(values[j])) for j, prior in self.priors.items()}
+            gradient = np.zeros(len(u))
+            for k, row in enumerate(np.eye(len(u)) * 1e-6):
+                slopes = (layout.natural(u + row) - layout.natural(u - row)) / 2e-6
+                gradient[k] = sum(term.slope * slopes[j] for j, term in terms.items())
+            return sum(term.cost for term in terms.values()), gradient
+
+        return cost
+
     def without(self, name: str) -> Population:
         """Return the population in which a parameter has no random effect."""
         kept = {other: effect.name for other, effect in self.random.items() if other != name}
         blocks = [[other for other in block if other != name] for block in self.blocks]
-        covariates = {other: str(expression) for other, expression in self.covariates.items()}
-        data = Data.of(
-            replace(one, values={**self._values_of(place), **one.values})
-            for place, one in enumerate(self.data.experiments)
-        )
-        return Population(
-            self.model,
-            data,
-            kept,
-            [block for block in blocks if len(block) > 1],
-            covariates,
-            noise=self.noise,
-            fixed=self.given_fixed or None,
-        )
-
-    def _values_of(self, place: int) -> dict[str, Any]:
-        return {name: number(float(column[place])) for name, column in self._columns.items()}
+        others = [other for other in self.occasions.parameters if other != name]
+        gone = (f"omega_{name}", f"gamma_{name}", f"corr_{name}_")
+        priors = {
+            key: told
+            for key, told in (self.asked["priors"] or {}).items()
+            if not key.startswith(gone) and not (key.startswith("corr_") and key.endswith(f"_{name}"))
+        }
+        changed = {
+            "random": kept,
+            "correlated": [block for block in blocks if len(block) > 1],
+            "occasions": {self.occasions.column: others} if others else None,
+            "priors": priors,
+        }
+        return Population(self.given_model, self.given_data, **{**self.asked, **changed})
 
     def __repr__(self) -> str:
         effects = ", ".join(f"{name} {effect.name}" for name, effect in self.random.items())
@@ -267,9 +333,36 @@ def _blocks(given: Any, random: tuple[str, ...]) -> tuple[tuple[str, ...], ...]:
     return tuple(sorted([*blocks, *alone], key=lambda block: random.index(block[0])))
 
 
-def _own(experiment: Experiment, model: Model) -> Experiment:
+def lagged(data: Data, model: Model, lag: Mapping[str, str] | None) -> Data:
+    """Return data in which doses to some states begin later, by parameters or expressions in them."""
+    if not lag:
+        return data
+    if not isinstance(lag, Mapping):
+        raise ModelError("lag must be a dictionary of states and lag times, such as {'gut': 'Tlag'}")
+    states, delays = list(model.states), {}
+    for state, told in lag.items():
+        if state not in states:
+            raise ModelError(f"lag: the model has no state '{state}'{nearest(str(state), states)}")
+        try:
+            delays[state] = parse(str(told), None, {TIME: "a lag time cannot depend on the time"})
+        except ExpressionError as error:
+            raise error.at(f"lag of '{state}'") from None
+
+    def later(dose: Dose) -> Dose:
+        place = int(dose.state) - 1 if dose.state.isdecimal() else -1
+        state = states[place] if 0 <= place < len(states) else dose.state
+        if state not in delays or dose.amount is None:
+            return dose
+        if dose.steady:
+            raise DataError(f"{dose.where or 'doses'}: a dose at steady state cannot have a lag time; write doses out")
+        return replace(dose, time=Sum(((1, dose.time), (1, delays[state]))))
+
+    return Data.of(replace(one, doses=tuple(map(later, one.doses))) for one in data.experiments)
+
+
+def _own(experiment: Experiment, model: Model, more: Sequence[str]) -> Experiment:
     """An experiment without what only covariates know."""
-    known = (*model.parameters, *model.fixed, *model.states)
+    known = (*model.parameters, *model.fixed, *model.states, *more)
     values = {
         name: value
         for name, value in experiment.values.items()

@@ -70,9 +70,9 @@ def predicted(
         x = moments.means[0] + z @ layout.cholesky(v).T
         return subject.predict(x, moments.common[0])
 
-    nothing = np.zeros((1, len(layout.random)))
+    nothing = np.zeros((1, layout.dimension))
     typical = run(u, nothing)[0]
-    subjects = run(u, rng.standard_normal((draws, len(layout.random))))
+    subjects = run(u, rng.standard_normal((draws, layout.dimension)))
     values, vectors = np.linalg.eigh(fit.estimated.covariance)
     root = vectors * np.sqrt(np.maximum(values, 0.0))
     known = np.concatenate([run(u + root @ rng.standard_normal(len(u)), nothing) for _ in range(draws)])
@@ -87,7 +87,7 @@ def predicted(
 
 def _new_subject(fit: PopulationFit, times: Array, doses: Any, covariates: Mapping[str, float]) -> Subject:
     population = fit.asked
-    model = population.model
+    model = population.own_model
     given = {name: float(value) for name, value in covariates.items() if name in (*model.parameters, *model.fixed)}
     zeros = {name: (times, np.ones(len(times))) for name in population.noises}
     # Initial values hold where those of the data do, or with the first dose before that.
@@ -95,7 +95,8 @@ def _new_subject(fit: PopulationFit, times: Array, doses: Any, covariates: Mappi
     data = Data(None, zeros, name="new subject", doses=doses, values=given)
     data = data.starting(min(start, data.experiments[0].start))
     own = conditions(model, data, population.fixed, population.layout.noise)
-    needed = [name for name in own[0].model.parameters if name not in population.layout.typical]
+    layout = population.layout
+    needed = [n for n in own[0].model.parameters if n not in (*layout.typical, *layout.individual_names)]
     if needed:
         raise ModelError(f"'{needed[0]}' of the new subject is not known; give it in covariates={{'{needed[0]}': …}}")
     noises = {

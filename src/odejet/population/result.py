@@ -11,116 +11,36 @@ from __future__ import annotations
 import json
 import math
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from odejet.attach import attached
 from odejet.data import Data, Series
-from odejet.errors import ModelError, nearest
-from odejet.extras import needed
-from odejet.numerals import short
+from odejet.decide.adequacy import NO, UNTESTED, YES, Adequacy, Shortcoming
+from odejet.decide.optimality import CONFIRMED, LIKELY, OPEN, Optimality
+from odejet.errors import ModelError
 from odejet.population.diagnostics import Design, conditional_residuals, normality, prediction_discrepancies
+from odejet.population.estimates import Estimates, Parameter
 from odejet.population.estimation import SUCCESS, Estimated
 from odejet.population.figures import drawn
 from odejet.population.population import Population
 from odejet.population.prediction import PopulationPrediction, predicted
-from odejet.tables import table
 
 if TYPE_CHECKING:
     import matplotlib.figure
-    import pandas
 
 Array = np.ndarray
 
 LEVEL = 0.95
+UNUSUAL = 0.01
+"""The probability below which discrepancies are not those of an adequate model."""
+
 REPLICATES = 500
 """Simulations of the design that diagnostics compare the data with."""
-
-
-@dataclass(frozen=True)
-class Parameter:
-    """One estimate of the population."""
-
-    name: str
-    value: float
-    stderr: float
-    interval: tuple[float, float]
-
-    @property
-    def rse(self) -> float:
-        """The relative standard error."""
-        return abs(self.stderr / self.value) if self.value else math.inf
-
-
-@dataclass(frozen=True, eq=False)
-class Parameters(Mapping[str, Parameter]):
-    """Estimates of the population by name."""
-
-    rows: Mapping[str, Parameter]
-
-    def __getitem__(self, name: str) -> Parameter:
-        if name not in self.rows:
-            raise KeyError(f"the population has no parameter '{name}'{nearest(name, self.rows)}")
-        return self.rows[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self.rows)
-
-    def __len__(self) -> int:
-        return len(self.rows)
-
-    def to_dataframe(self) -> pandas.DataFrame:
-        """One row per estimate."""
-        pandas = needed("pandas")
-        rows = [
-            {
-                "name": one.name,
-                "value": one.value,
-                "stderr": one.stderr,
-                "low": one.interval[0],
-                "high": one.interval[1],
-            }
-            for one in self.rows.values()
-        ]
-        return pandas.DataFrame(rows).set_index("name")
-
-    def __repr__(self) -> str:
-        cells = [("", "value", "stderr", "interval", "")]
-        for one in self.rows.values():
-            low, high = one.interval
-            cells.append((one.name, short(one.value, 4), short(one.stderr, 3), short(low, 4), short(high, 4)))
-        return "\n".join(table(cells, right=range(1, 5)))
-
-
-@dataclass(frozen=True, eq=False)
-class Individuals(Mapping[str, Mapping[str, float]]):
-    """The parameters of subjects: `fit.individuals["3"]["V"]`, and their sds in `fit.individuals.sd`."""
-
-    rows: Mapping[str, Mapping[str, float]]
-    sd: Mapping[str, Mapping[str, float]]
-
-    def __getitem__(self, subject: str) -> Mapping[str, float]:
-        if subject not in self.rows:
-            raise KeyError(f"there is no subject '{subject}'{nearest(subject, self.rows)}")
-        return self.rows[subject]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self.rows)
-
-    def __len__(self) -> int:
-        return len(self.rows)
-
-    def to_dataframe(self) -> pandas.DataFrame:
-        """One row per subject, with a column for each parameter and one for its sd."""
-        pandas = needed("pandas")
-        rows = [
-            {"subject": name, **own, **{f"sd_{key}": sd for key, sd in self.sd[name].items()}}
-            for name, own in self.rows.items()
-        ]
-        return pandas.DataFrame(rows).set_index("subject")
 
 
 @dataclass(frozen=True, eq=False)
@@ -164,13 +84,13 @@ class PopulationFit:
         return np.stack(columns, axis=1)
 
     @cached_property
-    def population(self) -> Parameters:
+    def population(self) -> Estimates:
         """Everything that was estimated: value, standard error and interval by name."""
         errors = np.sqrt(np.maximum(np.diag(self.covariance), 0.0))
         rows = {}
         for name, error in zip(self.names, errors.tolist(), strict=True):
             rows[name] = Parameter(name, self.values[name], error, self._interval(name, self.values[name], error))
-        return Parameters(rows)
+        return Estimates.of_population(rows)
 
     def _interval(self, name: str, value: float, error: float) -> tuple[float, float]:
         from scipy.special import ndtri
@@ -183,7 +103,7 @@ class PopulationFit:
         if scale == "logitnormal":
             middle, reach = math.log(value / (1 - value)), wide / (value * (1 - value))
             return 1 / (1 + math.exp(reach - middle)), 1 / (1 + math.exp(-reach - middle))
-        if scale == "lognormal" or name.startswith("omega_") or name in layout.noise:
+        if scale == "lognormal" or name.startswith(("omega_", "gamma_")) or name in layout.noise:
             factor = math.exp(min(wide / value, 700.0))
             return value / factor, value * factor
         return value - wide, value + wide
@@ -191,7 +111,7 @@ class PopulationFit:
     # --- subjects ---
 
     @cached_property
-    def individuals(self) -> Individuals:
+    def individuals(self) -> Estimates:
         """The parameters of every subject: those of the mean of its posterior on the scale of the effects, and sds."""
         values, sds = {}, {}
         layout, moments = self.estimated.layout, self.estimated.layout.moments(self.estimated.u)
@@ -203,17 +123,18 @@ class PopulationFit:
             middle = found.shares @ phi
             sd = np.sqrt(np.maximum(found.shares @ (phi - middle) ** 2, 0.0))
             centre = layout.individual((found.shares @ sample.nodes.x)[None])[0]
-            values[name] = dict(zip(layout.random, centre.tolist(), strict=True))
+            names = layout.individual_names
+            values[name] = dict(zip(names, centre.tolist(), strict=True))
             values[name] |= dict(zip(layout.common, moments.common[i].tolist(), strict=True))
-            sds[name] = dict(zip(layout.random, sd.tolist(), strict=True)) | dict.fromkeys(layout.common, 0.0)
-        return Individuals(values, sds)
+            sds[name] = dict(zip(names, sd.tolist(), strict=True)) | dict.fromkeys(layout.common, 0.0)
+        return Estimates.of_subjects(values, sds)
 
     @cached_property
     def effects(self) -> dict[str, dict[str, float]]:
         """The random effects eta of every subject, at the mean of its posterior."""
         layout, means = self.estimated.layout, self.estimated.layout.moments(self.estimated.u).means
         return {
-            name: dict(zip(layout.random, (found.shares @ sample.nodes.x - means[i]).tolist(), strict=True))
+            name: dict(zip(layout.random, (found.shares @ sample.nodes.x - means[i]).tolist(), strict=False))
             for i, (name, sample, found) in enumerate(
                 zip(self.asked.subjects, self.estimated.marginal.samples, self.estimated.integrals, strict=True)
             )
@@ -279,6 +200,41 @@ class PopulationFit:
     def success(self) -> bool:
         """Whether the maximum was reached: no further step promises anything that matters."""
         return not self.estimated.stopped and self.estimated.gain < SUCCESS
+
+    # --- two answers ---
+
+    @property
+    def search(self) -> Optimality:
+        """Whether this is the best fit: "confirmed", "likely" or "open", by starts that led to the same maximum."""
+        starts, agreeing = self.estimated.starts, self.estimated.agreeing
+        words = f"{agreeing} of {starts} starts lead to the same maximum"
+        if not self.success:
+            reason = self.estimated.stopped or "no maximum was reached"
+            return Optimality(OPEN, starts, agreeing, starts - agreeing + 1, 1.0, (words, reason))
+        word = CONFIRMED if agreeing >= 3 else LIKELY if agreeing > 1 else OPEN
+        return Optimality(word, starts, agreeing, starts - agreeing + 1, 1 / max(agreeing, 1), (words,))
+
+    @cached_property
+    def adequacy(self) -> Adequacy:
+        """Whether the model explains the data: "yes", "no" or "untested", by NPDE, output by output."""
+        if self.asked.points <= self.free:
+            return Adequacy(UNTESTED)
+        table, found = self.residuals, []
+        for output, name in enumerate(self.asked.model.outputs):
+            own = table["npde"][table["output"] == output]
+            if len(own) and (probability := normality(own)) < UNUSUAL / len(self.asked.noises):
+                words = (
+                    f"the prediction discrepancies of '{name}' have mean {own.mean():.2f} and sd {own.std():.2f} in "
+                    f"place of 0 and 1, which chance alone gives with a probability of {probability:.2g}"
+                )
+                found.append(Shortcoming(name, (), "tails", words))
+        advice = ("look at fit.plot('vpc') and fit.plot('residuals')",) if found else ()
+        return Adequacy(NO if found else YES, found, advice)
+
+    @property
+    def certified(self) -> bool:
+        """Whether both answers are the best there are."""
+        return self.search == CONFIRMED and self.adequacy == YES
 
     # --- diagnostics ---
 
@@ -366,6 +322,11 @@ class PopulationFit:
         """Draw "vpc", "individual", "observed-predicted" or "residuals"; `path` is a file to write."""
         return drawn(self, kind, path)
 
+    @attached
+    def report(self, path: str | os.PathLike[str]) -> None:
+        """Write a page (HTML) with the estimates, both answers and all figures."""
+        raise NotImplementedError
+
     def to_dict(self) -> dict[str, Any]:
         """Everything that people would want to keep, as JSON has it."""
         return {
@@ -385,6 +346,8 @@ class PopulationFit:
             "bic": self.bic,
             "bicc": self.bicc,
             "success": self.success,
+            "search": {"answer": str(self.search), "reasons": list(self.search.reasons)},
+            "adequacy": {"answer": str(self.adequacy), "reasons": [one.sentence for one in self.adequacy.reasons]},
             "seed": self.seed,
             "seconds": self.seconds,
         }
@@ -405,6 +368,7 @@ class PopulationFit:
             *(f"  {line}" for line in repr(self.population).splitlines()),
             "  shrinkage: " + ", ".join(f"{name} {100 * value:.0f} %" for name, value in self.shrinkage.items()),
         ]
+        lines.append(f"  best fit: {self.search.sentence}")
         if self.removed:
             names = ", ".join(self.removed)
             lines.append(f"  taken out: the random effect of {names}, whose variance went to zero")

@@ -7,6 +7,7 @@ suggest lead to its optimum.  From there each subject has a mode under wide rand
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 
 import numpy as np
 
@@ -20,8 +21,15 @@ from odejet.search.refine import Refined, refine
 
 Array = np.ndarray
 
-STARTS, AGREE, EVALUATIONS = 64, 2, 200
+STARTS, AGREE, EVALUATIONS = 64, 6, 400
 """Starts of the pooled fit, how many must lead to its optimum, and what it may cost."""
+
+AS_GOOD, APART, MOST = 0.1, 0.05, 4
+"""Optima of the pooled fit are as good as the best by so much of the negative log-likelihood, differ by this share in
+some unknown, and are at most so many."""
+
+SCATTER = 0.4
+"""By which other starts differ, in the scale of u."""
 
 FIRST_OMEGA = 0.5
 """The sd of random effects at first: of logarithms, of logits, or beside the size of a typical value."""
@@ -30,31 +38,49 @@ FIRST_OMEGA = 0.5
 def pooled_starts(population: Population, seed: int = 0, deadline: float = math.inf) -> tuple[Layout, list[Array]]:
     """Return the layout with units that suit the data, and u of the pooled fit with wide random effects.
 
-    Noise of the pooled fit holds what subjects differ by, and where it has several parameters these may share it in a
-    way that leads to a poor maximum.  Then there is a second start, with each of the size that the data suggest.
+    Where all subjects pooled have several optima as good as each other, as with absorption and elimination that may
+    change places, each is a start: random effects tell them apart.  Noise of the pooled fit holds what subjects differ
+    by, and where it has several parameters these may share it in a way that leads to a poor maximum.  Then there is one
+    more start, with each of the size that the data suggest.
     """
     problem = population.pooled
-    found = _optimum(population, seed, deadline)
-    values = dict(zip(problem.unknowns, found.z.tolist(), strict=True))
+    optima = _optima(population, seed, deadline)
     sizes = dict(zip(problem.unknowns, np.abs(problem.sizes).tolist(), strict=True))
+    values = [_values(population, end, sizes) for end in optima]
     layout = population.layout
-    for output, level in layout.levels.items():
-        if level is not None:
-            values[level] = float(found.levels[problem.misfit.outputs.index(output)])
     first = (*layout.typical, *layout.coefficients)
-    units = np.array([_unit(layout, j, values[name], sizes.get(name, 1.0)) for j, name in enumerate(first)])
+    units = np.array([_unit(layout, j, values[0][name], sizes.get(name, 1.0)) for j, name in enumerate(first)])
     layout = layout.measured_in(units)
-    for name in layout.random:
-        values[f"omega_{name}"] = _first_omega(layout.effects[name], values[name], sizes.get(name, 1.0))
-    values |= {name: 0.0 for name in layout.names if name.startswith("corr_") and name not in values}
-    starts = [layout.to(values)]
+    starts = [layout.to(one) for one in values]
     several = [name for name in layout.noise if name in sizes]
     if len(several) > len(population.noises):
-        starts.append(layout.to({**values, **{name: sizes[name] for name in several}}))
+        starts.append(layout.to({**values[0], **{name: sizes[name] for name in several}}))
     return layout, starts
 
 
-def _optimum(population: Population, seed: int, deadline: float) -> Refined:
+def _values(population: Population, end: Refined, sizes: Mapping[str, float]) -> dict[str, float]:
+    """An optimum of the pooled fit with wide random effects, by name."""
+    problem, layout = population.pooled, population.layout
+    values = dict(zip(problem.unknowns, end.z.tolist(), strict=True))
+    for output, level in layout.levels.items():
+        if level is not None:
+            values[level] = float(end.levels[problem.misfit.outputs.index(output)])
+    for name in layout.random:
+        values[f"omega_{name}"] = _first_omega(layout.effects[name], values[name], sizes.get(name, 1.0))
+    values |= {f"gamma_{name}": 0.5 * values[f"omega_{name}"] for name in layout.occasional}
+    return values | {name: 0.0 for name in layout.names if name.startswith("corr_") and name not in values}
+
+
+def scattered(layout: Layout, u: Array, count: int, seed: int) -> list[Array]:
+    """Return other starts around one: typical values, omegas and noise that differ from it by factors."""
+    rng, moves = np.random.default_rng([seed, 7]), np.full(len(u), SCATTER)
+    # What moves on a linear scale has a unit of its own size; correlations stay zero.
+    moves[layout.omegas] = [SCATTER if a == b else 0.0 for a, b in layout.pairs]
+    return [u + moves * rng.standard_normal(len(u)) for _ in range(count)]
+
+
+def _optima(population: Population, seed: int, deadline: float) -> list[Refined]:
+    """The best optimum of the pooled fit, and others that are as good."""
     problem = population.pooled
     misfit, bounds = problem.misfit, problem.given_bounds
     ends = [refine(misfit, problem.sizes, bounds, frame=problem.frame(), time_limit=max(deadline - now(), 0.0))]
@@ -75,7 +101,15 @@ def _optimum(population: Population, seed: int, deadline: float) -> Refined:
             f"the model {population.model.name} cannot be simulated to the last measurement for any values that were "
             "tried; check it with oj.simulate, or give bounds in the model"
         )
-    return best
+    found = [best]
+    for end in sorted(ends, key=lambda one: one.cost):
+        if end.cost < best.cost + AS_GOOD and all(_differ(end.z, other.z) for other in found):
+            found.append(end)
+    return found[:MOST]
+
+
+def _differ(one: Array, other: Array) -> bool:
+    return bool((np.abs(one - other) > APART * np.maximum(np.abs(one), np.abs(other))).any())
 
 
 def _unit(layout: Layout, j: int, value: float, size: float) -> float:

@@ -12,11 +12,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from odejet.data.censored import Limits
 from odejet.model import Model
 from odejet.model.expressions import Symbol, number
 from odejet.population.layout import Layout
 from odejet.problem.conditions import Condition
-from odejet.problem.noise import Density, Noise, densities_of
+from odejet.problem.noise import Density, Noise, densities_of, limits_in
 from odejet.simulate.flow import Flow, Outcome
 from odejet.simulate.many import outputs_of
 
@@ -37,6 +38,7 @@ class Block:
     values: Array
     density: Density
     sds: Array | None  # where they are known, in place of the law's scale
+    limits: Limits | None = None  # of values that are censored
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,7 +59,7 @@ class Subject:
     flow: Flow
     start: float
     times: Array
-    random: Array  # of the parameters of its model: the position among the effects, or -1
+    random: Array  # of the parameters of its model: the position among individual parameters, or -1
     common: Array  # or the position among parameters without effects, or -1
     layout: Layout
     blocks: tuple[Block, ...]
@@ -97,11 +99,11 @@ class Subject:
 
     def linearise(self, x: Array, common: Array) -> tuple[Array, Array, Array]:
         """Predictions at rows of x with their derivatives by x, and by the parameters without random effects."""
-        count, effects = x.shape
+        count = len(x)
         found = np.full((count, self.points), np.nan)
-        by_x = np.zeros((count, self.points, effects))
+        by_own = np.zeros((count, self.points, self.layout.dimension))
         by_common = np.zeros((count, self.points, len(common)))
-        slopes, states = self.layout.slopes(x), np.zeros(len(self.flow.model.states))
+        states = np.zeros(len(self.flow.model.states))
         first = 1 + len(self.flow.unknowns()) - len(self.random)
         effect, other = np.flatnonzero(self.random >= 0), np.flatnonzero(self.common >= 0)
         for k, parameters in enumerate(self.parameters(x, common)):
@@ -111,9 +113,9 @@ class Subject:
                 continue
             for block in self.blocks:
                 rows = run[block.positions, block.output]
-                by_x[k, block.rows][:, self.random[effect]] = rows[:, first + effect] * slopes[k, self.random[effect]]
+                by_own[k, block.rows][:, self.random[effect]] = rows[:, first + effect]
                 by_common[k, block.rows][:, self.common[other]] = rows[:, first + other]
-        return found, by_x, by_common
+        return found, self.layout.by_x(by_own, x), by_common
 
     def _run(self, parameters: Array, states: Array, sensitivities: bool) -> Array | None:
         if not np.isfinite(parameters).all():
@@ -160,7 +162,7 @@ class Subject:
             weights, by_s = np.empty_like(predictions), np.empty_like(predictions)
             for block in self.blocks:
                 own = block.rows
-                terms = block.density.law.terms(block.values, predictions[:, own], scale[:, own])
+                terms = block.density.terms(block.values, predictions[:, own], scale[:, own], block.limits)
                 costs[:, own], by_s[:, own] = terms.costs, terms.by_s
                 slopes[:, own] = terms.by_mu + terms.by_s * by_prediction[:, own]
                 weights[:, own] = terms.weight_mu + terms.weight_s * by_prediction[:, own] ** 2
@@ -173,7 +175,7 @@ def subjects_of(
     conditions: Sequence[Condition], flows: Sequence[Flow], noises: Mapping[str, Noise], layout: Layout, model: Model
 ) -> tuple[Subject, ...]:
     """The members of a population."""
-    random, common = list(layout.random), list(layout.common)
+    random, common = list(layout.individual_names), list(layout.common)
     found = []
     for condition, flow in zip(conditions, flows, strict=True):
         experiment, own = condition.experiment, condition.model
@@ -184,7 +186,8 @@ def subjects_of(
             density, sds = _law(noises[name], name, condition, layout, model)
             place = list(own.outputs).index(name)
             positions = np.searchsorted(times, series.times)
-            blocks.append(Block(rows, place, name, positions, series.values, density, sds))
+            limits = limits_in(noises[name].law, series)
+            blocks.append(Block(rows, place, name, positions, series.values, density, sds, limits))
             first = rows.stop
         found.append(
             Subject(
@@ -204,7 +207,8 @@ def subjects_of(
 def _law(noise: Noise, output: str, condition: Condition, layout: Layout, model: Model) -> tuple[Density, Array | None]:
     """The law of an output's measurements in a subject, and their scales where these are known."""
     places = {name: i for i, name in enumerate(layout.noise)}
-    density = densities_of(noise, output, condition.experiment.values, places, model)
+    series = condition.experiment.outputs[output]
+    density = densities_of(noise, output, condition.experiment.values, places, model, series.limits is not None)
     if density is not None:
         return density, None
     level = layout.levels[output]

@@ -23,6 +23,7 @@ from odejet.errors import DataError, ModelError, clipped, nearest
 from odejet.jets.inputs import Sampled, sampled
 from odejet.model import Model, entries
 from odejet.model.cumulated import Cumulated, cumulated, of_rates
+from odejet.model.delays import resolved
 from odejet.model.expressions import Expression, constant, names, number, substituted
 from odejet.model.transform import rewritten
 from odejet.problem.given import check_given, given_in, names_given
@@ -48,6 +49,7 @@ class Condition:
     @classmethod
     def of(cls, experiment: Experiment, own: Model) -> Condition:
         """Return the condition of an experiment with its own model, outputs as they are written."""
+        own = resolved(own)
         return cls(experiment, of_rates(own), cumulated(own))
 
     @cached_property
@@ -61,7 +63,7 @@ class Condition:
         begins = self._begins(series)
         sizes = 1.0 if self.cumulated.outputs[name] else series.times - begins
         sds = None if series.sds is None else series.sds / sizes
-        return Series(0.5 * (begins + series.times), series.values / sizes, sds)
+        return Series(0.5 * (begins + series.times), series.values / sizes, sds).at(~series.censored)
 
     def _begins(self, series: Series) -> np.ndarray:
         """When the window of each measurement begins."""
@@ -302,6 +304,9 @@ def _samples(experiment: Experiment, model: Model) -> dict[str, Sampled]:
     """Columns that are named like inputs."""
     found = {name: series for name, series in experiment.outputs.items() if name in model.inputs}
     changing = {name: series for name, series in experiment.covariates.items() if name in model.inputs}
+    for name, series in found.items():
+        if series.limits is not None:
+            raise DataError(f"{experiment.name}: the input '{name}' has censored values; give numbers")
     samples = {name: sampled(series.times, series.values, f"input '{name}'") for name, series in found.items()}
     samples |= {name: _carried(name, own, experiment) for name, own in changing.items()}
     for name, made in samples.items():
@@ -382,7 +387,7 @@ def _own(model: Model, experiment: Experiment) -> Model:
     begun = any(one.time == experiment.start and not one.added for one in own.regimens)
     steady = experiment.steady or begun
     known_here = (experiment.inputs, experiment.initial, experiment.values, steady, model.steady, own.rates)
-    if not any(known_here) and own.events == model.events:
+    if not any(known_here) and own.events == model.events and not model.expressions:
         return model
     numbers = {name: value for name in experiment.values if (value := constant(experiment.values[name])) is not None}
     others = {name: value for name, value in experiment.values.items() if name not in numbers}
@@ -393,7 +398,7 @@ def _own(model: Model, experiment: Experiment) -> Model:
     before = {} if begun else experiment.before
     tables = {
         "states": own.states,
-        "outputs": model.outputs,
+        "outputs": {**model.outputs, **model.expressions},  # which are predicted as outputs are
         "initial": start,
         "before": before,
         "history": model.history,

@@ -123,7 +123,7 @@ def _units(scale: np.ndarray) -> np.ndarray:
 
 
 def _pair(unknown: Unknown, bounds: Bounds, positive: Any, model_bounds: Mapping[str, Any]) -> tuple[float, float]:
-    pair: Any = model_bounds.get(unknown.name)
+    pair: Any = model_bounds.get(unknown.name, unknown.usual)
     if isinstance(bounds, Mapping):
         pair = bounds.get(unknown.label, bounds.get(unknown.name, pair))
     elif bounds is not None:

@@ -16,6 +16,7 @@ from odejet.model import Event, Model
 from odejet.model.expressions import ZERO, Expression, Sum, Symbol, constant, fresh, substituted
 from odejet.model.expressions import number as numeral
 from odejet.model.folding import folded
+from odejet.model.names import ended
 from odejet.model.transform import joined, renamed, restricted
 from odejet.problem.problem import Problem
 
@@ -47,13 +48,14 @@ def joint(problem: Problem) -> Joint:
     taken = {name for c in problem.conditions for name in (*c.model.parameters, *c.model.fixed)}
     parts = {number: _renamed(problem, number, several, taken) for number in chosen}
     labels: dict[str, str] = {}
+    unknowns = problem.unknowns
     for members in kinds.values():
         model_names = parts[members[0]].names if members[0] in parts else None
         for number in members:
             own = parts[number].names if number in parts else model_names
             for name, entry in problem.layout.places[number].items():
                 if own is not None and name in own:  # the noise has unknowns that the model does not have
-                    labels.setdefault(problem.unknowns[entry], own[name])
+                    labels.setdefault(unknowns[entry], own[name])
     model = joined([part.model for part in parts.values()])
     if not model.is_smooth:
         # Where the equations switch, bounds may tell on which side of a switch the experiments begin.
@@ -85,7 +87,7 @@ def _renamed(problem: Problem, number: int, several: bool, taken: set[str]) -> _
     ]
     # `x_hot` for x in the experiment hot.
     suffix = "".join(c if c.isalnum() else "_" for c in condition.experiment.name)
-    new = {name: fresh(f"{name}_{suffix}"[:90], taken) if several else name for name in moving}
+    new = {name: fresh(ended(name[:90], f"_{suffix}"[:90]), taken) if several else name for name in moving}
     model = restricted(own, condition.experiment.outputs)
     model = renamed(model, new) if several else model
     return _Part(model, {**{n: n for n in own.parameters}, **new})

@@ -10,9 +10,11 @@ import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Protocol
 
 import numpy as np
 
+from odejet.data.censored import Limits
 from odejet.problem.noise import Density
 
 ROUNDING = 16 * float(np.finfo(float).eps)
@@ -36,6 +38,7 @@ class Block:
     shapes: np.ndarray  # the standard deviations where the noise level is one
     logarithm: float = 0.0  # of the base in which values are compared; zero where they are as they are
     density: Density | None = None  # a law with a scale of its own, in place of a level times shapes
+    limits: Limits | None = None  # of values that are censored; such a block has a law
 
     @cached_property
     def targets(self) -> np.ndarray:
@@ -43,7 +46,14 @@ class Block:
         return np.log(self.values) / self.logarithm if self.logarithm else self.values
 
     def at(self, chosen: np.ndarray) -> Block:
-        return replace(self, times=self.times[chosen], values=self.values[chosen], shapes=self.shapes[chosen])
+        limits = None if self.limits is None else self.limits.at(chosen)
+        parts = {"times": self.times[chosen], "values": self.values[chosen], "shapes": self.shapes[chosen]}
+        return replace(self, **parts, limits=limits)
+
+    @property
+    def censored(self) -> np.ndarray:
+        """Which values are known only to lie between limits."""
+        return np.zeros(len(self.times), dtype=bool) if self.limits is None else self.limits.censored
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,6 +71,11 @@ class Measurements:
     def targets(self) -> np.ndarray:
         """The values, or their logarithms where these are compared."""
         return np.concatenate([block.targets for block in self.blocks])
+
+    @cached_property
+    def censored(self) -> np.ndarray:
+        """Which values are known only to lie between limits."""
+        return np.concatenate([block.censored for block in self.blocks])
 
     @cached_property
     def times(self) -> np.ndarray:
@@ -177,6 +192,25 @@ def _sizes_nearby(values: np.ndarray) -> np.ndarray:
     padded = np.pad(sizes, reach, mode="edge")
     nearby = np.lib.stride_tricks.sliding_window_view(padded, 2 * reach + 1).max(axis=1)
     return np.where(nearby > 0, np.maximum(sizes, DIP * nearby), sizes.max(initial=0.0) or 1.0)
+
+
+class Limited(Protocol):
+    """Values of which some may have limits."""
+
+    @property
+    def values(self) -> np.ndarray: ...
+
+    @property
+    def limits(self) -> Limits | None: ...
+
+
+def limits_of(rows: Sequence[Limited]) -> Limits | None:
+    """The limits of several blocks as one; None where nothing is censored."""
+    if all(block.limits is None for block in rows):
+        return None
+    pairs = [(b.values, b.values) if b.limits is None else (b.limits.lower, b.limits.upper) for b in rows]
+    lower, upper = (np.concatenate(side) for side in zip(*pairs, strict=True))
+    return Limits(lower, upper)
 
 
 def _scale(values: np.ndarray) -> float:

@@ -13,18 +13,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from odejet.data import Series
+from odejet.data.censored import Limits, written
 from odejet.errors import DataError, ExpressionError, ModelError, clipped, nearest
 from odejet.model import Model
 from odejet.model.calls import Call, parse_call
 from odejet.model.dual import differentiated
-from odejet.model.expressions import TIME, Expression, names, number, substituted
+from odejet.model.expressions import TIME, Expression, Product, Symbol, names, number, substituted
 from odejet.model.formula import Formula, formula
 from odejet.objective.likeliest import scales
 from odejet.problem.distributions import (
@@ -38,6 +39,7 @@ from odejet.problem.distributions import (
     Terms,
     is_of_squares,
 )
+from odejet.problem.distributions.interval import drawn_within, interval_terms, is_supported
 
 RELATIVE_FLOOR = 1e-3
 """Of the largest value of a series: relative noise does not vanish where the signal crosses zero."""
@@ -116,6 +118,7 @@ class Density:
     output: str
     places: Mapping[str, int]  # names of unknowns -> entry of z
     numbers: Mapping[str, float]
+    censored: bool = False  # whether some measurements are known only to lie between limits
 
     @cached_property
     def varies(self) -> bool:
@@ -129,11 +132,10 @@ class Density:
 
     def rough(self, level: float) -> Density | None:
         """A law of this known scale that least squares can start from; None where squares themselves will do."""
-        if not self.law.robust:
+        if not self.law.robust and not self.censored:
             return None
-        law: Distribution = Laplace(ROUGHLY)
-        if self.law.logarithm:
-            law = Logarithmic(Laplace(ROUGHLY), self.law.logarithm)
+        kind = Laplace(ROUGHLY) if self.law.robust else NORMAL
+        law: Distribution = Logarithmic(kind, self.law.logarithm) if self.law.logarithm else kind
         return replace(self, law=law, scale=number(level), places={}, numbers={})
 
     def scales(self, mu: np.ndarray, z: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -150,7 +152,12 @@ class Density:
     def scale_each(self) -> bool:
         """Whether every measurement has a row of its own for its scale: where scales differ, or where what it tells of
         the scale depends on what it tells of the prediction."""
-        return self.follows_output or (self.varies and not self.law.orthogonal)
+        return self.follows_output or self.coupled
+
+    @cached_property
+    def coupled(self) -> bool:
+        """Whether what a measurement tells of its scale depends on what it tells of its prediction."""
+        return self.varies and (self.censored or not self.law.orthogonal)
 
     @cached_property
     def formula(self) -> Formula:
@@ -161,14 +168,105 @@ class Density:
     @cached_property
     def key(self) -> tuple[Any, ...]:
         """Return a key that equal laws share: an output mostly has one law in many experiments."""
-        return self.law, self.scale, self.output, tuple(self.places.items()), tuple(self.numbers.items())
+        places, numbers = tuple(self.places.items()), tuple(self.numbers.items())
+        return self.law, self.scale, self.output, places, numbers, self.censored
 
-    def terms(self, y: np.ndarray, mu: np.ndarray, s: np.ndarray) -> Terms:
-        return self.law.terms(y, mu, s)
+    def terms(self, y: np.ndarray, mu: np.ndarray, s: np.ndarray, limits: Limits | None = None) -> Terms:
+        """What measurements say, of which some may be known only to lie between limits; predictions may have further
+        axes in front."""
+        terms = self.law.terms(y, mu, s)
+        if not self.censored:
+            return terms
+        nothing = np.zeros_like(mu) if terms.cross is None else terms.cross
+        terms = replace(terms, cross=nothing)
+        if limits is None or not limits.censored.any():
+            return terms
+        hidden, low, high = (np.broadcast_to(one, mu.shape) for one in (limits.censored, limits.lower, limits.upper))
+        within = interval_terms(self.law, low[hidden], high[hidden], mu[hidden], s[hidden])
+        return Terms(*(_put(getattr(terms, f.name), hidden, getattr(within, f.name)) for f in fields(Terms)))
+
+    def scores(self, y: np.ndarray, mu: np.ndarray, s: np.ndarray, limits: Limits | None, first: int) -> np.ndarray:
+        """Normal scores; what is censored has that of a value drawn from the law within its limits, which fits of many
+        such measurements see as they see all others (Dunn and Smyth 1996).  `first` is the number of the first one."""
+        if limits is not None and (hidden := limits.censored).any():
+            ends = limits.lower[hidden], limits.upper[hidden]
+            y = _put(y, hidden, drawn_within(self.law, *ends, mu[hidden], s[hidden], first))
+        return self.law.scores(y, mu, s)
+
+
+def _put(values: np.ndarray, chosen: np.ndarray, others: np.ndarray) -> np.ndarray:
+    """A copy of values with others in the place of some of them."""
+    found = np.array(np.broadcast_to(values, chosen.shape), dtype=float)
+    found[chosen] = others
+    return found
 
 
 def noise_of(output: str, given: Given, series: Sequence[Series]) -> Noise:
     """The noise of an output that was measured in these series."""
+    found = _noise_of(output, given, series)
+    if all(one.limits is None for one in series):
+        return found
+    check_censored(output, found, series)
+    return censored_noise(output, found, series)
+
+
+def check_censored(output: str, noise: Noise, series: Sequence[Series]) -> None:
+    """Refuse limits between which a law has no value, and laws that know no probabilities of intervals."""
+    law, where = noise.law, f"the noise of '{output}'"
+    name = noise.text.partition("(")[0].strip() or "normal"
+    if not is_supported(law):
+        raise DataError(f"{where} is {name}, which has no probability of an interval for censored values")
+    for one in series:
+        if one.limits is None:
+            continue
+        hidden = one.limits.censored
+        lower, upper = whole_limits(one.limits) if law.whole else (one.limits.lower, one.limits.upper)
+        empty = hidden & ((upper < lower) | (law.positive & ~(upper >= 0 if law.whole else upper > 0)))
+        empty |= hidden & (lower > law.largest)
+        if empty.any():
+            i = int(np.argmax(empty))
+            limits = written(float(one.limits.lower[i]), float(one.limits.upper[i]))
+            raise DataError(f"{where} is {name}, which has no value {limits} (t = {one.times[i]:g}); correct the limit")
+
+
+def whole_limits(limits: Limits) -> tuple[np.ndarray, np.ndarray]:
+    """The first and the last count between limits: a single limit is no count itself, both ends of an interval are."""
+    above, below = np.isinf(limits.upper), np.isinf(limits.lower)
+    first = np.where(below, 0.0, np.where(above, np.floor(limits.lower) + 1, np.ceil(limits.lower)))
+    last = np.where(above, np.inf, np.where(below, np.ceil(limits.upper) - 1, np.floor(limits.upper)))
+    return first, last
+
+
+def limits_in(law: Distribution, series: Series) -> Limits | None:
+    """The limits of a series as its law has them: the first and the last count, where it is one of counts."""
+    if series.limits is None or not law.whole:
+        return series.limits
+    return Limits(*(np.where(series.censored, one, series.values) for one in whole_limits(series.limits)))
+
+
+def censored_noise(output: str, noise: Noise, series: Sequence[Series]) -> Noise:
+    """The noise of an output of which some values are censored: a law, since squares know no limits.
+
+    A level that is to be estimated becomes an unknown, sd_ and the name of the output; what is relative to a
+    measurement is relative to its prediction.
+    """
+    if noise.kind == "law":
+        return noise
+    name = noise.text.partition("(")[0].strip() or "normal"
+    level: Expression = Symbol(f"sd_{output}") if math.isnan(noise.level) else number(noise.level)
+    if noise.kind == "data" and not math.isnan(noise.level):
+        sds = np.unique(np.concatenate([one.sds for one in series if one.sds is not None]))
+        if len(sds) > 1:
+            raise DataError(
+                f"'{output}' has censored values, so that its known sd must be one number; give it as noise"
+            )
+        level = number(float(sds[0]))
+    if noise.kind == "relative":
+        level = Product(((1, level), (1, Symbol(output))))
+    return Noise("law", 1.0, noise.law, level, f"{name}({level})")
+
+
+def _noise_of(output: str, given: Given, series: Sequence[Series]) -> Noise:
     told = given.get(output) if isinstance(given, Mapping) else given
     if told is None:
         with_sds = {one.sds is not None for one in series}
@@ -220,7 +318,12 @@ def new_names(noises: Mapping[str, Noise], model: Model) -> tuple[str, ...]:
 
 
 def densities_of(
-    noise: Noise, output: str, known: Mapping[str, Expression], places: Mapping[str, int], model: Model
+    noise: Noise,
+    output: str,
+    known: Mapping[str, Expression],
+    places: Mapping[str, int],
+    model: Model,
+    censored: bool = False,
 ) -> Density | None:
     """The law of an output in an experiment with these known values; None where noise is a level times a shape."""
     if noise.kind != "law":
@@ -228,7 +331,7 @@ def densities_of(
     scale = number(1) if noise.scale is None else substituted(noise.scale, known)
     own = {name: places[name] for name in dict.fromkeys(names(scale)) if name in places}
     numbers = {name: float(value) for name, value in model.fixed.items() if name in names(scale)}
-    return Density(noise.law_where(output, known, model), scale, output, own, numbers)
+    return Density(noise.law_where(output, known, model), scale, output, own, numbers, censored)
 
 
 def check_measured(output: str, text: str, law: Distribution, values: np.ndarray) -> None:
@@ -278,7 +381,7 @@ def _law(output: str, call: Call, text: str, series: Sequence[Series]) -> Noise:
     )
     if not told:
         for one in series:
-            check_measured(output, text, law, one.values)
+            check_measured(output, text, law, one.observed.values)
     further = tuple(given) if told else ()
     if not law.has_scale:
         return Noise("law", 1.0, law, None, text, further)

@@ -30,10 +30,20 @@ from odejet.problem import coordinates
 from odejet.problem.conditions import Condition, conditions, felt, fixed_values, in_words_of
 from odejet.problem.coordinates import Bounds, Coordinates
 from odejet.problem.measurements import Block, Measurements
-from odejet.problem.noise import Given, Noise, check_measured, check_names, densities_of, merged, new_names, noise_of
+from odejet.problem.noise import (
+    Given,
+    Noise,
+    check_measured,
+    check_names,
+    densities_of,
+    limits_in,
+    merged,
+    new_names,
+    noise_of,
+)
 from odejet.problem.priors import Priors, priors_of, priors_together, total, truncated
 from odejet.problem.scales import scales
-from odejet.problem.unknowns import Unknowns, lay_out
+from odejet.problem.unknowns import Unknowns, delay_bounds, lay_out
 from odejet.simulate import Simulation
 from odejet.simulate.flow import Flow
 from odejet.simulate.simulation import TIME_LIMIT, simulated
@@ -99,6 +109,7 @@ class Problem:
         self.local = _local(local, model, self.conditions, new)
         used = [self.noise_names(number) for number in range(len(self.conditions))]
         layout = lay_out(self.conditions, model.parameters, self.local, used)
+        layout = layout.usually(delay_bounds(model, self.conditions)) if model.is_delayed else layout
         self.priors = priors_together(priors, model.priors)
         self._priors = priors_of(self.priors, layout)
         self.layout: Unknowns = layout.limited({i: prior.limits for i, prior in self._priors.items()})
@@ -111,6 +122,8 @@ class Problem:
     def _noises(self, data: Data) -> dict[str, Noise]:
         """What is known of the noise of every output that was measured."""
         given = self.noise if self.weights == "likelihood" else 1.0
+        if self.weights != "likelihood":
+            _check_squares(data)
         series = {name: [e.outputs[name] for e in data.experiments if name in e.outputs] for name in self.model.outputs}
         return {name: noise_of(name, given, measured) for name, measured in series.items() if measured}
 
@@ -139,10 +152,11 @@ class Problem:
     def _block(self, number: int, output: str, series: Series) -> Block:
         """The measurements of an output in an experiment, with their noise."""
         noise, known, places = self.noises[output], self.experiments[number].values, self.layout.places[number]
-        density = densities_of(noise, output, known, places, self.model)
+        density = densities_of(noise, output, known, places, self.model, series.limits is not None)
         if density is not None and noise.shapes_told:
-            check_measured(output, noise.text, density.law, series.values)
-        return Block(number, output, series.times, series.values, noise.shapes(series), noise.law.logarithm, density)
+            check_measured(output, noise.text, density.law, series.observed.values)
+        shapes, base = noise.shapes(series), noise.law.logarithm
+        return Block(number, output, series.times, series.values, shapes, base, density, limits_in(noise.law, series))
 
     def check_points(self) -> None:
         """Refuse to look for more unknowns than measurements, priors and bounds say anything of."""
@@ -252,16 +266,8 @@ class Problem:
 
     def why(self, values: Mapping[str, float], time_limit: float = TIME_LIMIT) -> str | None:
         """Why values by label have a likelihood of zero, in a sentence; None if they have not."""
-        z = self.layout.vector(values)
-        patient, deadline = replace(self.misfit, priors=(), effort=PATIENT), now() + time_limit
-        for number, experiment in enumerate(self.experiments):
-            found = patient.only(number).evaluate(z, jacobian=False, deadline=deadline)
-            if found.residuals is None:
-                where = f"{experiment.name}: " if len(self.experiments) > 1 else ""
-                return f"{where}{found.message}"
-            if not np.all(np.isfinite(found.residuals)):
-                return f"a prediction in {experiment.name} is too far from its measurement for numbers to tell"
-        return None
+        patient = replace(self.misfit, priors=(), effort=PATIENT)
+        return patient.why(self.layout.vector(values), now() + time_limit)
 
     def log_prior(self, values: Mapping[str, float]) -> float:
         """The logarithm of the priors at values by label; zero where there are none."""
@@ -339,6 +345,17 @@ class Problem:
             f"Problem {self.model.name}: {len(self.unknowns)} unknowns from {points} measurements in {count} "
             f"experiment{'s'[: count != 1]}\n  {shown}"
         )
+
+
+def _check_squares(data: Data) -> None:
+    """Refuse plain squares of what is no number."""
+    for experiment in data.experiments:
+        for output, series in experiment.outputs.items():
+            if series.limits is not None:
+                raise DataError(
+                    f"{experiment.name}: '{output}' has censored values, of which there are no squares; leave out "
+                    "weights='none'"
+                )
 
 
 def _local(local: Sequence[str], model: Model, found: Sequence[Condition], noise: Sequence[str]) -> tuple[str, ...]:

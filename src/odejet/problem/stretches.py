@@ -37,7 +37,7 @@ MANY = 10_000
 
 def stretch(condition: Experimental) -> Mapping[str, Series]:
     """The measurements of the stretch by output; empty if there is none with times enough."""
-    series = {name: measured.finite for name, measured in condition.series.items()}
+    series = {name: measured.finite.observed for name, measured in condition.series.items()}
     if not condition.model.is_smooth:
         parts, reached = _parts(condition)
         series = max(parts[:reached] or [{}], key=lambda part: min((one.distinct for one in part.values()), default=0))
@@ -58,7 +58,7 @@ def known_times(event: Event, start: float, end: float) -> list[float]:
 def _parts(condition: Experimental) -> tuple[list[dict[str, Series]], int]:
     """The measurements of every stretch, and how many are reached from the start; none if nobody knows them."""
     own, experiment = condition.model, condition.experiment
-    series = {name: measured.finite for name, measured in condition.series.items()}
+    series = {name: measured.finite.observed for name, measured in condition.series.items()}
     found = _known(own, experiment.start, experiment.end)
     if found is None:
         return [], 0
@@ -181,4 +181,4 @@ def _inside(one: Series, first: float, last: float) -> Series:
 
 
 def _chosen(one: Series, inside: np.ndarray) -> Series:
-    return Series(one.times[inside], one.values[inside], None if one.sds is None else one.sds[inside])
+    return one.at(inside)

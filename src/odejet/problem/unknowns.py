@@ -15,10 +15,15 @@ from typing import overload
 import numpy as np
 
 from odejet.errors import ModelError, nearest
-from odejet.model.expressions import spelled
+from odejet.model import Model
+from odejet.model.expressions import Symbol, delays, spelled
 from odejet.problem.conditions import Condition
 
 POSITIVE = (0.0, math.inf)
+
+SHORTEST = 1e-3
+"""Of the span of the data, the shortest delay that is looked for where no bounds are given: solving takes at least as
+many steps as delays, and a shorter one is seen in few data."""
 
 
 @dataclass(frozen=True)
@@ -30,6 +35,7 @@ class Unknown:
     experiment: str | None = None  # where it holds; everywhere, if not given
     is_state: bool = False
     limits: tuple[float, float] = (-math.inf, math.inf)  # of values that mean anything, whatever bounds are given
+    usual: tuple[float, float] | None = None  # bounds where none are given
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,6 +110,18 @@ class Unknowns(Sequence[Unknown]):
             known = entries[i].limits
             entries[i] = replace(entries[i], limits=(max(low, known[0]), min(high, known[1])))
         return replace(self, entries=tuple(entries))
+
+    def usually(self, bounds: Mapping[str, tuple[float, float]]) -> Unknowns:
+        """The same with bounds by name for where none are given."""
+        return replace(self, entries=tuple(replace(one, usual=bounds.get(one.name)) for one in self.entries))
+
+
+def delay_bounds(model: Model, conditions: Sequence[Condition]) -> dict[str, tuple[float, float]]:
+    """Return bounds of parameters that are delays: longer ones than the data, and much shorter ones, cannot be seen."""
+    tables = (model.states, model.outputs)
+    lags = {one.by for table in tables for value in table.values() for one in delays(value)}
+    span = max((one.experiment.end - one.experiment.start for one in conditions), default=0.0)
+    return {lag.name: (SHORTEST * span, span) for lag in lags if isinstance(lag, Symbol) and span > 0}
 
 
 def find(unknowns: Sequence[Unknown], name: str) -> int:

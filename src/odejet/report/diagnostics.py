@@ -37,7 +37,8 @@ def diagnostic_pictures(output: str, pairs: Sequence[Comparison]) -> list[Pictur
         np.concatenate(columns)
         for columns in zip(*((pair.fitted, pair.values, pair.standardised) for pair in pairs), strict=True)
     )
-    known = np.isfinite(predicted) & np.isfinite(observed) & np.isfinite(residuals)
+    censored = np.concatenate([pair.censored for pair in pairs])
+    known = np.isfinite(predicted) & np.isfinite(observed) & np.isfinite(residuals) & ~censored
     if not known.any():
         return []
     predicted, observed, residuals = predicted[known], observed[known], residuals[known]

@@ -12,6 +12,7 @@ from dataclasses import replace
 import numpy as np
 
 from odejet.data import Series
+from odejet.data.censored import Limits
 from odejet.errors import ModelError
 from odejet.jets.inputs import input_jets
 from odejet.jets.numeric import jets
@@ -120,16 +121,31 @@ def fitted_panel(pair: Comparison, curve: Curve) -> Panel:
     seen = span(pair.values[~pair.suspicious], line[1], *ends)
     whole = span(pair.values, *map(np.array, [seen]), room=0.0)
     low, high = whole if whole[1] - whole[0] <= _FLAT * (seen[1] - seen[0]) else seen
-    dots = Dots(pair.times, pair.values, size=size_of(len(pair.times)))
+    seen_values = np.where(pair.censored, np.nan, pair.values)
+    dots = Dots(pair.times, seen_values, size=size_of(len(pair.times)))
+    layers += _bars(pair.times, pair.limits, low, high)
     # A few dots lie on the line, many below it.
     layers += [Line(*line), dots] if len(dots.x) <= FEW_DOTS else [dots, Line(*line, rimmed=len(dots.x) > MANY)]
-    layers += _marks(pair, pair.values, low, high, [short(value) for value in pair.values.tolist()])
+    layers += _marks(pair, seen_values, low, high, [short(value) for value in pair.values.tolist()])
     return Panel(tuple(layers), _times(pair.times, line[0]), linear(low, high))
+
+
+def _bars(times: np.ndarray, limits: Limits | None, low: float, high: float) -> list[Layer]:
+    """Bars between the limits of what is censored, which run into the frame where there is but one."""
+    if limits is None or not (chosen := np.flatnonzero(limits.censored)).size:
+        return []
+    reach = high - low  # beyond the frame
+    ends = np.clip(limits.lower[chosen], low - reach, None), np.clip(limits.upper[chosen], None, high + reach)
+    gap = np.full(len(chosen), np.nan)
+    x, y = (np.stack(parts, axis=1).ravel() for parts in ((times[chosen], times[chosen], gap), (*ends, gap)))
+    marks = [one[np.isfinite(one)] for one in (limits.lower[chosen], limits.upper[chosen])]
+    places = [times[chosen][np.isfinite(one)] for one in (limits.lower[chosen], limits.upper[chosen])]
+    return [Line(x, y, "grey"), Dots(np.concatenate(places), np.concatenate(marks), "grey", 4.0)]
 
 
 def residual_panel(pair: Comparison, curve: Curve) -> Panel:
     """Residuals in units of the noise."""
-    values = pair.standardised
+    values = np.where(pair.censored & (pair.residuals == 0), np.nan, pair.standardised)
     sizes = np.abs(values[np.isfinite(values)])
     far = _TIMES * float(np.percentile(sizes, _TYPICAL)) if len(sizes) else 0.0
     most = float(sizes.max(initial=0.0))
@@ -184,7 +200,8 @@ def band_picture(band: Band, series: Series | None = None, where: str = "") -> P
     line = _ordered(band.times, band.values)
     layers.append(Line(*line))
     if series is not None:
-        layers.append(Dots(series.times, series.values, size=size_of(len(series.times))))
+        layers += _bars(series.times, series.limits, *span(line[1], measured, *ends))
+        layers.append(Dots(series.observed.times, series.observed.values, size=size_of(len(series.times))))
     times = _times(line[0]) if series is None else _times(line[0], series.times)
     panel = Panel(tuple(layers), times, linear(*span(line[1], measured, *ends)), 120)
     words = f"{band.name} over time with its band{f' in {where}' if where else ''}"

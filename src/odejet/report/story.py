@@ -70,8 +70,9 @@ def _smoothed(fit: Fit, pairs: Sequence[Comparison]) -> Mapping[tuple[str, str],
     found = {}
     for pair in pairs:
         where = pair.experiment, pair.output
-        series = stretch(fit.problem.conditions[fit.problem.number(pair.experiment)]).get(pair.output)
-        if series is None:
+        condition = fit.problem.conditions[fit.problem.number(pair.experiment)]
+        series = stretch(condition).get(pair.output)
+        if series is None or condition.model.is_delayed:
             continue
         try:
             found[where] = fit.smoothed.get(where) or fit_series(series)

@@ -10,9 +10,11 @@ from odejet.attach import attach
 from odejet.decide.answer import NO_SEARCH
 from odejet.decide.statistics import TOLD, OutputCheck
 from odejet.errors import DataError, ModelError
+from odejet.model.expressions import names
 from odejet.numerals import between, duration, measured, short, significant, spread, whole
 from odejet.report.combinations import readable
 from odejet.result import Estimate, Fit
+from odejet.result.intervals import asked_of
 from odejet.tables import table
 from odejet.uncertainty.doubts import Doubt
 from odejet.uncertainty.practical import DETERMINED, UNDETERMINED, Practical, kind
@@ -170,6 +172,18 @@ def compounds(fit: Fit) -> str:
     return "; ".join(one.sentence for one in known.compounds) if known else ""
 
 
+def named(fit: Fit, most: int = 8) -> str:
+    """The values of named expressions that do not change in time, with their intervals."""
+    told = []
+    constants = {*fit.model.parameters, *fit.model.fixed}
+    for name in [name for name, value in fit.model.expressions.items() if constants.issuperset(names(value))][:most]:
+        with suppress(ModelError):  # a parameter may have a value of its own in each experiment
+            value, _ = asked_of(fit, name).at(fit.estimates)
+            ends = fit.interval(name)
+            told.append(f"{name} {measured(value, spread(*ends))} {between(*ends, spread(*ends), value)}")
+    return ", ".join(told)
+
+
 def doubts(fit: Fit, most: int = 8) -> str:
     """Which intervals by curvature are not to be trusted, if they have been looked at."""
     named = [f"{label} ({one.words})" for label, one in doubted(fit).items()]
@@ -214,6 +228,8 @@ def notes(fit: Fit, verbose: bool = False) -> dict[str, str]:
         told["not to be trusted"] = doubted
     if known := compounds(fit):
         told["determined in combination"] = known
+    if fit.found and (values := named(fit)):
+        told["named"] = values
     if fit.found:
         told["noise"] = noise(fit)
     if math.isfinite(fit.chi_square) and fit.degrees_of_freedom >= TOLD:

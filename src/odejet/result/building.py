@@ -17,8 +17,8 @@ from odejet.result.estimate import Estimate
 from odejet.result.intervals import LEVEL
 from odejet.result.noise import sds_of
 from odejet.search.refine import Refined
-from odejet.uncertainty import fisher, held_labels, information, noise_inflation
-from odejet.uncertainty.bounded import reaches
+from odejet.uncertainty import fisher, held_labels, noise_inflation
+from odejet.uncertainty.bounded import Reaches
 
 
 def parts_of(
@@ -34,9 +34,7 @@ def parts_of(
     uncertainty = fisher(misfit, refined, checks)
     held = tuple(held_labels(refined, uncertainty.stderr, bounds))
     if simulated:
-        known = information(misfit, refined, checks)
-        reach = reaches(misfit, refined, checks, known, held, bounds, LEVEL)
-        uncertainty = replace(uncertainty, reach=reach)
+        uncertainty = replace(uncertainty, reach=Reaches(misfit, refined, checks, held, bounds, LEVEL))
     return {
         "estimates": np.array(refined.z, dtype=float),
         "uncertainty": uncertainty,

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from odejet.data import Data
+from odejet.data.censored import Limits
 from odejet.decide.outliers import Measurement
 from odejet.simulate import Simulation
 
@@ -24,11 +25,20 @@ class Comparison:
     fitted: np.ndarray  # NaN where the simulation did not get
     sds: np.ndarray
     suspicious: np.ndarray  # which measurements the certificate calls no normal noise
+    limits: Limits | None = None  # of measurements that are censored
+
+    @property
+    def censored(self) -> np.ndarray:
+        """Which measurements are known only to lie between limits."""
+        return np.zeros(len(self.times), dtype=bool) if self.limits is None else self.limits.censored
 
     @property
     def residuals(self) -> np.ndarray:
-        """Model minus measurement."""
-        return self.fitted - self.values
+        """Model minus measurement; of one that is censored to the nearer limit, and zero between limits."""
+        if self.limits is None:
+            return self.fitted - self.values
+        nearest = np.clip(self.fitted, self.limits.lower, self.limits.upper)
+        return np.asarray(self.fitted - nearest)
 
     @property
     def standardised(self) -> np.ndarray:
@@ -57,5 +67,7 @@ def compared(
             own = np.broadcast_to(sds[experiment.name][output], fitted.shape)
             pairs = zip(series.times.tolist(), series.values.tolist(), strict=True)
             marked = np.array([pair in named.get((experiment.name, output), ()) for pair in pairs], dtype=bool)
-            found.append(Comparison(experiment.name, output, series.times, series.values, fitted, own, marked))
+            found.append(
+                Comparison(experiment.name, output, series.times, series.values, fitted, own, marked, series.limits)
+            )
     return tuple(found)

@@ -26,7 +26,8 @@ def asked_of(fit: Fit, name: str, experiment: str | None = None) -> Derived:
         return derived(name, fit.model, fit.unknowns)
     number = fit.problem.number(experiment)
     model, places = fit.problem.conditions[number].model, fit.unknowns.places[number]
-    return derived(name, model, fit.unknowns, places, experiment if len(fit.data.experiments) > 1 else "")
+    where = experiment if len(fit.data.experiments) > 1 else ""
+    return derived(name, model, fit.unknowns, places, where, fit.model.expressions)
 
 
 def of_unknown(fit: Fit, place: int, level: float) -> Interval:

@@ -229,7 +229,7 @@ def _equations(
     values |= {state: smoothed[experiment.name, outputs[state]](grid) for state in model.states}
     found = []
     for state, rate in model.states.items():
-        series = experiment.outputs[outputs[state]]
+        series = experiment.outputs[outputs[state]].observed
         free = [name for name in dict.fromkeys(names(rate)) if name in places and name not in model.states]
         value = constant(model.initial[state]) if state in model.initial else None
         found.append(

@@ -23,7 +23,7 @@ from odejet.search.screen import Screen, rough_effort
 LED, STEPS = 0.05, 12
 """The part of all points that is led on, and evaluations for each."""
 
-FEWEST, MOST = 48, 256
+FEWEST, MOST = 48, 512
 """Points that are led on, at least and at most."""
 
 REFINED, EVALUATIONS = 24, 200

@@ -43,6 +43,7 @@ _OVERFLOWS = 1e250  # states as large have left what numbers can tell
 _FIRST_STEPS = 5  # a step that collapses right away is taken for a stiff initial layer
 _STEPS_PER_STOP, _STIFF_STEPS_PER_STOP = 40, 80  # that a fast state takes to come to rest after a knot or an event
 _SLICE = 5e7  # operations between two looks at the clock, about a tenth of a second
+_LEAST_SLICE = 40  # steps of collocation between two looks: it begins each slice with a short one, and no polynomial
 _ORDER = 20  # of an ordinary series
 _OVERHEAD, _TANGENTS = 1000.0, 4.0  # operations of any step of collocation; those of tangents, relative to values
 _MANY = 600  # Taylor steps still to go that collocation is worth a trial
@@ -85,6 +86,7 @@ class Leg(Place):
     stiff_steps: int = 0  # and those of collocation
     method: str = "taylor"
     done: int = 0
+    tried: int = 0  # Taylor steps before the last trial of collocation
 
     @property
     def ahead(self) -> tuple[np.ndarray, np.ndarray]:
@@ -252,8 +254,8 @@ class InitialValueProblem:
         barred, hops = math.nan, 0  # where no step leads on; how many led past branch points
         failures = 0  # how often collocation has not arrived
         while leg.done < len(times):
-            # The first slice is short, and often all: it is not refused.
-            if (leg.steps > 0 or self.passage is not None) and self.is_late:
+            # The first slice is short, and often all: it is not refused, with events or without.
+            if leg.steps > 0 and self.is_late:
                 return Outcome.OUT_OF_TIME
             status, order, step = self.explicit(leg, times[leg.done :], tolerance, many, patience)
             if self.passage is not None and status in (steps.SWITCHED, steps.PAUSED):
@@ -280,7 +282,7 @@ class InitialValueProblem:
             if leg.method == "taylor":
                 leg.method = f"taylor, collocation from t = {leg.time:.6g}"
             least = self.least_step(step, order, tolerance) if status == steps.SLOW else 0.0
-            origin, before = leg.time, leg.stiff_steps
+            origin, before, leg.tried = leg.time, leg.stiff_steps, leg.steps
             if self.implicit(leg, times[leg.done :], tolerance, least):
                 return Outcome.COMPLETED
             if self.is_late:
@@ -300,6 +302,9 @@ class InitialValueProblem:
         """Taylor steps as far as they go, or until it is time for a look at the clock: how they ended, the order and
         the length of the last."""
         tape, passage = self.tape, self.passage
+        most = max(self.slices[0], (steps.PATIENCE if patience == _NEVER else _HASTY) + 1)
+        if most <= patience < _NEVER:  # what is counted does not outlast a look at the clock
+            patience = most - 1 if leg.steps + most - leg.tried > patience else _NEVER
         # The known initial states of a model are those at its start; a passage has them in place.
         free = self.free_states or leg.steps > 0 or leg.stiff_steps > 0 or passage is not None
         crossing = None if passage is None else passage.crossing()
@@ -311,7 +316,7 @@ class InitialValueProblem:
             self.values._replace(values=self.values.values[leg.done :]) if self.flow.driven else NO_DRIVE,
             leg.time,
             times,
-            (tolerance, int(min(leg.explicit_steps, self.slices[0])), many, patience),
+            (tolerance, int(min(leg.explicit_steps, most)), many, patience),
             leg.ahead,
             None if passage is None else (passage.jumps, passage.switches, crossing),
         )
@@ -333,7 +338,10 @@ class InitialValueProblem:
             explicit = constant + wide * _ORDER * (linear + quadratic * _ORDER)
             implicit = _OVERHEAD + _ABREAST * self.implicit_operations(tolerance)
             implicit *= 1 + _TANGENTS * wide if self.used > 1 else 1
-            known[key] = (explicit, implicit), (max(1, int(_SLICE / explicit)), max(1, int(_SLICE / implicit)))
+            known[key] = (
+                (explicit, implicit),
+                (max(1, int(_SLICE / explicit)), max(_LEAST_SLICE, int(_SLICE / implicit))),
+            )
         found: tuple[tuple[float, float], tuple[int, int]] = known[key]
         return found
 

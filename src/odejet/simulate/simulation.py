@@ -17,6 +17,7 @@ from odejet.extras import needed
 from odejet.jets.inputs import Sampled, sampled
 from odejet.model.cumulated import Cumulated, cumulated, has_windows
 from odejet.model.expressions import spelled, spelled_keys
+from odejet.model.transform import with_named
 from odejet.simulate.flow import TOLERANCE, Flow, Outcome, Trajectory
 from odejet.simulate.outputs import Outputs
 from odejet.simulate.steady import RestingFlow
@@ -199,13 +200,13 @@ _KEPT = 64
 
 def _cumulated(model: Model) -> Cumulated:
     """The model with what its outputs cumulate, made once; the last few are kept."""
-    if not has_windows(model):
+    if not has_windows(model) and not model.expressions:
         return Cumulated(model, {}, len(model.states))
     found = _CUMULATED.get(id(model))
     if found is None or found[0] is not model:
         while len(_CUMULATED) >= _KEPT:
             del _CUMULATED[next(iter(_CUMULATED))]
-        found = _CUMULATED[id(model)] = model, cumulated(model)
+        found = _CUMULATED[id(model)] = model, cumulated(with_named(model))
     return found[1]
 
 

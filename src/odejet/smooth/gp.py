@@ -173,7 +173,7 @@ def _enough(part: Series) -> bool:
 
 def _part(series: Series, low: float, high: float) -> Series:
     inside = (series.times >= low) & (series.times <= high)
-    return Series(series.times[inside], series.values[inside], None if series.sds is None else series.sds[inside])
+    return series.at(inside)
 
 
 def fit_se(reduced: ReducedData, guess: Kernel | None = None) -> GaussianProcess:

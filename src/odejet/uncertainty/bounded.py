@@ -15,7 +15,7 @@ as good as known, and what is loose but bounded spoils nothing else.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -24,7 +24,7 @@ import numpy as np
 from odejet.decide.statistics import FitCheck
 from odejet.objective.misfit import Misfit
 from odejet.search.refine import Refined
-from odejet.uncertainty.fisher import Information, noise_inflation, quantile
+from odejet.uncertainty.fisher import Information, information, noise_inflation, quantile
 
 _FLAT = 1e-6
 """Of its column: the curvature that an unknown has at least, so that every direction has some."""
@@ -203,26 +203,45 @@ class _Way:
         return (math.sqrt(cross * cross + square * short) - cross) / square
 
 
-def reaches(
-    misfit: Misfit,
-    refined: Refined,
-    check: FitCheck,
-    known: Information,
-    held: Sequence[str],
-    bounds: Mapping[str, tuple[float, float]],
-    level: float,
-) -> dict[str, tuple[float, float]]:
-    """How far intervals of a level reach below and above all unknowns, by label; none where no bound is near any."""
-    ends = np.array([bounds[label] for label in refined.labels]).reshape(-1, 2)
-    if not misfit.weighted or not (held or np.any(np.isfinite(ends) & (ends != 0))):
-        return {}
-    on = np.array([label in held for label in refined.labels])
-    bounded = Bounded.of(misfit, refined, check, on, (ends[:, 0], ends[:, 1]))
-    if not bounded.near.any():
-        return {}
-    rows = np.eye(len(on))
-    many = [quantile(level, degrees) for degrees in known.degrees_of_freedom(rows).tolist()]
-    return {label: bounded.reaches(known, rows[i], many[i]) for i, label in enumerate(refined.labels)}
+@dataclass(frozen=True, eq=False)
+class Reaches(Mapping[str, tuple[float, float]]):
+    """How far intervals of a level reach below and above all unknowns, by label; none where no bound is near any.
+
+    They are found when somebody asks: a fit whose table nobody reads does without.
+    """
+
+    misfit: Misfit
+    refined: Refined
+    check: FitCheck
+    held: Sequence[str]
+    bounds: Mapping[str, tuple[float, float]]
+    level: float
+
+    def __getitem__(self, label: str) -> tuple[float, float]:
+        return self.pairs[label]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.pairs)
+
+    def __len__(self) -> int:
+        return len(self.pairs)
+
+    def __reduce__(self) -> tuple[type[dict[str, tuple[float, float]]], tuple[dict[str, tuple[float, float]]]]:
+        return dict, (self.pairs,)
+
+    @cached_property
+    def pairs(self) -> dict[str, tuple[float, float]]:
+        misfit, labels = self.misfit, self.refined.labels
+        ends = np.array([self.bounds[label] for label in labels]).reshape(-1, 2)
+        if not misfit.weighted or not (self.held or np.any(np.isfinite(ends) & (ends != 0))):
+            return {}
+        on = np.array([label in self.held for label in labels])
+        bounded = Bounded.of(misfit, self.refined, self.check, on, (ends[:, 0], ends[:, 1]))
+        if not bounded.near.any():
+            return {}
+        known, rows = information(misfit, self.refined, self.check), np.eye(len(on))
+        many = [quantile(self.level, degrees) for degrees in known.degrees_of_freedom(rows).tolist()]
+        return {label: bounded.reaches(known, rows[i], many[i]) for i, label in enumerate(labels)}
 
 
 def _truncated(

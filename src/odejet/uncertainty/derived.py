@@ -12,9 +12,10 @@ from typing import Protocol
 
 import numpy as np
 
+from odejet.errors import ModelError, clipped
 from odejet.model import Model
 from odejet.model.dual import differentiated
-from odejet.model.expressions import Expression, Function, Number, Power, Product, Sum, Symbol
+from odejet.model.expressions import Expression, Function, Number, Power, Product, Sum, Symbol, names, substituted
 from odejet.model.grammar import parse
 from odejet.problem import Unknown
 
@@ -71,12 +72,18 @@ class Derived:
 
 
 def derived(
-    text: str, model: Model, unknowns: Sequence[Unknown], own: Mapping[str, int] | None = None, where: str = ""
+    text: str,
+    model: Model,
+    unknowns: Sequence[Unknown],
+    own: Mapping[str, int] | None = None,
+    where: str = "",
+    named: Mapping[str, Expression] | None = None,
 ) -> Derived:
     """What a text means: the label of an unknown, or an expression.
 
     In one experiment, of the name `where`, names are those of its own values, whose places among the unknowns are
-    `own`, and the model is its own too; otherwise a name must have one value in all of them.
+    `own`, and the model is its own too; otherwise a name must have one value in all of them.  `named` are expressions
+    with names.
     """
     labels = [unknown.label for unknown in unknowns]
     if text in labels:
@@ -87,7 +94,15 @@ def derived(
         several |= {unknown.name} & set(places)
         places[unknown.name] = i
     numbers = {name: float(value) for name, value in model.fixed.items()}
-    expression = parse(text, known=[*places, *numbers], refused=_refused(model, unknowns, several))
+    named = model.expressions if named is None else named
+    refused = {name: why for name, why in _refused(model, unknowns, several).items() if name not in named}
+    expression = substituted(parse(text, known=[*places, *numbers, *named], refused=refused), named)
+    for name in names(expression):
+        if name not in places and name not in numbers:
+            why = refused.get(name, f"'{name}' is not known here")
+            raise ModelError(
+                f"{clipped(text)} stands for {clipped(str(expression))}, and {why}; fit.predict has its course"
+            )
     label = unknowns[places[text]].label if text in places else f"{text} in {where}" if where else text
     return Derived(label, expression, places, numbers, len(labels))
 

@@ -23,6 +23,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from odejet.decide.statistics import LEAST_DEGREES, TOLD, FitCheck
+from odejet.objective.factor import ArrowFactor
 from odejet.objective.misfit import Misfit
 from odejet.search.refine import Refined
 from odejet.uncertainty.names import Matrix
@@ -164,11 +165,18 @@ def information(misfit: Misfit, refined: Refined, check: FitCheck, free: np.ndar
     ratios = inflation**2 if misfit.weighted else np.ones(len(degrees))
     free = np.ones(len(refined.z), dtype=bool) if free is None else free
     further = np.ones(len(refined.groups) - len(inflation))  # what scales of the noise and priors tell
-    sds = np.repeat(np.append(inflation, further), [rows.stop - rows.start for rows in refined.groups])
-    parts = _inverse(refined.jacobian[:, free], sds)
-    roots = tuple(_widened(_root(parts, rows), free) for rows in refined.groups)
     if len(further):  # whose own errors are not estimated
         degrees, ratios = np.append(degrees, math.inf), np.append(ratios, 1.0)
+    levels = np.append(inflation, further)
+    if misfit.in_blocks:
+        arrow = ArrowFactor.of(refined.jacobian, misfit.blocks, misfit.shared, free)
+        if arrow is not None:
+            groups = zip(refined.groups, levels.tolist(), strict=True)
+            roots = tuple(arrow.root(rows, sd) for rows, sd in groups)
+            return Information(roots, np.zeros((0, len(free))), 1 / arrow.units, degrees, ratios)
+    sds = np.repeat(levels, [rows.stop - rows.start for rows in refined.groups])
+    parts = _inverse(refined.jacobian[:, free], sds)
+    roots = tuple(_widened(_root(parts, rows), free) for rows in refined.groups)
     sizes = np.ones(len(free))
     sizes[free] = 1 / parts.units
     return Information(roots, _widened(parts.null * parts.units, free), sizes, degrees, ratios)

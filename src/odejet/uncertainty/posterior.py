@@ -7,13 +7,15 @@ few effective draws, optima between which no chain moves, places that cannot be 
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
+from odejet.attach import attached
 from odejet.clock import now
 from odejet.errors import ModelError
 from odejet.extras import needed
@@ -28,6 +30,7 @@ from odejet.uncertainty.sampling import Progress, drawn
 
 if TYPE_CHECKING:
     import arviz
+    import matplotlib.figure
 
 ESS, CHAINS, TIME_LIMIT = 400, 4, 60.0
 """Effective draws of every unknown that are asked for, chains, and seconds."""
@@ -88,12 +91,49 @@ class Posterior:
         """Return the table of all unknowns, and what is to be said of the draws."""
         heads = ["", *next(iter(self.statistics.values()))]
         rows = [[label, *map(_shown, own.values())] for label, own in self.statistics.items()]
-        count, length = self.chains.shape[:2]
-        told = f"{count} chains of {length} draws in {self.seconds:.3g} s, seed {self.seed}"
         said = [f"- {sentence}" for sentence in self.warnings] or ["All chains agree."]
-        return "\n".join([told, "", *table([heads, *rows], right=range(1, len(heads))), "", *said])
+        return "\n".join([self.headline, "", *table([heads, *rows], right=range(1, len(heads))), "", *said])
 
     __str__ = __repr__ = summary
+
+    @property
+    def headline(self) -> str:
+        """How many draws there are, and what they took."""
+        count, length = self.chains.shape[:2]
+        return f"{count} chains of {length} draws in {self.seconds:.3g} s, seed {self.seed}"
+
+    # --- looks and files ---
+
+    @attached
+    def _repr_html_(self) -> str:
+        raise NotImplementedError
+
+    @attached
+    def plot(self, path: str | os.PathLike[str] | None = None) -> matplotlib.figure.Figure:
+        """Densities, pairs of what is correlated, and measurements with the band of replicates; `path` is a file to
+        write (PNG, PDF or SVG)."""
+        raise NotImplementedError
+
+    @attached
+    def report(self, path: str | os.PathLike[str]) -> None:
+        """Write one HTML page that needs nothing else."""
+        raise NotImplementedError
+
+    @attached
+    def to_dict(self) -> dict[str, Any]:
+        """Draws and problem as plain values, ready for JSON."""
+        raise NotImplementedError
+
+    @attached
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write draws and problem as JSON, whole or not at all; `oj.Posterior.load` reads them back."""
+        raise NotImplementedError
+
+    @classmethod
+    @attached
+    def load(cls, path: str | os.PathLike[str]) -> Self:
+        """Return the draws in a file."""
+        raise NotImplementedError
 
     # --- what they predict ---
 
@@ -121,6 +161,15 @@ class Posterior:
             name: {"times": asked, **{what: np.quantile(rows, p, axis=0) for what, p in ends.items()}}
             for name, rows in curves.items()
         }
+
+    def replicated(self, output: str, experiment: str | None = None) -> np.ndarray:
+        """Return new measurements of an output at its measured times, by draw: for predictive checks."""
+        number = self.problem.number(experiment)
+        pairs = zip(self.problem.measurements.rows, self.problem.measurements.blocks, strict=True)
+        for rows, block in pairs:
+            if block.output == output and block.experiment == number:
+                return self._measured[1][:, rows]
+        raise ModelError(f"{output} was not measured in {self.problem.experiments[number].name}")
 
     def _chosen(self, count: int) -> np.ndarray:
         every = self.draws
@@ -236,6 +285,6 @@ def _replicate(misfit: Misfit, found: Evaluation, rng: np.random.Generator) -> t
         place = block.targets + residuals * block.shapes + size * rng.normal(size=len(size))
         values[rows] = np.exp(place * block.logarithm) if block.logarithm else place
     for part in () if found.standing is None else found.standing.parts:
-        pointwise[part.rows] = -part.density.terms(part.values, part.mu, part.s).costs
+        pointwise[part.rows] = -part.terms.costs
         values[part.rows] = part.density.law.quantile(rng.uniform(size=len(part.mu)), part.mu, part.s)
     return pointwise, values

@@ -192,11 +192,10 @@ def _first_prior(row: Row) -> str:
     if scale not in _SCALES:
         raise ModelError(f"{row.where}: the parameterScale must be lin, log or log10, not {clipped(scale)}")
     plain = kind.removeprefix("parameterScale").lower()
-    if kind.startswith("parameterScale"):
-        plain += _SCALES[scale]
     if plain not in KINDS:
         raise ModelError(f"{row.where}: there is no prior {clipped(kind)}")
-    return _call(plain, tuple(row.read_number(part, column) for part in row.parts(column)))
+    name = plain + (_SCALES[scale] if kind.startswith("parameterScale") else "")
+    return _call(name, tuple(row.read_number(part, column) for part in row.parts(column)))
 
 
 # --- observables ------------------------------------------------------------------------------------------------------

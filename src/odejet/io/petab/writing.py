@@ -19,7 +19,7 @@ import numpy as np
 
 from odejet.attach import attach
 from odejet.data import Experiment, Series
-from odejet.errors import ModelError
+from odejet.errors import ModelError, clipped
 from odejet.io.files import write_all
 from odejet.io.petab.formulas import written
 from odejet.io.sbml.writing import written as sbml
@@ -31,6 +31,7 @@ from odejet.model.expressions import Expression, Product, Symbol, constant, fres
 from odejet.model.transform import rewritten
 from odejet.problem import Problem
 from odejet.problem.noise import Noise
+from odejet.problem.priors import SCALES
 from odejet.problem.unknowns import Unknown
 
 YAML = "problem.yaml"
@@ -52,6 +53,12 @@ _LAWS = {
     "log10laplace": ("log-laplace", math.log(10)),
 }
 """Laws that PEtab has, and the factor of their scale there."""
+
+PRIORS = (
+    *("normal", "lognormal", "laplace", "loglaplace", "uniform", "loguniform"),
+    *("cauchy", "gamma", "exponential", "chisquare", "rayleigh"),
+)
+"""That PEtab has, without hyphens."""
 
 Table = list[dict[str, Any]]
 
@@ -190,9 +197,7 @@ class _Writer:
             row["nominalValue"] = self.problem.nominal[unknown.label]
         prior = self.problem.priors.get(unknown.label) or self.problem.priors.get(unknown.name)
         if prior:
-            kind, arguments = parse_call(str(prior))
-            values = [float(differentiated(one, {}, {}, 0).value) for one in arguments or ()]
-            kind, values = _as_law(kind, values)
+            kind, values = _petab_prior(unknown.label, str(prior))
             row["priorDistribution"] = re.sub("^log(?=.)", "log-", kind)
             row["priorParameters"] = ";".join(repr(value) for value in values)
         self.parameters.append(row)
@@ -234,6 +239,10 @@ class _Writer:
         measurements: Table = []
         for output, noise in self.problem.noises.items():
             series = {one.name: one.outputs[output] for one in self.problem.experiments if output in one.outputs}
+            if any(one.limits is not None for one in series.values()):
+                raise ModelError(
+                    f"'{output}' has censored values, which PEtab cannot hold; leave them out before writing"
+                )
             law, formula, shapes = self._noise(output, noise, list(series.values()))
             placeholder = f"noiseParameter1_{self.ids[output]}" if shapes else ""
             observables.append(
@@ -325,11 +334,14 @@ def _times(event: Event, one: Experiment) -> list[float]:
     return [times[0] + i * times[1] for i in range(count)]
 
 
-def _as_law(kind: str, values: list[float]) -> tuple[str, list[float]]:
-    """A prior by the law of the number itself, which is all that version 2 has: of draws the same one, of which the
-    maximum lies elsewhere."""
-    plain, _, scale = kind.partition("_")
-    if not scale:
-        return kind, values
-    values = [value * (math.log(10) if scale == "log10" else 1.0) for value in values]
-    return f"log{plain}", [math.exp(value) for value in values] if plain == "uniform" else values
+def _petab_prior(label: str, text: str) -> tuple[str, list[float]]:
+    """The prior by the law of the number itself, which is all that version 2 has: for one of the logarithm the same law
+    of draws, of which the maximum lies elsewhere."""
+    plain, _, scale = text.partition("(")[0].strip().partition("_")
+    kind = f"log{plain}" if scale else plain
+    if kind not in PRIORS:
+        raise ModelError(f"PEtab has no prior such as {clipped(text)}, that of '{label}'; it has {', '.join(PRIORS)}")
+    values = [float(differentiated(one, {}, {}, 0).value) for one in parse_call(text).arguments or ()]
+    if scale:
+        values = [value * SCALES[scale] for value in values]
+    return kind, [math.exp(value) for value in values] if scale and plain == "uniform" else values

@@ -22,7 +22,7 @@ _CHUNK = 1 << 20
 """Numbers of a table of probabilities at a time."""
 
 
-class _OfSoMany(Counts):
+class OfSoMany(Counts):
     """What counts of n have in common."""
 
     n: float
@@ -39,7 +39,7 @@ class _OfSoMany(Counts):
 
 
 @dataclass(frozen=True)
-class Binomial(_OfSoMany):
+class Binomial(OfSoMany):
     n: float
     has_scale = False
 
@@ -95,7 +95,7 @@ class Binomial(_OfSoMany):
 
 
 @dataclass(frozen=True)
-class BetaBinomial(_OfSoMany):
+class BetaBinomial(OfSoMany):
     """Counts of n whose probability varies by a beta law of mean p = mu/n, with p/a and (1 - p)/a as its exponents.
 
     The variance is that of the binomial law times (1 + n a)/(1 + a), and a that vanishes leaves this.
@@ -106,10 +106,10 @@ class BetaBinomial(_OfSoMany):
 
     @silent
     def terms(self, y: Array, mu: Array, s: Array) -> Terms:
-        costs, by_mu, by_s = self._derivatives(y, mu, s)
-        return Terms(costs, by_mu, by_s, *self._expected(mu, s))
+        costs, by_mu, by_s = self.derivatives(y, mu, s)
+        return Terms(costs, by_mu, by_s, *self.expected(mu, s))
 
-    def _derivatives(self, y: Array, mu: Array, s: Array) -> tuple[Array, Array, Array]:
+    def derivatives(self, y: Array, mu: Array, s: Array) -> tuple[Array, Array, Array]:
         """The negative log-likelihood and its derivatives: that of the binomial law, and what rising factors add."""
         n, other = self.n, self.n - y
         p = np.clip(mu / n, EMPTY / n, 1 - 1e-16)
@@ -126,14 +126,14 @@ class BetaBinomial(_OfSoMany):
 
     @silent
     def information(self, mu: Array, s: Array) -> tuple[Array, Array]:
-        by_mu, by_s, _ = self._expected(mu, s)
+        by_mu, by_s, _ = self.expected(mu, s)
         return by_mu, by_s
 
-    def _expected(self, mu: Array, s: Array) -> tuple[Array, Array, Array]:
+    def expected(self, mu: Array, s: Array) -> tuple[Array, Array, Array]:
         """The expected information on mu, on s and on both: means of squares and products of derivatives."""
         found = [np.empty(np.shape(mu)) for _ in range(3)]
         for rows, y, weights in self._tables(mu, s):
-            _, by_mu, by_s = self._derivatives(y, mu[rows, None], s[rows, None])
+            _, by_mu, by_s = self.derivatives(y, mu[rows, None], s[rows, None])
             for one, square in zip(found, (by_mu**2, by_s**2, by_mu * by_s), strict=True):
                 one[rows] = np.where(weights > 0, weights * square, 0.0).sum(axis=1)
         return found[0], found[1], found[2]
@@ -145,7 +145,7 @@ class BetaBinomial(_OfSoMany):
         for start in range(0, len(mu), step):
             rows = slice(start, start + step)
             y, widths = self._nodes(mu[rows], s[rows])
-            costs, _, _ = self._derivatives(y, mu[rows, None], s[rows, None])
+            costs, _, _ = self.derivatives(y, mu[rows, None], s[rows, None])
             weights = np.where(widths > 0, np.exp(-costs) * widths, 0.0)
             yield rows, y, weights / np.maximum(weights.sum(axis=1, keepdims=True), 1e-300)
 
@@ -190,7 +190,7 @@ class BetaBinomial(_OfSoMany):
             # From the last count on downwards, in parts, until nothing is added.
             while last >= 0:
                 counts = np.arange(max(last - _CHUNK + 1, 0.0), last + 1)
-                costs, _, _ = self._derivatives(counts, np.full_like(counts, mu[i]), np.full_like(counts, s[i]))
+                costs, _, _ = self.derivatives(counts, np.full_like(counts, mu[i]), np.full_like(counts, s[i]))
                 part = float(np.exp(-costs).sum())
                 found[i], last = found[i] + part, counts[0] - 1
                 if part <= 1e-18 * found[i]:

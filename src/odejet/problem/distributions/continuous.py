@@ -144,7 +144,7 @@ class Logarithmic:
 
     @silent
     def terms(self, y: Array, mu: Array, s: Array) -> Terms:
-        found, slope = self.of.terms(self._log(y), self._log(mu), s), self._slope(mu, s)
+        found, slope = self.of.terms(self.log(y), self.log(mu), s), self.slope(mu, s)
         return Terms(
             found.costs + np.log(y * self.logarithm),
             found.by_mu * slope,
@@ -156,11 +156,11 @@ class Logarithmic:
     @silent
     def information(self, mu: Array, s: Array) -> tuple[Array, Array]:
         by_mu, by_s = self.of.information(mu, s)
-        return by_mu * self._slope(mu, s) ** 2, by_s
+        return by_mu * self.slope(mu, s) ** 2, by_s
 
     @silent
     def scores(self, y: Array, mu: Array, s: Array) -> Array:
-        return self.of.scores(self._log(y), self._log(mu), s)
+        return self.of.scores(self.log(y), self.log(mu), s)
 
     @silent
     def sd(self, mu: Array, s: Array) -> Array:
@@ -173,11 +173,12 @@ class Logarithmic:
 
     @silent
     def quantile(self, p: float | Array, mu: Array, s: Array) -> Array:
-        return np.asarray(np.exp(self.logarithm * self.of.quantile(p, self._log(mu), s)))
+        return np.asarray(np.exp(self.logarithm * self.of.quantile(p, self.log(mu), s)))
 
-    def _slope(self, mu: Array, s: Array) -> Array:
+    def slope(self, mu: Array, s: Array) -> Array:
         """The derivative of the logarithm of mu."""
         return np.asarray(1 / np.maximum(mu * self.logarithm, 1 / (_STEEPEST * np.minimum(s, 1.0))))
 
-    def _log(self, values: Array) -> Array:
+    def log(self, values: Array) -> Array:
+        """The logarithm of values, to the base in which they are compared."""
         return np.asarray(np.log(values) / self.logarithm)

@@ -41,8 +41,10 @@ class Gamma:
     def terms(self, y: Array, mu: Array, s: Array) -> Terms:
         k, x = 1 / s**2, (y - mu) / mu
         normaliser, slope = _normaliser(k)
-        costs = np.minimum(np.log(y) + k * excess(x) + normaliser, _LARGEST)
-        by_mu, by_s = -(x / s) / np.maximum(s * mu, _FLATTEST), -2 * (k * excess(x) + k * slope) / s
+        # Far below the mean, y - mu is -mu to rounding, but the logarithm still tells y.
+        lost = np.where(np.abs(x) < 1e-2, excess(x), x - np.log(y / mu))
+        costs = np.minimum(np.log(y) + k * lost + normaliser, _LARGEST)
+        by_mu, by_s = -(x / s) / np.maximum(s * mu, _FLATTEST), -2 * (k * lost + k * slope) / s
         by_mu, by_s = (np.clip(one, -_LARGEST, _LARGEST) for one in (by_mu, by_s))
         return Terms(costs, by_mu, by_s, *self.information(mu, s))
 
