@@ -14,6 +14,20 @@ from odejet.problem import Problem
 from odejet.problem.priors import read
 from odejet.search.refine import refine
 
+
+class OfLogarithm:
+    """A law of the logarithm, as it stands."""
+
+    def __init__(self, law, unit):
+        self.law, self.unit = law, unit
+
+    def logpdf(self, x):
+        return self.law.logpdf(np.log(x) / self.unit)
+
+    def cdf(self, x):
+        return self.law.cdf(np.log(x) / self.unit)
+
+
 TEXTS = {
     "normal(0.4, 0.3)": stats.norm(0.4, 0.3),
     "lognormal(log(0.3), 0.5)": stats.lognorm(0.5, scale=0.3),
@@ -26,6 +40,14 @@ TEXTS = {
     "exponential(0.7)": stats.expon(scale=0.7),
     "chisquare(3)": stats.chi2(3),
     "rayleigh(0.6)": stats.rayleigh(scale=0.6),
+    "normal_log(log(0.3), 0.5)": OfLogarithm(stats.norm(math.log(0.3), 0.5), 1.0),
+    "normal_log10(-0.5, 0.3)": OfLogarithm(stats.norm(-0.5, 0.3), math.log(10)),
+    "laplace_log(log(0.3), 0.4)": OfLogarithm(stats.laplace(math.log(0.3), 0.4), 1.0),
+    "laplace_log10(log(0.3)/log(10), 0.2)": OfLogarithm(stats.laplace(math.log10(0.3), 0.2), math.log(10)),
+    "uniform_log(-5, 1)": OfLogarithm(stats.uniform(-5, 6), 1.0),
+    "uniform_log10(-2, 0.4)": OfLogarithm(stats.uniform(-2, 2.4), math.log(10)),
+    "student_log(log(0.3), 0.4, 3.5)": OfLogarithm(stats.t(3.5, math.log(0.3), 0.4), 1.0),
+    "cauchy_log10(-0.3, 0.2)": OfLogarithm(stats.cauchy(-0.3, 0.2), math.log(10)),
     "student(0.4, 0.3, 3.5)": stats.t(3.5, 0.4, 0.3),
     "halfnormal(0.8)": stats.halfnorm(scale=0.8),
     "halfcauchy(0.5)": stats.halfcauchy(scale=0.5),
@@ -88,6 +110,16 @@ def test_truncated_priors_are_refused_where_nothing_is_left():
             read("k", text)
 
 
+def test_a_prior_on_the_scale_can_be_truncated():
+    cut, whole = (read("k", text) for text in ("truncated(normal_log10(0, 1), 0.1, 10)", "normal_log10(0, 1)"))
+    inside = stats.norm.cdf(1) - stats.norm.cdf(-1)
+    assert cut.at(3.0).cost == pytest.approx(whole.at(3.0).cost + math.log(inside))
+    assert cut.limits == (0.1, 10) and cut.typical == 1.0 and cut.at(11.0).cost == math.inf
+    problem = Problem(DECAY, decay_data(), noise=0.05, priors={"k": "truncated(normal_log10(0, 1), 0.1, 10)"})
+    assert problem.log_prior({"x": 1.0, "k": 3.0}) == pytest.approx(-cut.at(3.0).cost)
+    assert problem.objective.prior_entries.tolist() == []
+
+
 DECAY = oj.Model({"x": "-k*x"}, {"y": "x"})
 TIMES = np.linspace(0, 2, 9)
 
@@ -131,6 +163,19 @@ def test_the_maximum_a_posteriori_is_that_of_a_scan(text):
     assert problem.log_posterior({"k": float(found.z[0])}) == pytest.approx(-found.cost)
 
 
+def test_draws_know_a_prior_of_the_logarithm_from_one_of_the_number():
+    """Both are one law, of which the maximum lies elsewhere."""
+    texts = {"k": "normal_log(log(0.5), 0.3)"}, {"k": "lognormal(log(0.5), 0.3)"}
+    one, other = (Problem(DECAY, decay_data(), noise=0.05, priors=priors, bounds=(1e-9, 1e9)) for priors in texts)
+    scaled = [problem.objective.scaled() for problem in (one, other)]
+    points = [problem.from_natural(np.array([1.0, k])) for problem in scaled[:1] for k in (0.2, 0.9)]
+    gained = [problem.log_posterior(points[1]) - problem.log_posterior(points[0]) for problem in scaled]
+    assert gained[0] == pytest.approx(gained[1], abs=1e-9)
+    costs = [problem.value(points[1]) - problem.value(points[0]) for problem in scaled]
+    assert costs[1] - costs[0] == pytest.approx(math.log(0.9 / 0.2))
+    assert one.objective.prior_entries.tolist() == [] and other.objective.prior_entries.tolist() == [1]
+
+
 def test_a_fit_with_priors_says_so_and_comes_back(tmp_path):
     fit = oj.fit(DECAY, decay_data(), priors={"k": "lognormal(log(0.5), 0.1)"}, noise=0.05)
     assert "maximum a posteriori" in str(fit)
@@ -153,6 +198,8 @@ def test_a_fit_with_priors_says_so_and_comes_back(tmp_path):
         ({"k": "normal(1, -2)"}, "the prior of 'k': its sd must be a positive number"),
         ({"k": "normal(1, x)"}, "cannot depend on 'x'"),
         ({"k": "norml(1, 2)"}, "there is no prior 'norml'; did you mean 'normal'?"),
+        ({"k": "normal_ln(1, 2)"}, "there is no prior 'normal_ln'"),
+        ({"k": "normal_(1, 2)"}, "there is no prior 'normal_'"),
         ({"k": "uniform(2, 1)"}, "must lie between a low and a higher number"),
         ({"k": "loguniform(0, 1)"}, "must lie between a low and a higher number"),
         ({"k": 3}, "the prior of 'k' must be text such as 'normal(1, 0.2)', not 3"),

@@ -53,10 +53,17 @@ class Objective:
 
     @property
     def prior_entries(self) -> np.ndarray:
-        """The positions of the unknowns that have a prior."""
+        """The positions of the unknowns that have a prior which is a density of the unknown itself."""
         kept = self.misfit.kept.tolist() if isinstance(self.misfit, Reduced) else range(len(self))
-        stated = {prior.entry for prior in self.misfit.priors}
+        stated = {prior.entry for prior in self.misfit.priors if not prior.is_on_scale}
         return np.array([i for i, entry in enumerate(kept) if entry in stated], dtype=int)
+
+    @property
+    def natural_entries(self) -> np.ndarray:
+        """The positions of all unknowns but those whose prior is a density of the logarithm."""
+        kept = self.misfit.kept.tolist() if isinstance(self.misfit, Reduced) else range(len(self))
+        other = {prior.entry for prior in self.misfit.priors if prior.is_on_scale}
+        return np.array([i for i, entry in enumerate(kept) if entry not in other], dtype=int)
 
     # --- the function ---
 
@@ -267,7 +274,9 @@ class Scaled:
     def log_posterior(self, x: Sequence[float] | np.ndarray) -> float:
         """Return the logarithm of the posterior density of x, up to a constant."""
         x = np.asarray(x, dtype=float)
-        return self.log_jacobian(x) - self.value(x) if self._inside(x) else -math.inf
+        if not self._inside(x):
+            return -math.inf
+        return self.log_jacobian(x, self.natural_objective.natural_entries) - self.value(x)
 
     def log_jacobian(self, x: Sequence[float] | np.ndarray, entries: Sequence[int] | np.ndarray | None = None) -> float:
         """Return log |d theta / d x| of all unknowns, or of these.

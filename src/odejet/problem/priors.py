@@ -6,8 +6,11 @@
     student(centre, scale, degrees of freedom)   halfnormal(scale)    halfcauchy(scale)    beta(a, b)
     truncated(a prior, low, high)
 
-All are densities of the unknown itself, not of its logarithm, cut at the bounds and scaled to be one in all.  With
-priors a fit looks for the maximum of likelihood times prior, the maximum a posteriori.
+These are densities of the unknown itself, not of its logarithm, cut at the bounds and scaled to be one in all.  With
+priors a fit looks for the maximum of likelihood times prior, the maximum a posteriori, and the place of a maximum
+depends on the scale on which a density is meant.  With `_log` or `_log10` after its name, as in
+`normal_log10(-1, 0.5)`, a density is one of the logarithm as it stands, uncut by bounds, which is how PEtab's version 1
+means priors on the scale of a parameter.  As a law of draws `normal_log` is `lognormal`.
 """
 
 from __future__ import annotations
@@ -17,7 +20,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -26,303 +29,28 @@ from odejet.model.calls import Call, parse_call, split
 from odejet.model.dual import differentiated
 from odejet.model.expressions import Expression, names
 from odejet.model.grammar import parse
+from odejet.problem.densities import (
+    Beta,
+    Cauchy,
+    Gamma,
+    Half,
+    Laplace,
+    Logarithmic,
+    LogUniform,
+    Normal,
+    OnScale,
+    Prior,
+    Rayleigh,
+    Student,
+    Term,
+    Uniform,
+    Within,
+    is_on_scale,
+)
 from odejet.problem.unknowns import Unknowns
-
-_KINK = 1e-5
-"""Of the scale: where the modulus of a Laplace prior is rounded off."""
 
 Priors = Mapping[str, str | Call] | None
 """Priors as people write them, or as they are read, by name or label."""
-
-
-@dataclass(frozen=True)
-class Term:
-    """A prior at a value: the negative logarithm of its density, its slope, a positive weight that stands for its
-    curvature in a step of a search, and the information it is worth beside data."""
-
-    cost: float
-    slope: float
-    weight: float
-    information: float
-
-
-class Prior(Protocol):
-    """The density of an unknown."""
-
-    @property
-    def limits(self) -> tuple[float, float]:
-        """Between which it is not zero."""
-
-    @property
-    def typical(self) -> float:
-        """A value in the middle of it."""
-
-    def at(self, x: float) -> Term: ...
-
-    def below(self, x: float) -> float:
-        """The probability of a smaller value."""
-
-
-@dataclass(frozen=True)
-class _Centred:
-    """What densities on all numbers around a centre have in common."""
-
-    centre: float
-    scale: float
-    limits = (-math.inf, math.inf)
-
-    @property
-    def typical(self) -> float:
-        return self.centre or self.scale
-
-    def standard(self, x: float) -> float:
-        """How many scales a number lies above the centre."""
-        return (x - self.centre) / self.scale
-
-
-class Normal(_Centred):
-    def at(self, x: float) -> Term:
-        r, weight = self.standard(x), self.scale**-2
-        return Term(0.5 * r * r + math.log(self.scale * math.sqrt(2 * math.pi)), r / self.scale, weight, weight)
-
-    def below(self, x: float) -> float:
-        return 0.5 * math.erfc(-self.standard(x) / math.sqrt(2))
-
-
-class Laplace(_Centred):
-    def at(self, x: float) -> Term:
-        r, b = self.standard(x), self.scale
-        weight = 1 / (max(abs(r), _KINK) * b * b)
-        return Term(abs(r) + math.log(2 * b), r * weight * b, weight, 0.5 / b**2)
-
-    def below(self, x: float) -> float:
-        r = self.standard(x)
-        return 0.5 * math.exp(r) if r < 0 else 1 - 0.5 * math.exp(-r)
-
-
-class Cauchy(_Centred):
-    def at(self, x: float) -> Term:
-        r, s = self.standard(x), self.scale
-        weight = 2 / (s * s * (1 + r * r))
-        curvature = weight * (1 - r * r) / (1 + r * r)
-        return Term(math.log1p(r * r) + math.log(math.pi * s), r * weight * s, weight, max(curvature, 0.0))
-
-    def below(self, x: float) -> float:
-        return 0.5 + math.atan(self.standard(x)) / math.pi
-
-
-@dataclass(frozen=True)
-class Student(_Centred):
-    freedom: float = 4.0
-
-    def at(self, x: float) -> Term:
-        r, s, nu = self.standard(x), self.scale, self.freedom
-        weight = (nu + 1) / (s * s * (nu + r * r))
-        curvature = weight * (nu - r * r) / (nu + r * r)
-        constant = math.lgamma(0.5 * (nu + 1)) - math.lgamma(0.5 * nu) - 0.5 * math.log(math.pi * nu) - math.log(s)
-        cost = 0.5 * (nu + 1) * math.log1p(r * r / nu) - constant
-        return Term(cost, r * weight * s, weight, max(curvature, 0.0))
-
-    def below(self, x: float) -> float:
-        from scipy.special import stdtr
-
-        return float(stdtr(self.freedom, self.standard(x)))
-
-
-@dataclass(frozen=True)
-class Half:
-    """The upper half of a density around zero."""
-
-    of: Normal | Cauchy
-    limits = (0.0, math.inf)
-
-    @property
-    def typical(self) -> float:
-        return self.of.scale
-
-    def at(self, x: float) -> Term:
-        if x < 0:
-            return IMPOSSIBLE
-        found = self.of.at(x)
-        return Term(found.cost - math.log(2), found.slope, found.weight, found.information)
-
-    def below(self, x: float) -> float:
-        return 2 * self.of.below(x) - 1 if x > 0 else 0.0
-
-
-@dataclass(frozen=True)
-class Beta:
-    a: float
-    b: float
-    limits = (0.0, 1.0)
-
-    @property
-    def typical(self) -> float:
-        return self.a / (self.a + self.b)
-
-    def at(self, x: float) -> Term:
-        if not 0 <= x <= 1 or (x == 0 and self.a != 1) or (x == 1 and self.b != 1):
-            return IMPOSSIBLE
-        up, down = max(x, 1e-300), max(1 - x, 1e-300)
-        constant = math.lgamma(self.a) + math.lgamma(self.b) - math.lgamma(self.a + self.b)
-        cost = constant - (self.a - 1) * math.log(up) - (self.b - 1) * math.log(down)
-        # Its curvature on the scale of log(x / (1 - x)), which is never negative.
-        weight = (self.a + self.b) / (up * down)
-        curvature = (self.a - 1) / up**2 + (self.b - 1) / down**2
-        return Term(cost, (self.b - 1) / down - (self.a - 1) / up, weight, max(curvature, 0.0))
-
-    def below(self, x: float) -> float:
-        from scipy.special import betainc
-
-        return float(betainc(self.a, self.b, min(max(x, 0.0), 1.0)))
-
-
-@dataclass(frozen=True)
-class Within:
-    """A density cut at two ends, one in all again."""
-
-    of: Prior
-    low: float
-    high: float
-
-    @property
-    def limits(self) -> tuple[float, float]:
-        return max(self.low, self.of.limits[0]), min(self.high, self.of.limits[1])
-
-    @property
-    def typical(self) -> float:
-        low, high = self.limits
-        inside = low < self.of.typical < high
-        return (
-            self.of.typical if inside else low if math.isinf(high) else high if math.isinf(low) else 0.5 * (low + high)
-        )
-
-    @cached_property
-    def mass(self) -> float:
-        return self.of.below(self.high) - self.of.below(self.low)
-
-    def at(self, x: float) -> Term:
-        if not self.low <= x <= self.high:
-            return IMPOSSIBLE
-        found = self.of.at(x)
-        return Term(found.cost + math.log(self.mass), found.slope, found.weight, found.information)
-
-    def below(self, x: float) -> float:
-        inside = min(max(x, self.low), self.high)
-        return (self.of.below(inside) - self.of.below(self.low)) / self.mass
-
-
-@dataclass(frozen=True)
-class Logarithmic:
-    """The density of a positive number whose logarithm has another."""
-
-    of: Normal | Laplace
-    limits = (0.0, math.inf)
-
-    @property
-    def typical(self) -> float:
-        return math.exp(min(max(self.of.centre, -600.0), 600.0))
-
-    def at(self, x: float) -> Term:
-        if x <= 0:
-            return IMPOSSIBLE
-        u = math.log(x)
-        found = self.of.at(u)
-        return Term(found.cost + u, (found.slope + 1) / x, found.weight / x**2, found.information / x**2)
-
-    def below(self, x: float) -> float:
-        return self.of.below(math.log(x)) if x > 0 else 0.0
-
-
-@dataclass(frozen=True)
-class Uniform:
-    low: float
-    high: float
-
-    @property
-    def limits(self) -> tuple[float, float]:
-        return self.low, self.high
-
-    @property
-    def typical(self) -> float:
-        return 0.5 * (self.low + self.high) or self.high
-
-    def at(self, x: float) -> Term:
-        return Term(math.log(self.high - self.low), 0.0, 0.0, 0.0) if self.low <= x <= self.high else IMPOSSIBLE
-
-    def below(self, x: float) -> float:
-        return min(max((x - self.low) / (self.high - self.low), 0.0), 1.0)
-
-
-@dataclass(frozen=True)
-class LogUniform:
-    low: float
-    high: float
-
-    @property
-    def limits(self) -> tuple[float, float]:
-        return self.low, self.high
-
-    @property
-    def typical(self) -> float:
-        return math.sqrt(self.low) * math.sqrt(self.high)
-
-    def at(self, x: float) -> Term:
-        if not self.low <= x <= self.high:
-            return IMPOSSIBLE
-        return Term(math.log(x) + math.log(math.log(self.high / self.low)), 1 / x, 1 / x**2, 0.0)
-
-    def below(self, x: float) -> float:
-        inside = min(max(x, self.low), self.high)
-        return math.log(inside / self.low) / math.log(self.high / self.low)
-
-
-@dataclass(frozen=True)
-class Gamma:
-    shape: float
-    scale: float
-    limits = (0.0, math.inf)
-
-    @property
-    def typical(self) -> float:
-        return self.shape * self.scale
-
-    def at(self, x: float) -> Term:
-        if x < 0 or (x == 0 and self.shape != 1):
-            return IMPOSSIBLE
-        k, theta = self.shape, self.scale
-        cost = x / theta - ((k - 1) * math.log(x) if k != 1 else 0.0) + math.lgamma(k) + k * math.log(theta)
-        # Its curvature on the scale of logarithms, which is never negative.
-        weight = 1 / (theta * max(x, 1e-300))
-        return Term(cost, 1 / theta - (k - 1) / max(x, 1e-300), weight, weight)
-
-    def below(self, x: float) -> float:
-        from scipy.special import gammainc
-
-        return float(gammainc(self.shape, max(x, 0.0) / self.scale))
-
-
-@dataclass(frozen=True)
-class Rayleigh:
-    scale: float
-    limits = (0.0, math.inf)
-
-    @property
-    def typical(self) -> float:
-        return self.scale
-
-    def at(self, x: float) -> Term:
-        if x <= 0:
-            return IMPOSSIBLE
-        s = self.scale
-        weight = 1 / x**2 + 1 / s**2
-        return Term(0.5 * (x / s) ** 2 - math.log(x) + 2 * math.log(s), x / s**2 - 1 / x, weight, weight)
-
-    def below(self, x: float) -> float:
-        return -math.expm1(-0.5 * (x / self.scale) ** 2) if x > 0 else 0.0
-
-
-IMPOSSIBLE = Term(math.inf, 0.0, 0.0, 0.0)
 
 
 @dataclass(frozen=True)
@@ -334,9 +62,16 @@ class Truncated:
     low: float
     high: float
 
+    @property
+    def is_on_scale(self) -> bool:
+        """Whether it is a density of the logarithm, not of the unknown itself."""
+        return is_on_scale(self.prior)
+
     @cached_property
     def log_mass(self) -> float:
-        """The logarithm of the probability between the bounds."""
+        """The logarithm of the probability between the bounds; that of a logarithm stands as it is, uncut."""
+        if self.is_on_scale:
+            return 0.0
         mass = self.prior.below(self.high) - self.prior.below(self.low)
         return math.log(mass) if mass > 0 else 0.0
 
@@ -367,6 +102,9 @@ KINDS: Mapping[str, tuple[tuple[str, ...], Callable[..., Prior]]] = {
 }
 """By name: what the arguments of each are, and what makes it of them."""
 
+SCALES: Mapping[str, float] = {"log": 1.0, "log10": math.log(10)}
+"""By the end of a prior's name: the unit of the logarithm of which it is the density."""
+
 _ANY = ("mean", "mean of the logarithm", "centre", "low", "high")  # arguments that need not be positive
 
 
@@ -384,18 +122,19 @@ def read(name: str, told: Any) -> Prior:
         raise error.at(where) from None
     except ModelError:
         raise ModelError(f"{where} must be text such as 'normal(1, 0.2)', not {clipped(text)}") from None
-    if kind not in KINDS:
+    plain, _, scale = kind.partition("_")
+    if plain not in KINDS or (kind != plain and scale not in SCALES):
         known = (*KINDS, "truncated")
         raise ModelError(f"{where}: there is no prior '{kind}'{nearest(kind, known) or '; known: ' + ', '.join(known)}")
-    wanted, make = KINDS[kind]
+    wanted, make = KINDS[plain]
     if arguments is None or len(arguments) != len(wanted):
         raise ModelError(f"{where}: {clipped(text)} has not the arguments of {kind}({', '.join(wanted)})")
     values = [_number(what, argument, where) for what, argument in zip(wanted, arguments, strict=True)]
-    if wanted == ("low", "high") and not (values[0] < values[1] and (kind == "uniform" or values[0] > 0)):
+    if wanted == ("low", "high") and not (values[0] < values[1] and (plain == "uniform" or values[0] > 0)):
         raise ModelError(
             f"{where}: {clipped(text)} must lie between a low and a higher number, positive for loguniform"
         )
-    return make(*values)
+    return OnScale(make(*values), SCALES[scale]) if scale else make(*values)
 
 
 def _number(what: str, argument: Expression, where: str) -> float:

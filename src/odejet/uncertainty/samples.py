@@ -74,7 +74,7 @@ def ensemble(likelihood: Likelihood, start: np.ndarray, draws: int, chains: int,
     emcee = needed("emcee")
     frame, misfit, n = likelihood.frame, likelihood.misfit, start.shape[2]
     low, high = frame.box
-    stated = [one.entry for one in misfit.priors]
+    stated = [one.entry for one in misfit.priors if not one.is_on_scale]
     walkers = max(2 * n + 2, chains)
     rng = np.random.default_rng([seed, 1])
     pool = start.reshape(-1, n)

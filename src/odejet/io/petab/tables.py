@@ -180,11 +180,11 @@ def _prior(row: Row, kind: str, column: str) -> str:
     return _call(name, tuple(row.read_number(part, column) for part in row.parts(column)))
 
 
-_SCALES = {"lin": 0.0, "log": 1.0, "log10": math.log(10)}
+_SCALES = {"lin": "", "log": "_log", "log10": "_log10"}
 
 
 def _first_prior(row: Row) -> str:
-    """A prior of version 1, some of which are of the parameter on its scale."""
+    """A prior of version 1, some of which are densities of the parameter on its scale."""
     kind, column = row.get("objectivePriorType"), "objectivePriorParameters"
     if not kind or not row.get(column):
         return ""
@@ -192,18 +192,10 @@ def _first_prior(row: Row) -> str:
     if scale not in _SCALES:
         raise ModelError(f"{row.where}: the parameterScale must be lin, log or log10, not {clipped(scale)}")
     plain = kind.removeprefix("parameterScale").lower()
-    unit = _SCALES[scale] if kind.startswith("parameterScale") else 0.0
-    arguments = tuple(row.read_number(part, column) for part in row.parts(column))
-    if unit and plain == "uniform":
-        try:
-            return _call("loguniform", tuple(math.exp(unit * value) for value in arguments))
-        except OverflowError:
-            raise ModelError(f"{row.where}: the {column} are out of range") from None
-    if unit:
-        plain, arguments = f"log{plain}", tuple(unit * value for value in arguments)
     if plain not in KINDS:
         raise ModelError(f"{row.where}: there is no prior {clipped(kind)}")
-    return _call(plain, arguments)
+    name = plain + (_SCALES[scale] if kind.startswith("parameterScale") else "")
+    return _call(name, tuple(row.read_number(part, column) for part in row.parts(column)))
 
 
 # --- observables ------------------------------------------------------------------------------------------------------

@@ -24,13 +24,14 @@ from odejet.io.files import write_all
 from odejet.io.petab.formulas import written
 from odejet.io.sbml.writing import written as sbml
 from odejet.model import Event, Model
-from odejet.model.calls import Call, parse_call
+from odejet.model.calls import parse_call
 from odejet.model.cumulated import refuse_windows
 from odejet.model.dual import differentiated
 from odejet.model.expressions import Expression, Product, Symbol, constant, fresh, names, number, substituted
 from odejet.model.transform import rewritten
 from odejet.problem import Problem
 from odejet.problem.noise import Noise
+from odejet.problem.priors import SCALES
 from odejet.problem.unknowns import Unknown
 
 YAML = "problem.yaml"
@@ -196,9 +197,8 @@ class _Writer:
             row["nominalValue"] = self.problem.nominal[unknown.label]
         prior = self.problem.priors.get(unknown.label) or self.problem.priors.get(unknown.name)
         if prior:
-            kind, arguments = _petab_prior(unknown.label, str(prior))
+            kind, values = _petab_prior(unknown.label, str(prior))
             row["priorDistribution"] = re.sub("^log(?=.)", "log-", kind)
-            values = (float(differentiated(one, {}, {}, 0).value) for one in arguments or ())
             row["priorParameters"] = ";".join(repr(value) for value in values)
         self.parameters.append(row)
 
@@ -334,9 +334,14 @@ def _times(event: Event, one: Experiment) -> list[float]:
     return [times[0] + i * times[1] for i in range(count)]
 
 
-def _petab_prior(label: str, text: str) -> Call:
-    """The prior as PEtab has it."""
-    kind = text.partition("(")[0].strip()
+def _petab_prior(label: str, text: str) -> tuple[str, list[float]]:
+    """The prior by the law of the number itself, which is all that version 2 has: for one of the logarithm the same law
+    of draws, of which the maximum lies elsewhere."""
+    plain, _, scale = text.partition("(")[0].strip().partition("_")
+    kind = f"log{plain}" if scale else plain
     if kind not in PRIORS:
         raise ModelError(f"PEtab has no prior such as {clipped(text)}, that of '{label}'; it has {', '.join(PRIORS)}")
-    return parse_call(text)
+    values = [float(differentiated(one, {}, {}, 0).value) for one in parse_call(text).arguments or ()]
+    if scale:
+        values = [value * SCALES[scale] for value in values]
+    return kind, [math.exp(value) for value in values] if scale and plain == "uniform" else values
