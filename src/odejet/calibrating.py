@@ -203,7 +203,7 @@ def _tried(
 
 def _fitted(problem: Problem, truth: np.ndarray, seed: int, search: bool) -> Fit | None:
     if search:
-        return fit(problem, seed=seed)  # type: ignore[return-value]
+        return fit(problem, seed=seed)
     return Fit.of(problem, refine(problem.misfit, truth, frame=problem.frame(truth)))
 
 
