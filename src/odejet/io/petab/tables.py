@@ -181,6 +181,8 @@ def _prior(row: Row, kind: str, column: str) -> str:
 
 
 _SCALES = {"lin": "", "log": "_log", "log10": "_log10"}
+_FIRST_PRIORS = ("uniform", "normal", "laplace", "logNormal", "logLaplace")
+_SCALE_PRIORS = {f"parameterScale{kind.capitalize()}": kind for kind in ("uniform", "normal", "laplace")}
 
 
 def _first_prior(row: Row) -> str:
@@ -191,10 +193,13 @@ def _first_prior(row: Row) -> str:
     scale = row.get("parameterScale") or "lin"
     if scale not in _SCALES:
         raise ModelError(f"{row.where}: the parameterScale must be lin, log or log10, not {clipped(scale)}")
-    plain = kind.removeprefix("parameterScale").lower()
-    if plain not in KINDS:
-        raise ModelError(f"{row.where}: there is no prior {clipped(kind)}")
-    name = plain + (_SCALES[scale] if kind.startswith("parameterScale") else "")
+    if kind in _SCALE_PRIORS:
+        name = _SCALE_PRIORS[kind] + _SCALES[scale]
+    elif kind in _FIRST_PRIORS:
+        name = kind.lower()
+    else:
+        known = (*_FIRST_PRIORS, *_SCALE_PRIORS)
+        raise ModelError(f"{row.where}: there is no prior {clipped(kind)}{nearest(kind, known)}")
     return _call(name, tuple(row.read_number(part, column) for part in row.parts(column)))
 
 
