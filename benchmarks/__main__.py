@@ -26,6 +26,7 @@ SECTIONS = (
     "warnings",
     "noise",
     "censored",
+    "curves",
     "projection",
     "sideby",
     "gate",
