@@ -25,23 +25,35 @@ def squares() -> oj.Population:
     return oj.Population(SQUARE, joined(rows, TIMES), {"k": "normal"}, noise={"y": "normal(s)"})
 
 
-def minus_two_log_likelihood(values: np.ndarray) -> float:
-    """-2 log L of one subject by quadrature."""
+def minus_two_log_likelihood(population: oj.Population, mean: float, omega: float, sigma: float) -> float:
+    """-2 log L by quadrature, subject by subject."""
+    total = 0.0
+    for subject in population.members:
 
-    def density(k: float) -> float:
-        residuals = (values - k * k) / SIGMA
-        noise = math.exp(-0.5 * float(residuals @ residuals)) / (SIGMA * math.sqrt(2 * math.pi)) ** len(values)
-        return noise * math.exp(-0.5 * ((k - MEAN) / OMEGA) ** 2) / (OMEGA * math.sqrt(2 * math.pi))
+        def density(k: float, values: np.ndarray = subject.values) -> float:
+            residuals = (values - k * k) / sigma
+            noise = math.exp(-0.5 * float(residuals @ residuals)) / (sigma * math.sqrt(2 * math.pi)) ** len(values)
+            return noise * math.exp(-0.5 * ((k - mean) / omega) ** 2) / (omega * math.sqrt(2 * math.pi))
 
-    return -2 * math.log(quad(density, -6, 0, epsabs=0)[0] + quad(density, 0, 6, epsabs=0)[0])
+        total -= 2 * math.log(
+            quad(density, -8, 0, epsabs=0, limit=200)[0] + quad(density, 0, 8, epsabs=0, limit=200)[0]
+        )
+    return total
 
 
 def test_both_modes_of_a_subject_count() -> None:
     population = squares()
-    known = sum(minus_two_log_likelihood(subject.values) for subject in population.members)
+    known = minus_two_log_likelihood(population, MEAN, OMEGA, SIGMA)
     value, error = exact(population, {"k": MEAN, "omega_k": OMEGA, "s": SIGMA}, error=0.01)
     assert error < 0.02
     assert value == pytest.approx(known, abs=4 * error)
+
+
+def test_the_likelihood_of_a_fit_has_both_modes() -> None:
+    population = squares()
+    fit = oj.fit(population)
+    known = minus_two_log_likelihood(population, *(fit.values[name] for name in ("k", "omega_k", "s")))
+    assert fit.minus_two_log_likelihood == pytest.approx(known, abs=0.05)
 
 
 def test_modes_are_found_from_starts_that_lie_apart() -> None:

@@ -192,8 +192,6 @@ class _Search:
         """Go near the maximum with few nodes."""
         integrator, everyone = self.integrator, list(range(len(self.population.members)))
         integrator.adapt_to_modes(self.u, everyone)
-        if not self.looked:
-            integrator.look_for_modes(self.u)
         self.marginal = integrator.few(self.u)
         self.value = 2 * self.marginal.value_and_gradient(self.u)[0]
         if not math.isfinite(self.value):
@@ -201,7 +199,16 @@ class _Search:
                 "some subject cannot be simulated with any parameters near those of the pooled fit; look at its doses "
                 "and measurements"
             )
-        for _ in range(self.settings.cycles):
+        # With the wide noise of a pooled fit a subject has one mode, and several may be told apart only near the end.
+        while self.cycle() and not self.looked and integrator.look_for_modes(self.u):
+            self.marginal = integrator.few(self.u)
+            self.value = 2 * self.marginal.value_and_gradient(self.u)[0]
+        integrator.follow(self.marginal, self.u)
+
+    def cycle(self) -> bool:
+        """Go on with few nodes until these promise no more; tell if that was before the cycles were over."""
+        integrator = self.integrator
+        while self.cycles < self.settings.cycles:
             self.cycles += 1
             target, step = self.maximised(self.marginal, self.u, self.settings.reach), 1.0
             while True:
@@ -215,12 +222,11 @@ class _Search:
                 integrator.laws, step = before, step / 4
             change, self.u, self.marginal, self.value = self.value - new, u, trial, new
             if change < self.settings.near and step == 1.0:
-                break
-        integrator.follow(self.marginal, self.u)
+                return True
+        return False
 
     def settle(self) -> None:
         """Go to the maximum with some nodes, up to what these can tell."""
-        self.integrator.look_for_modes(self.u)
         for _ in range(self.settings.last_cycles):
             self.cycles += 1
             self.marginal = self.integrator.settled(self.u, self.settings.rough)

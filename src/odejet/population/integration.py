@@ -137,11 +137,12 @@ class Integrator:
             mean = state.moments.means[i][None]
             self._begin_at(i, np.concatenate([mean, self.modes[i]]) if i in self.modes else mean, state)
 
-    def look_for_modes(self, u: Array) -> None:
-        """Look for modes that nodes of subjects may leave out; laws of subjects that have such begin anew."""
+    def look_for_modes(self, u: Array) -> bool:
+        """Look for modes that nodes of subjects may leave out, and tell if there are; laws of such begin anew."""
         state = State.at(self.layout, u)
         inverse, rng = _precision(state), np.random.default_rng([self.seed, 11])
         wide = np.repeat(self.precision.widths, self.precision.screened // len(self.precision.widths))[:, None]
+        more = False
         for i in range(self.count):
             self.simulator.members.check()
             law, common = state.population(i), state.moments.common[i]
@@ -150,8 +151,10 @@ class Integrator:
             starts = scattered_starts(subject, draws, law.mean, common, inverse, state.noise, self.precision.looks)
             known = self.modes.get(i, np.array([whole(self.laws[i]).mean]))
             if self._begin_at(i, np.concatenate([known, starts]), state, only_if_more=True):
+                more = True
                 self.banks.pop(i, None)
                 self.curves.pop(i, None)
+        return more
 
     def _begin_at(self, i: int, starts: Array, state: State, only_if_more: bool = False) -> bool:
         """Let nodes of a subject lie around the modes that starts lead to; tell if there are more than were known."""
