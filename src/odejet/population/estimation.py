@@ -78,6 +78,7 @@ class Estimated:
     starts: int = 1
     agreeing: int = 1  # starts that led near the same maximum
     rivals: tuple[Rival, ...] = ()  # other maxima that are not far below
+    far: tuple[float, ...] = ()  # by about how much -2 log L of others is larger, which were not followed to the end
 
     @property
     def log_likelihood(self) -> float:
@@ -109,9 +110,11 @@ def estimate(
         searches.append(_approached(population, layout, u, *how, searches[best].integrator.modes))
     tell("nodes")
     first, *others = families(searches)
+    lowest = first[0].value
+    above = [family[0].value - lowest for family in others]
     ends = [_settled(first[0])]
-    for family in others:
-        if family[0].value < first[0].value + settings.serious and not ends[0][0].stopped:
+    for family, more in zip(others, above, strict=True):
+        if more < settings.serious and not ends[0][0].stopped:
             ends.append(_settled(family[0]))
     ends.sort(key=lambda end: end[0].value)
     search, removed = ends[0]
@@ -119,12 +122,13 @@ def estimate(
     with search.simulator:
         search.attempt(search.finish)
         found = search.answer()
-    same = [one for one in searches if one.value < first[0].value + settings.worse and one in first]
+    same = [one for one in searches if one.value < lowest + settings.worse and one in first]
     return replace(
         found,
         removed=removed,
         starts=len(searches),
         agreeing=len(same),
+        far=tuple(more for more in above if settings.serious <= more < math.inf),
         rivals=tuple(end.as_rival(gone) for end, gone in ends[1:] if gone != removed or are_apart(end, search)),
     )
 
