@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import math
 import multiprocessing
+import os
+import pickle
+import signal
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
 
@@ -17,6 +20,7 @@ from odejet.decide import ladder, stages
 from odejet.decide.state import State
 from odejet.fitting import Method, is_failure
 from odejet.problem import Problem
+from odejet.search import workers
 from odejet.search.refine import refine
 
 DECAY = Model({"x": "-k*x"}, {"y": "2*x"}, name="decay")
@@ -321,6 +325,79 @@ def test_many_on_dask(tmp_path):
         distributed.Client(cluster) as client,
     ):
         compare(fit_many(DECAY, sets(), client.get_executor()))
+
+
+# --- the starts of one fit on other cores and machines ---
+
+CURVE = Model({"x": "a*x - b*x*y", "y": "c*x*y - d*y"}, {"prey": "x"}, bounds=dict.fromkeys("abcd", (0.05, 5.0)))
+"""Sparse data of it are searched for in the box."""
+
+
+@pytest.fixture(scope="module")
+def sparse() -> Data:
+    times = np.linspace(0, 9, 10)
+    clean = simulate(CURVE, {"a": 1.1, "b": 0.4, "c": 0.1, "d": 0.4}, {"x": 10.0, "y": 5.0}, times)["prey"]
+    return Data(times, {"prey": clean * (1 + 0.02 * np.random.default_rng(1).normal(size=10))})
+
+
+@pytest.fixture(scope="module")
+def alone(sparse) -> Fit:
+    return fit(CURVE, sparse, seed=2, time_limit=600)
+
+
+@pytest.fixture
+def at_once(monkeypatch):
+    """Ask others without waiting to see how long it takes."""
+    monkeypatch.setattr(workers, "PATIENCE", -1.0)
+
+
+@pytest.fixture
+def counted(monkeypatch) -> list[object]:
+    """Answers that came from elsewhere."""
+    found, plain = [], workers.Workers._reply
+
+    def reply(self, pending):
+        told = plain(self, pending)
+        found.extend([] if told is None else [told])
+        return told
+
+    monkeypatch.setattr(workers.Workers, "_reply", reply)
+    return found
+
+
+def is_same(one: Fit, other: Fit) -> bool:
+    """Whether two fits are equal to the last bit, with the way on which they came."""
+    return numbers(one) == numbers(other)
+
+
+def test_starts_on_processes(sparse, alone, at_once, counted):
+    with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as executor:
+        executor.submit(workers.answer, pickle.dumps((0, None, 0, 0, 0))).result()  # it stands ready
+        assert is_same(fit(CURVE, sparse, seed=2, time_limit=600, executor=executor), alone)
+    assert counted
+
+
+def test_starts_on_a_dask_cluster_of_two_processes(sparse, alone, at_once, counted, tmp_path):
+    distributed = pytest.importorskip("distributed")
+    with (
+        distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, dashboard_address=None, local_directory=str(tmp_path)
+        ) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        client.run(__import__, "odejet.search.strategies")
+        assert is_same(fit(CURVE, sparse, seed=2, time_limit=600, executor=client), alone)
+        before = len(counted)
+        assert before > 0
+        one, other = (worker.process.pid for worker in cluster.workers.values())
+        os.kill(one, signal.SIGKILL)  # it is replaced, and until then the other goes on
+        assert is_same(fit(CURVE, sparse, seed=2, time_limit=600, executor=client.get_executor()), alone)
+        assert len(counted) > before and other
+
+
+def test_an_executor_is_one_of_concurrent_futures(sparse):
+    with pytest.raises(ModelError, match="executor must be one of concurrent.futures.*not 4"):
+        fit(CURVE, sparse, executor=4)
 
 
 # --- interruption ---
