@@ -7,7 +7,7 @@ import multiprocessing
 import os
 import pickle
 import signal
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from dataclasses import replace
 
 import numpy as np
@@ -19,6 +19,7 @@ from odejet.budget import Budget
 from odejet.decide import ladder, stages
 from odejet.decide.state import State
 from odejet.fitting import Method, is_failure
+from odejet.journal import Journal
 from odejet.problem import Problem
 from odejet.search import workers
 from odejet.search.refine import refine
@@ -333,6 +334,10 @@ CURVE = Model({"x": "a*x - b*x*y", "y": "c*x*y - d*y"}, {"prey": "x"}, bounds=di
 """Sparse data of it are searched for in the box."""
 
 
+UNKNOWN = pickle.dumps((0, None, 0, 0, 0, False))
+"""A question about nothing that anybody knows: once there is an answer, who gave it stands ready."""
+
+
 @pytest.fixture(scope="module")
 def sparse() -> Data:
     times = np.linspace(0, 9, 10)
@@ -372,7 +377,7 @@ def is_same(one: Fit, other: Fit) -> bool:
 
 def test_starts_on_processes(sparse, alone, at_once, counted):
     with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as executor:
-        executor.submit(workers.answer, pickle.dumps((0, None, 0, 0, 0))).result()  # it stands ready
+        executor.submit(workers.answer, UNKNOWN).result()  # it stands ready
         assert is_same(fit(CURVE, sparse, seed=2, time_limit=600, executor=executor), alone)
     assert counted
 
@@ -385,19 +390,110 @@ def test_starts_on_a_dask_cluster_of_two_processes(sparse, alone, at_once, count
         ) as cluster,
         distributed.Client(cluster) as client,
     ):
-        client.run(__import__, "odejet.search.strategies")
+        client.run(workers.answer, UNKNOWN)
         assert is_same(fit(CURVE, sparse, seed=2, time_limit=600, executor=client), alone)
         before = len(counted)
         assert before > 0
-        one, other = (worker.process.pid for worker in cluster.workers.values())
-        os.kill(one, signal.SIGKILL)  # it is replaced, and until then the other goes on
+        first = next(iter(cluster.workers.values()))
+        os.kill(first.process.pid, signal.SIGKILL)  # it is replaced, and until then the other goes on
         assert is_same(fit(CURVE, sparse, seed=2, time_limit=600, executor=client.get_executor()), alone)
-        assert len(counted) > before and other
+        assert len(counted) > before
 
 
 def test_an_executor_is_one_of_concurrent_futures(sparse):
-    with pytest.raises(ModelError, match="executor must be one of concurrent.futures.*not 4"):
+    with pytest.raises(ModelError, match=r"executor must be one of concurrent\.futures.*not 4"):
         fit(CURVE, sparse, executor=4)
+
+
+# --- checkpoints ---
+
+
+class Killed(BaseException):
+    """What no code expects."""
+
+
+@pytest.fixture
+def killed(monkeypatch):
+    """Have a fit end at once when it has kept so many results."""
+
+    def after(count: int) -> None:
+        kept, plain = [], Journal.keep
+
+        def keep(self, key, content):
+            plain(self, key, content)
+            kept.append(key)
+            if len(kept) == count:
+                raise Killed
+
+        monkeypatch.setattr(Journal, "keep", keep)
+
+    plain = Journal.keep
+    yield after
+    Journal.keep = plain
+
+
+def test_a_fit_that_is_killed_goes_on_where_it_was(sparse, alone, killed, tmp_path, monkeypatch):
+    path, plain, recall, known = tmp_path / "fit.ckpt", Journal.keep, Journal.recall, []
+    for count in (3, 40, 200):
+        killed(count)
+        with pytest.raises(Killed):
+            fit(CURVE, sparse, seed=2, time_limit=600, checkpoint=path)
+        monkeypatch.setattr(Journal, "keep", plain)
+
+    def recalled(self, key):
+        found = recall(self, key)
+        known.extend([] if found is None else [key])
+        return found
+
+    monkeypatch.setattr(Journal, "recall", recalled)
+    assert numbers(fit(CURVE, sparse, seed=2, time_limit=600, checkpoint=str(path))) == numbers(alone)
+    assert len(known) > 200  # some questions are asked twice
+    assert not path.exists()
+
+
+def test_a_checkpoint_of_another_fit_is_refused(sparse, killed, tmp_path):
+    path = tmp_path / "fit.ckpt"
+    killed(1)
+    with pytest.raises(Killed):
+        fit(CURVE, sparse, seed=2, checkpoint=path)
+    content = path.read_bytes()
+    other = Data(
+        sparse.experiments[0].outputs["prey"].times, {"prey": sparse.experiments[0].outputs["prey"].values + 1}
+    )
+    for asked, words in (
+        ({"data": sparse, "seed": 3}, "its seed differs"),
+        ({"data": sparse, "effort": "full"}, "its effort differs"),
+        ({"data": sparse, "noise": "relative"}, "its problem differs"),
+        ({"data": sparse, "bounds": (0.1, 20)}, "its problem differs"),
+        ({"data": other}, "its problem differs"),
+        ({"data": sparse, "method": Method(strategies=["multistart"])}, "its method differs"),
+    ):
+        with pytest.raises(DataError, match=f"fit.ckpt: the checkpoint is of another fit: {words}"):
+            fit(CURVE, **{"seed": 2, "checkpoint": path, **asked})
+    with pytest.raises(ModelError, match="checkpoint must be the name of a file, not 3"):
+        fit(CURVE, sparse, checkpoint=3)
+    assert path.read_bytes() == content
+
+
+def test_an_interrupted_fit_keeps_its_checkpoint(sparse, alone, tmp_path, monkeypatch):
+    path = tmp_path / "fit.ckpt"
+    with monkeypatch.context() as patch:
+        patch.setattr(ladder, "is_over", interrupt)
+        assert not fit(CURVE, sparse, seed=2, time_limit=600, checkpoint=path).certified
+    assert path.exists()
+    assert numbers(fit(CURVE, sparse, seed=2, time_limit=600, checkpoint=path)) == numbers(alone)
+    assert not path.exists()
+
+
+def test_what_workers_find_is_kept_too(sparse, alone, killed, at_once, counted, tmp_path):
+    path = tmp_path / "fit.ckpt"
+    with ThreadPoolExecutor(1) as executor:
+        killed(150)
+        with pytest.raises(Killed):
+            fit(CURVE, sparse, seed=2, time_limit=600, checkpoint=path, executor=executor)
+    assert counted and path.exists()
+    killed(10**9)
+    assert numbers(fit(CURVE, sparse, seed=2, time_limit=600, checkpoint=path)) == numbers(alone)
 
 
 # --- interruption ---

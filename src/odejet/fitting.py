@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import functools
 import math
+import os
 import warnings
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
@@ -25,6 +26,8 @@ from odejet.clock import now
 from odejet.data import Data
 from odejet.decide import LIMITS, Answer, Options, Record, Task, search
 from odejet.errors import DataError, ModelError, clipped
+from odejet.io.checkpoints import opened
+from odejet.journal import Journal, kept_by
 from odejet.model import Model
 from odejet.population import Population, PopulationFit, fit_population
 from odejet.problem import Problem
@@ -97,6 +100,7 @@ def fit(
     method: Method | None = None,
     time_limit: float | None = None,
     executor: Any = None,
+    checkpoint: str | os.PathLike[str] | None = None,
 ) -> Fit | PopulationFit:
     """Every parameter and initial condition of a model, from data alone: of a problem, or of a model and data.
 
@@ -117,6 +121,9 @@ def fit(
     many experiments are simulated on them.  An `executor` of `concurrent.futures`, or a Dask client, tries starts
     wherever its workers are, beside this process.  The answer is the same for any number of workers, which may come and
     go: what is lost with one is done here.  `fit_many` spreads data sets over cores or an executor.
+    `checkpoint` names a file in which the search keeps what it has found: the same fit, started again after it was
+    killed, goes on from there and gives the answer that it would have given.  The file is removed when the search has
+    come to its end; it stays where an interruption or the time limit ended it, to go on later or with more time.
     `progress` shows a bar in terminals; a function is called with the name of every stage instead.
     `method` is for comparisons with other methods, such as `oj.Method(refine=False)`.
 
@@ -133,12 +140,36 @@ def fit(
     posed["weights"] = method.weights
     if isinstance(model, Population):
         _check_posed(data, posed)
+        if checkpoint is not None:
+            raise ModelError("fits of populations keep no checkpoint; leave checkpoint out")
         with Progress(progress) as told, one_thread(), _workforce(jobs, executor) as team:
             return fit_population(model, seed, told.stage, budget.deadline, team)
     problem = _problem(model, data, posed)
     problem.check_points()
-    with Progress(progress, options.time_limit) as told, one_thread(), _workforce(jobs, executor) as team:
-        return _fit(search(Task(problem, replace(options, executor=team), budget, Record(told))))
+    with (
+        _workforce(jobs, executor) as team,
+        _kept(checkpoint, problem, options) as keeper,
+        Progress(progress, options.time_limit) as told,
+        one_thread(),
+    ):
+        answer = search(Task(problem, replace(options, executor=team), budget, Record(told)))
+        if keeper is not None:
+            keeper.close(keep=answer.is_interrupted or budget.over)
+    return _fit(answer)
+
+
+@contextmanager
+def _kept(path: str | os.PathLike[str] | None, problem: Problem, options: Options) -> Iterator[Journal | None]:
+    """Keep what a search finds in a file, if one is named."""
+    if path is None:
+        yield None
+        return
+    keeper = opened(path, problem, options)
+    try:
+        with kept_by(keeper):
+            yield keeper
+    finally:
+        keeper.close(keep=True)
 
 
 @contextmanager

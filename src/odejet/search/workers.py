@@ -24,7 +24,7 @@ from concurrent.futures import BrokenExecutor, Executor, Future
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from odejet import processes
+from odejet import journal, processes
 from odejet.clock import now
 from odejet.objective.noise_model import Simulator
 from odejet.search import pool
@@ -118,6 +118,7 @@ class Workers:
 
     def __init__(self, subject: Timed, executor: Executor | None = None) -> None:
         self.subject, self.executor, self.began = subject, executor, now()
+        self.keeper = journal.keeper()  # of what others find too
         self.longest = 0.0  # seconds that an answer took
         self.heard = self.silent = False  # whether any answer came, and whether the last one waited for did not
         self._topics: dict[Hashable, deque[Question]] = {}
@@ -181,7 +182,7 @@ class Workers:
 
     def feed(self) -> None:
         """Ask those who have nothing to do."""
-        if (executor := self.executor) is None or now() - self.began <= PATIENCE:
+        if (executor := self.executor) is None or now() - self.began <= PATIENCE or journal.is_replaying():
             return
         most = min(capacity(executor), 1 if self.silent else math.inf)
         with self._lock:
@@ -209,7 +210,7 @@ class Workers:
     def _submit(self, executor: Executor, question: Question, whole: bool) -> None:
         if self._package is None:
             self._package = _Package.of(self.subject)
-        message = self._package.message(question, self.subject.deadline - now(), whole)
+        message = self._package.message(question, self.subject.deadline - now(), whole, self.keeper is not None)
         try:
             future = executor.submit(answer, message)
         except (RuntimeError, BrokenExecutor):  # it is shut down or broken, and will not come back
@@ -254,7 +255,9 @@ class Workers:
             pass
         else:
             if reply != _LACKING:
-                told, seconds = pickle.loads(reply)
+                told, seconds, kept = pickle.loads(reply)
+                for note in kept if self.keeper is not None else ():
+                    self.keeper.keep(*note)
                 self.longest = max(self.longest, seconds)
                 pending.reply = (told,)
         pending.is_lost = pending.reply is None
@@ -348,9 +351,9 @@ class _Package:
         content = buffer.getvalue()
         return cls(hashlib.blake2b(content, digest_size=16).hexdigest(), content, pickler.heavy)
 
-    def message(self, question: Question, seconds: float, whole: bool) -> bytes:
+    def message(self, question: Question, seconds: float, whole: bool, kept: bool = False) -> bytes:
         parts = (self.content, self.heavy) if whole else None
-        return pool.dumped((self.name, parts, question.asked, question.item, seconds))
+        return pool.dumped((self.name, parts, question.asked, question.item, seconds, kept))
 
 
 class _Unpickler(pickle.Unpickler):
@@ -380,19 +383,20 @@ _DESK = _Desk()
 def answer(message: bytes) -> bytes:
     """Answer a question about an object, wherever this runs."""
     begin = now()
-    name, parts, asked, item, seconds = pickle.loads(message)
+    name, parts, asked, item, seconds, kept = pickle.loads(message)
     if name not in _DESK.subjects and parts is None:
         return _LACKING
     if name not in _DESK.subjects:
         content, heavy = parts
         _DESK.subjects[name] = _Unpickler(content, heavy, _DESK.heavy).load()
-    for kept in (_DESK.subjects, _DESK.heavy):
-        while len(kept) > KEPT:
-            kept.popitem(last=False)
+    for shelf in (_DESK.subjects, _DESK.heavy):
+        while len(shelf) > KEPT:
+            shelf.popitem(last=False)
     if processes.is_child():
         processes.end_after(seconds + ROOM)
     subject = _DESK.subjects[name]
     subject.deadline = begin + seconds
-    with one_thread():
+    notes = journal.Notes()
+    with one_thread(), journal.kept_by(notes if kept else None):
         told = asked(subject, item)
-    return pool.dumped((told, now() - begin))
+    return pool.dumped((told, now() - begin, notes.kept))
