@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import multiprocessing
 import os
 import pickle
 import signal
+import subprocess
+import sys
+import time
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from dataclasses import replace
 
@@ -14,7 +18,7 @@ import numpy as np
 import pytest
 from scipy.integrate import solve_ivp
 
-from odejet import Data, DataError, Failure, Fit, Model, ModelError, fit, fit_many, simulate
+from odejet import Data, DataError, Failure, Fit, Model, ModelError, fit, fit_many, processes, simulate
 from odejet.budget import Budget
 from odejet.decide import ladder, stages
 from odejet.decide.state import State
@@ -449,6 +453,34 @@ def test_a_fit_that_is_killed_goes_on_where_it_was(sparse, alone, killed, tmp_pa
     assert numbers(fit(CURVE, sparse, seed=2, time_limit=600, checkpoint=str(path))) == numbers(alone)
     assert len(known) > 200  # some questions are asked twice
     assert not path.exists()
+
+
+RUN = """
+import sys, pickle, odejet as oj
+model, data = pickle.load(open(sys.argv[1], "rb"))
+found = oj.fit(model, data, seed=2, time_limit=600, checkpoint=sys.argv[2])
+found.save(sys.argv[3])
+"""
+
+
+@pytest.mark.slow
+def test_ten_random_kills_cost_nothing_but_time(sparse, alone, tmp_path):
+    asked, path, saved = tmp_path / "asked", tmp_path / "fit.ckpt", tmp_path / "fit.json"
+    asked.write_bytes(pickle.dumps((CURVE, sparse)))
+    rng, killed, sizes = np.random.default_rng(), 0, [0]
+    while not saved.exists():
+        command = [sys.executable, "-c", RUN, str(asked), str(path), str(saved)]
+        with subprocess.Popen(command, env=processes.environment()) as child:
+            while killed < 10 and child.poll() is None:
+                if path.exists() and path.stat().st_size > sizes[-1]:  # it has come farther than before
+                    with contextlib.suppress(subprocess.TimeoutExpired):
+                        child.wait(rng.uniform(0.0, 0.2))
+                    child.kill()
+                    killed += child.wait() == -signal.SIGKILL
+                    sizes.append(path.stat().st_size if path.exists() else 0)
+                time.sleep(0.002)
+    assert killed >= 3 and sizes[1] > 0
+    assert numbers(Fit.load(saved)) == numbers(alone)
 
 
 def test_a_checkpoint_of_another_fit_is_refused(sparse, killed, tmp_path):
