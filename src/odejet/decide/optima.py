@@ -117,7 +117,7 @@ class Optima:
     def best(self) -> Optimum | None:
         finite = [optimum for optimum in self.found if math.isfinite(optimum.cost)]
         least = min(finite, key=lambda optimum: optimum.cost, default=None)
-        return self.sharp or least and _first_of_twins(least, finite)
+        return self.sharp or (least and _first_of_twins(least, finite))
 
     @property
     def refined(self) -> tuple[Refined, ...]:
