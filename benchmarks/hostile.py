@@ -119,6 +119,30 @@ FAMILIES: dict[str, Family] = {
     "van der Pol": Family(
         {"x": "r*v", "v": "r*(m*(1 - x**2)*v - x)"}, "x", {"m": (0.1, 3), "r": (0.5, 20)}, {"x": 1, "v": 0}
     ),
+    "ringing about a mean": _of_time(
+        "m + A*exp(-g*t)*cos(w*t)", {"w": (0, 50), "g": (0, 3), "m": (-2, 2), "A": (0.2, 3)}
+    ),
+    "logarithmic chirp": _of_time("sin(w*log(1 + b*t))", {"w": (0, 60), "b": (0.1, 5)}),
+    "modulated phase": _of_time("sin(a*t + c*sin(b*t))", {"a": (0, 20), "b": (0, 10), "c": (0, 3)}, points=(14, 22)),
+    "sharp peaks": _of_time("A*cos(w*t)**8", {"w": (0, 20), "A": (0.5, 3)}),
+    "two modes": Family(
+        {"x": "v", "v": "-a*x + c*(z - x)", "z": "u", "u": "-a*z - c*(z - x)"},
+        "x",
+        {"a": (0, 400), "c": (0, 200)},
+        {"x": 1, "v": 0, "z": 0, "u": 0},
+    ),
+    "resonance": Family(
+        {"x": "v", "v": "cos(f*t) - w**2*x - g*v"},
+        "x",
+        {"w": (0.5, 20), "f": (0.5, 20), "g": (0, 0.5)},
+        {"x": 0, "v": 0},
+        points=(14, 22),
+    ),
+    "hard spring": Family({"x": "v", "v": "-a*x - b*x**3"}, "x", {"a": (0, 100), "b": (0, 200)}, {"x": 1, "v": 0}),
+    "fold of a fold": Family({"x": "cos(q*x) - k*x"}, "sin(q*x)", {"k": (0, 2), "q": (0, 30)}, {"x": 0}),
+    "decaying turns": Family(
+        {"x": "-g*x - w*z", "z": "w*x - g*z"}, "x/(1 + x**2)", {"w": (0, 40), "g": (0, 2)}, {"x": 3, "z": 0}, even=True
+    ),
     "predators": Family(
         {"x": "r*(x - x*z)", "z": "r*(x*z - c*z)"}, "x", {"r": (0.5, 15), "c": (0.3, 3)}, {"x": 2, "z": 1}
     ),
