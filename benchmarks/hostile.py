@@ -1,6 +1,7 @@
 """Hostile: small data sets in which signal is easily taken for noise, and certificates that are false.
 
-    python -m benchmarks hostile [--seeds S ...] [--draws N] [--families NAME ...] [--limit SECONDS] [--output FILE]
+    python -m benchmarks hostile [--seeds S ...] [--draws N] [--families NAME ...] [--limit SECONDS] [--looks N]
+                                 [--output FILE]
 
 Each family is a model whose outputs swing many times within the bounds while the measurements are few: aliasing,
 chirps, readouts that fold, sparse oscillators, mixtures, pulses and steps sampled too rarely.  Values are drawn evenly
@@ -156,7 +157,7 @@ def explains_nothing(values: np.ndarray, residuals: np.ndarray, unknowns: int) -
     return before <= after or float(fisher.sf((before - after) / took / (after / left), took, left)) > 0.05
 
 
-def measured(name: str, seed: int, draw: int, limit: float) -> dict[str, Any]:
+def measured(name: str, seed: int, draw: int, limit: float, looks: int = LOOKS) -> dict[str, Any]:
     """One fit, and the best that else is known."""
     family = FAMILIES[name]
     truth, data = family.drawn(np.random.default_rng([seed, draw, *name.encode()]))
@@ -166,7 +167,7 @@ def measured(name: str, seed: int, draw: int, limit: float) -> dict[str, Any]:
     seconds = time.process_time() - begin
     misfit, frame = problem.misfit, problem.frame()
     ends = [refine(misfit, np.array([truth[label] for label in misfit.labels]), frame=frame)]
-    ends += sweep(misfit, frame, problem.sizes, LOOKS, [seed, draw, LOOKS], math.inf)[:1]
+    ends += sweep(misfit, frame, problem.sizes, looks, [seed, draw, LOOKS], math.inf)[:1]
     residuals = fit.compare()[0].residuals
     return {
         "family": name,
@@ -208,6 +209,7 @@ def main(argv: list[str]) -> int:
     parser.add_argument("--draws", type=int, default=16)
     parser.add_argument("--families", nargs="+", default=list(FAMILIES), choices=list(FAMILIES))
     parser.add_argument("--limit", type=float, default=30.0)
+    parser.add_argument("--looks", type=int, default=LOOKS)
     parser.add_argument("--output", type=Path, default=RESULTS)
     given = parser.parse_args(argv)
     lines = records.read(given.output)
@@ -216,7 +218,7 @@ def main(argv: list[str]) -> int:
     by_processor()
     with one_thread():
         for key in (key for key in wanted if key not in done):
-            line = measured(*key, given.limit)
+            line = measured(*key, given.limit, given.looks)
             lines.append(line)
             records.add(given.output, line)
             print(json.dumps(line), flush=True)

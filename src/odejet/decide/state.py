@@ -97,6 +97,16 @@ class State:
         return self.optima.others(self.frame, known, self.determined)
 
     @property
+    def rivals(self) -> list[Refined]:
+        """Optima nearly as likely as the best, and elsewhere."""
+        return self.optima.rivals(self.others, self.determined)
+
+    @property
+    def counts_nothing(self) -> bool:
+        """Whether it is not known how many solutions the model has, so that any end may be one."""
+        return self.verdict is None or self.verdict.solutions is None
+
+    @property
     def missing(self) -> int:
         """How many solutions were not found, of those that the model has."""
         return self.counted - 1 - len(self.others)
