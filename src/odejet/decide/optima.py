@@ -170,7 +170,7 @@ def _first_of_twins(best: Optimum, found: Sequence[Optimum]) -> Optimum:
     Their costs differ by rounding alone, which is not the same on every machine.
     """
     tied = (one for one in found if one.cost - best.cost <= TIED and one.is_settled)
-    twins = [one for one in tied if _apart(one.refined, best.refined, None)]
+    twins = [one for one in tied if is_apart(one.refined, best.refined, None)]
     return min([best, *twins], key=lambda one: one.refined.z.tolist())
 
 
