@@ -18,6 +18,7 @@ from odejet.decide.optimality import Optimality
 from odejet.decide.state import State
 from odejet.decide.stretches import by_stretches
 from odejet.decide.task import Task
+from odejet.decide.valleys import join
 from odejet.problem import Problem
 from odejet.problem.stretches import stretch
 from odejet.search.pieces import MultipleShooting, pieces
@@ -76,7 +77,8 @@ def climb(state: State) -> Iterator[State]:
     while wants_more(state):
         state = yield from climbed(state, stages.sweep if state.is_rough else stages.search_box)
     if state.task.options.refine:
-        yield from stages.find_others(state)
+        state = yield from stages.find_others(state)
+        yield join(state)
 
 
 def _answered(task: Task) -> tuple[Refined, Optimality]:

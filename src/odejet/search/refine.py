@@ -35,9 +35,9 @@ from odejet.objective.reduced import AnyMisfit
 from odejet.problem import coordinates
 from odejet.problem.coordinates import Bounds, Coordinates
 from odejet.search.descent import Descent
-from odejet.search.ending import Ending
 from odejet.search.identity import identity, whereabouts
 from odejet.search.refined import Refined
+from odejet.search.termination import Ending
 
 __all__ = ["MAX_EVALUATIONS", "PRECISION", "SAME", "Ending", "Refined", "evaluated", "refine"]
 

@@ -10,7 +10,7 @@ import numpy as np
 from odejet.journal import packed, unpacked
 from odejet.objective.evaluation import Evaluation, NoiseAt
 from odejet.objective.noise_model import NoiseModel
-from odejet.search.ending import Ending
+from odejet.search.termination import Ending
 
 
 @dataclass(frozen=True)
