@@ -35,6 +35,7 @@ SECTIONS = (
     "sbc",
     "experiments",
     "structure",
+    "workers",
     "generate",
     "run",
     "pack",

@@ -27,6 +27,7 @@ QUICK = (
             "api.md",
             "objective.md",
             "posterior.md",
+            "long-runs.md",
         )
     ]
     + COMING_FROM

@@ -11,9 +11,11 @@ from odejet.decide.statistics import is_plausible
 from odejet.search.halving import PLAIN
 from odejet.search.local_search import Hops, IteratedLocalSearch
 from odejet.search.multistart import Multistart
-from odejet.search.portfolio import Polish, Portfolio, Turns, explore
+from odejet.search.portfolio import Portfolio, Turns, explore
 from odejet.search.refine import MAX_EVALUATIONS, Ending, refine
+from odejet.search.strategy import Polish
 from odejet.search.windows import GrowingWindows
+from odejet.search.workers import Workers
 from problems import draws, systems
 
 BOX = (1e-5, 10.0)
@@ -139,9 +141,9 @@ def test_an_end_that_creeps_above_the_best_is_polished_no_longer(best, gained, l
         asked.append(evaluations)
         return replace(reference, cost=10.0 - gained * len(asked), ending=Ending.EVALUATION_LIMIT)
 
-    evidence = SimpleNamespace(others=0, best_cost=best, least=20.0)
     ground = SimpleNamespace(exact=refined, deadline=np.inf)
-    search = SimpleNamespace(evidence=evidence, ground=ground, polish=Polish())
+    evidence = SimpleNamespace(others=0, best_cost=best, least=20.0, polish=Polish(), workers=Workers(ground))
+    search = SimpleNamespace(evidence=evidence, ground=ground)
     end = Portfolio.polished(search, replace(reference, cost=10.0, start=np.ones(4)))
     assert len(asked) == laps and end.cost == 10.0 - gained * laps and sum(asked) <= MAX_EVALUATIONS
     np.testing.assert_array_equal(end.start, np.ones(4))

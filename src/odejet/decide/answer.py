@@ -67,6 +67,11 @@ class Answer:
     smoothed: Mapping[tuple[str, str], Smoothed]
     options: Options
 
+    @property
+    def is_interrupted(self) -> bool:
+        """Whether somebody ended the search."""
+        return INTERRUPTED in self.certificate.reasons
+
 
 def answer(state: State, interrupted: bool = False) -> Answer:
     """The answer that a state gives."""

@@ -12,7 +12,7 @@ from functools import partial
 from odejet import clock, interruption
 from odejet.data.series import MIN_TIMES
 from odejet.decide import stages
-from odejet.decide.answer import INTERRUPTED, Answer, answer
+from odejet.decide.answer import Answer, answer
 from odejet.decide.apart import fitted_apart, groups
 from odejet.decide.optimality import Optimality
 from odejet.decide.state import State
@@ -84,7 +84,7 @@ def climb(state: State) -> Iterator[State]:
 def _answered(task: Task) -> tuple[Refined, Optimality]:
     """The best that a search finds, and how sure it is."""
     found = search(task)
-    if INTERRUPTED in found.certificate.reasons:
+    if found.is_interrupted:
         raise KeyboardInterrupt
     return found.best, found.certificate.search
 

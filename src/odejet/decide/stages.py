@@ -344,6 +344,7 @@ def starts_around(
         plausible=plausible,
         answered=watch,
         strategies=task.options.box,
+        executor=task.options.executor,
     )
     state = replace(state, effort=watch.effort)
     for one in found:
@@ -385,7 +386,14 @@ def sharpen(state: State) -> State:
         return state
     low, high = state.frame.low.tolist(), state.frame.high.tolist()
     box = {u.label: (a, b) for u, a, b in zip(fine.unknowns, low, high, strict=True)}
-    drawn = explore(fine, box, starts=SHARP_STARTS, time_limit=task.left, plausible=partial(is_plausible, fine))
+    drawn = explore(
+        fine,
+        box,
+        starts=SHARP_STARTS,
+        time_limit=task.left,
+        plausible=partial(is_plausible, fine),
+        executor=task.options.executor,
+    )
     if drawn and _is_sharp(fine, drawn[0]):
         return _with_sharp(state, drawn[0], Provenance(BOX, start="multistart"))
     return replace(state, blunt=True)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from concurrent.futures import Executor
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -92,17 +93,17 @@ def estimate(
     settings: Settings = SETTINGS,
     tell: Callable[[str], object] = lambda _: None,
     deadline: float = math.inf,
-    jobs: int = 1,
+    executor: Executor | None = None,
 ) -> Estimated:
     """Return the maximum of the likelihood of a population; by the deadline, the best that is known then."""
     tell("pooled fit")
     layout, starts = pooled_starts(population, seed, deadline)
     tell("starts")
-    searches = [_approached(population, layout, u, seed, settings, deadline, jobs) for u in starts]
+    searches = [_approached(population, layout, u, seed, settings, deadline, executor) for u in starts]
     best = min(range(len(starts)), key=lambda k: searches[k].value)
     # Others around the start that led to the best, to see if they lead there too.
     for u in scattered(layout, starts[best], settings.others, seed):
-        searches.append(_approached(population, layout, u, seed, settings, deadline, jobs))
+        searches.append(_approached(population, layout, u, seed, settings, deadline, executor))
     tell("nodes")
     search = min(searches, key=lambda one: one.value)
     lowest = search.value
@@ -144,11 +145,11 @@ class _Search:
         seed: int,
         settings: Settings,
         deadline: float = math.inf,
-        jobs: int = 1,
+        executor: Executor | None = None,
     ) -> None:
         self.population, self.layout, self.settings = population, layout, settings
-        self.seed, self.deadline, self.jobs = seed, deadline, jobs
-        self.simulator = Simulator(Members(population.members, deadline), jobs)
+        self.seed, self.deadline, self.executor = seed, deadline, executor
+        self.simulator = Simulator(Members(population.members, deadline), executor)
         self.integrator = Integrator(layout, self.simulator, seed, penalty=population.penalty(layout))
         self.u, self.marginal = u, self.integrator.marginal(())
         self.value, self.cycles, self.stopped, self.vanished = math.inf, 0, "", ""
@@ -284,7 +285,7 @@ class _Search:
             ]
         )
         layout = layout.measured_in(new)
-        return _Search(population, layout, layout.to(values), self.seed, self.settings, self.deadline, self.jobs)
+        return _Search(population, layout, layout.to(values), self.seed, self.settings, self.deadline, self.executor)
 
     # --- the end ---
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from concurrent.futures import Executor
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -19,7 +20,7 @@ from odejet.objective.misfit import Misfit
 from odejet.problem import coordinates
 from odejet.problem.coordinates import Bounds
 from odejet.search.box import batches, ties
-from odejet.search.ground import Ground
+from odejet.search.ground import Ground, exactly
 from odejet.search.local_search import IteratedLocalSearch
 from odejet.search.multistart import Multistart
 from odejet.search.refine import MAX_EVALUATIONS, SAME, Ending, Refined
@@ -36,15 +37,6 @@ CONFIRMING = 2
 
 BOX: tuple[Strategy, ...] = (Multistart(), GrowingWindows(), IteratedLocalSearch())
 """The strategies by which a box is searched."""
-
-
-@dataclass(frozen=True)
-class Polish:
-    """How the end of a rough refinement is refined by exact simulations."""
-
-    behind: float = 3.0  # an end that is behind the best by more is taken as it is
-    first: int = 120  # evaluations after which it is asked whether more could lead to the best: most need fewer
-    pace: float = 3.0  # times that so far, at which an end must come to the best to go on
 
 
 def explore(
@@ -64,6 +56,7 @@ def explore(
     plausible: Plausible = lambda _: True,
     answered: Callable[[Sequence[Refined], int], bool] = lambda *_: False,
     strategies: Sequence[Strategy] = BOX,
+    executor: Executor | None = None,
 ) -> list[Refined]:
     """The optima that were found, best first; the same for the same seed, as far as time allows.
 
@@ -72,7 +65,7 @@ def explore(
     `answered` to be enough, when `starts` or `evaluations` are used up or when the time is over.  `scale` is the size
     of each unknown, known or guessed: where there are no bounds starts lie around it.  `levels` are noise levels to
     begin the refinements with; `candidates` are starts that go before those drawn; `before` are optima of other
-    searches, which count towards `agree` once two starts of this one lead there too.
+    searches, which count towards `agree` once two starts of this one lead there too.  An `executor` works ahead.
     """
     deadline = now() + time_limit
     sizes = np.ones(len(misfit.unknowns)) if scale is None else np.asarray(scale, dtype=float)
@@ -82,7 +75,7 @@ def explore(
     effort = rough_effort(misfit, [z for batch in first for z in batch], deadline)
     drawn = itertools.chain(first, drawn)
     ground = Ground(replace(misfit, jobs=1), frame, levels, deadline, effort)
-    with Workers(ground, misfit.jobs - 1) as workers:
+    with Workers(ground, executor) as workers:
         evidence = Evidence(ground, workers, sizes, before, np.atleast_1d(seed).tolist())
         portfolio = Portfolio(evidence, strategies, plausible, brief=math.isfinite(evaluations))
         for _ in portfolio.steps(drawn, frame.inside(np.array(candidates, dtype=float)) if len(candidates) else None):
@@ -115,9 +108,8 @@ class Portfolio:
         strategies: Sequence[Strategy],
         plausible: Plausible = lambda _: True,
         brief: bool = False,
-        polish: Polish = Polish(),
     ) -> None:
-        self.evidence, self.ground, self.plausible, self.polish = evidence, evidence.ground, plausible, polish
+        self.evidence, self.ground, self.plausible = evidence, evidence.ground, plausible
         self.windows = next((one for one in strategies if isinstance(one, GrowingWindows)), GrowingWindows())
         self.shows_curves = self.windows.shows_curves(self.ground)
         # Windows take many simulations before anything is refined on all of the data, too many for a brief search.
@@ -232,12 +224,12 @@ class Portfolio:
 
         Where data are nearly exact no rough simulation comes as near to them, so that those are compared too.
         """
-        evidence, polish = self.evidence, self.polish
+        evidence, polish = self.evidence, self.evidence.polish
         if end.cost > max(evidence.best_cost, evidence.least) + polish.behind or now() >= self.ground.deadline:
             return end
         start, most = end.start, MAX_EVALUATIONS - polish.first
         for evaluations, further in ((polish.first, most), (most, 0)):
-            exact = self.ground.exact(end.z, evaluations)
+            exact = evidence.workers.ask(exactly(end.z, evaluations))
             evidence.others += exact.evaluations
             if math.isinf(exact.cost):
                 break
