@@ -33,6 +33,7 @@ SECTIONS = (
     "chains",
     "draws",
     "sbc",
+    "population",
     "experiments",
     "structure",
     "workers",
