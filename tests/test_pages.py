@@ -27,6 +27,7 @@ QUICK = (
             "api.md",
             "objective.md",
             "posterior.md",
+            "noise.md",
         )
     ]
     + COMING_FROM
