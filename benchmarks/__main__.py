@@ -26,6 +26,7 @@ SECTIONS = (
     "warnings",
     "noise",
     "censored",
+    "correlated",
     "projection",
     "sideby",
     "gate",

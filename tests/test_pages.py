@@ -28,6 +28,7 @@ QUICK = (
             "objective.md",
             "posterior.md",
             "long-runs.md",
+            "noise.md",
         )
     ]
     + COMING_FROM

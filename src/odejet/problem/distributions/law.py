@@ -90,13 +90,14 @@ class Argument(NamedTuple):
 
 class Form(NamedTuple):
     """How a law is written: how many arguments it has, what makes it of those that are no scale, and which of them is
-    the scale."""
+    the scale, and which the correlation of errors one unit of time apart."""
 
     arguments: int
     make: Callable[..., Distribution]
     scale: int | None = 0
     written: str = ""  # for messages, such as "student(scale, degrees of freedom)"
-    shapes: tuple[Argument, ...] = ()  # the arguments that are no scale
+    shapes: tuple[Argument, ...] = ()  # the arguments that are neither
+    correlation: int | None = None
 
 
 def silent(method: Method) -> Method:
