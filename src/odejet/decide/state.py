@@ -204,6 +204,12 @@ class State:
         return self.explains_data and not self.is_tested and self.optima.at_best(BOX) >= AGREE
 
     @property
+    def has_enough(self) -> bool:
+        """Whether starts in the box that agree need no others: they earn a certificate or are the answer, or the box
+        wants another search."""
+        return self.is_certified or self.is_rough or self.is_answered
+
+    @property
     def is_enough(self) -> bool:
         """Whether more starts from the same rung would tell nothing new."""
         if self.is_exact or self.is_certified:

@@ -35,6 +35,10 @@ STARTS = 4096
 CONFIRMING = 2
 """Starts of a search that must lead to an optimum which another search has found."""
 
+SETTLED = 8
+"""Starts that agree on the best optimum, from which on only more of them tell anything: strategies that lead there for
+less have more turns."""
+
 BOX: tuple[Strategy, ...] = (Multistart(), GrowingWindows(), IteratedLocalSearch())
 """The strategies by which a box is searched."""
 
@@ -54,6 +58,7 @@ def explore(
     candidates: Sequence[np.ndarray] = (),
     before: Sequence[Refined] = (),
     plausible: Plausible = lambda _: True,
+    accepted: Callable[[Sequence[Refined]], bool] = lambda _: True,
     answered: Callable[[Sequence[Refined], int], bool] = lambda *_: False,
     strategies: Sequence[Strategy] = BOX,
     executor: Executor | None = None,
@@ -61,10 +66,10 @@ def explore(
     """The optima that were found, best first; the same for the same seed, as far as time allows.
 
     The search ends when an optimum's cost is at most `goal` or its residuals are down to rounding, when the best one
-    was reached from `agree` starts and is `plausible`, when the ends of starts and the evaluations that they took are
-    `answered` to be enough, when `starts` or `evaluations` are used up or when the time is over.  `scale` is the size
-    of each unknown, known or guessed: where there are no bounds starts lie around it.  `levels` are noise levels to
-    begin the refinements with; `candidates` are starts that go before those drawn; `before` are optima of other
+    was reached from `agree` starts, is `plausible` and all ends are `accepted`, when the ends of starts and the
+    evaluations that they took are `answered` to be enough, when `starts` or `evaluations` are used up or when the time
+    is over.  `scale` is the size of each unknown, known or guessed: where there are no bounds starts lie around it.
+    `levels` are noise levels to begin the refinements with; `candidates` are starts that go before those drawn; `before` are optima of other
     searches, which count towards `agree` once two starts of this one lead there too.  An `executor` works ahead.
     """
     deadline = now() + time_limit
@@ -79,7 +84,7 @@ def explore(
         evidence = Evidence(ground, workers, sizes, before, np.atleast_1d(seed).tolist())
         portfolio = Portfolio(evidence, strategies, plausible, brief=math.isfinite(evaluations))
         for _ in portfolio.steps(drawn, frame.inside(np.array(candidates, dtype=float)) if len(candidates) else None):
-            if portfolio.over(goal, agree, answered) or evidence.spent >= evaluations:
+            if portfolio.over(goal, agree, accepted, answered) or evidence.spent >= evaluations:
                 break
     return evidence.optima
 
@@ -183,12 +188,19 @@ class Portfolio:
 
     def next_of(self, every: Sequence[Turns]) -> Turns:
         """Who has the next turn: the strategy that has had least, or those more that lead to an optimum which explains
-        the data.  Turns are counted by what they take, since a start may take a hundred times as long as another."""
-        if not self.is_explained:
+        the data or on which many starts agree.  Turns are counted by what they take, since a start may take a hundred
+        times as long as another."""
+        if not self.is_explained and self.agreeing < SETTLED:
             return min(every, key=lambda turns: turns.spent)
         return min(every, key=lambda turns: (turns.spent + 1) / turns.success(self.evidence.best_cost))
 
-    def over(self, goal: float, agree: int, answered: Callable[[Sequence[Refined], int], bool]) -> bool:
+    def over(
+        self,
+        goal: float,
+        agree: int,
+        accepted: Callable[[Sequence[Refined]], bool],
+        answered: Callable[[Sequence[Refined], int], bool],
+    ) -> bool:
         """Whether no more starts are wanted, or there is no time for them."""
         evidence = self.evidence
         if now() > self.ground.deadline:
@@ -203,7 +215,7 @@ class Portfolio:
         better = any(other.cost < best.cost - SAME for other in evidence.before)
         if better or own < min(CONFIRMING, agree):
             return False
-        return (own + others >= agree and self.plausible(best)) or is_answered
+        return is_answered or (own + others >= agree and self.plausible(best) and accepted(evidence.optima))
 
     @property
     def is_explained(self) -> bool:
@@ -211,12 +223,15 @@ class Portfolio:
         return bool(self.evidence.optima) and self.shows_curves and self.plausible(self.evidence.optima[0])
 
     @property
+    def agreeing(self) -> int:
+        """How many starts have led to the best optimum."""
+        return agreeing((*self.evidence.optima, *self.evidence.before), self.evidence.best_cost)
+
+    @property
     def between_hops(self) -> int:
-        """How much longer than hops each strategy has its turns: the more starts agree on an optimum that explains the
-        data, since only starts can still tell anything then, by leading there too."""
-        if not self.is_explained:
-            return 1
-        return max(agreeing((*self.evidence.optima, *self.evidence.before), self.evidence.best_cost), 1)
+        """How much longer than hops each strategy has its turns: the more starts agree on an optimum, since only starts
+        can still tell anything then, by leading there too."""
+        return max(self.agreeing, 1)
 
     def polished(self, end: Refined) -> Refined:
         """Where exact simulations lead from a rough end, if it is among the best so far; one that comes to creep above
