@@ -69,8 +69,9 @@ def explore(
     was reached from `agree` starts, is `plausible` and all ends are `accepted`, when the ends of starts and the
     evaluations that they took are `answered` to be enough, when `starts` or `evaluations` are used up or when the time
     is over.  `scale` is the size of each unknown, known or guessed: where there are no bounds starts lie around it.
-    `levels` are noise levels to begin the refinements with; `candidates` are starts that go before those drawn; `before` are optima of other
-    searches, which count towards `agree` once two starts of this one lead there too.  An `executor` works ahead.
+    `levels` are noise levels to begin the refinements with; `candidates` are starts that go before those drawn;
+    `before` are optima of other searches, which count towards `agree` once two starts of this one lead there too.  An
+    `executor` works ahead.
     """
     deadline = now() + time_limit
     sizes = np.ones(len(misfit.unknowns)) if scale is None else np.asarray(scale, dtype=float)
