@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from concurrent.futures import Executor
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -96,13 +97,13 @@ def estimate(
     settings: Settings = SETTINGS,
     tell: Callable[[str], object] = lambda _: None,
     deadline: float = math.inf,
-    jobs: int = 1,
+    executor: Executor | None = None,
 ) -> Estimated:
     """Return the maximum of the likelihood of a population; by the deadline, the best that is known then."""
     tell("pooled fit")
     layout, starts = pooled_starts(population, seed, deadline)
     tell("starts")
-    how = seed, settings, deadline, jobs
+    how = seed, settings, deadline, executor
     searches = [_approached(population, layout, u, *how) for u in starts]
     best = min(range(len(starts)), key=lambda k: searches[k].value)
     # Others around the start that led to the best, to see if they lead there too.
@@ -168,12 +169,12 @@ class _Search:
         seed: int,
         settings: Settings,
         deadline: float = math.inf,
-        jobs: int = 1,
+        executor: Executor | None = None,
         modes: dict[int, Array] | None = None,
     ) -> None:
         self.population, self.layout, self.settings = population, layout, settings
-        self.seed, self.deadline, self.jobs = seed, deadline, jobs
-        self.simulator = Simulator(Members(population.members, deadline), jobs)
+        self.seed, self.deadline, self.executor = seed, deadline, executor
+        self.simulator = Simulator(Members(population.members, deadline), executor)
         self.integrator = Integrator(layout, self.simulator, seed, penalty=population.penalty(layout))
         # What other searches know of subjects with several modes holds here too.
         self.looked = modes is not None
@@ -321,7 +322,7 @@ class _Search:
             ]
         )
         layout = layout.measured_in(new)
-        return _Search(population, layout, layout.to(values), self.seed, self.settings, self.deadline, self.jobs)
+        return _Search(population, layout, layout.to(values), self.seed, self.settings, self.deadline, self.executor)
 
     # --- the end ---
 

@@ -22,7 +22,7 @@ import numpy as np
 from odejet.attach import attached
 from odejet.data import Data, Experiment
 from odejet.data.doses import Dose
-from odejet.errors import DataError, ExpressionError, ModelError, nearest
+from odejet.errors import DataError, ExpressionError, ModelError, clipped, nearest
 from odejet.model import Model
 from odejet.model.cumulated import refuse_windows
 from odejet.model.expressions import TIME, Sum, Symbol, constant, names
@@ -293,6 +293,11 @@ def _noises(given: Given, model: Model, data: Data) -> dict[str, Noise]:
         if noise.kind == "relative":
             raise ModelError(
                 f"the noise of '{name}' in a population is relative to the prediction; write 'normal(b*{name})'"
+            )
+        if noise.correlation is not None:
+            raise ModelError(
+                f"the noise of '{name}' is {clipped(noise.text)}, and errors that persist are not known in a "
+                f"population; write '{'lognormal' if noise.law.logarithm else 'normal'}(s)'"
             )
     return found
 

@@ -23,7 +23,13 @@ from odejet.data import Data, Series
 from odejet.decide.adequacy import NO, UNTESTED, YES, Adequacy, Shortcoming
 from odejet.decide.optimality import CONFIRMED, LIKELY, OPEN, Optimality
 from odejet.errors import ModelError
-from odejet.population.diagnostics import Design, conditional_residuals, normality, prediction_discrepancies
+from odejet.population.diagnostics import (
+    Design,
+    completed,
+    conditional_residuals,
+    normality,
+    prediction_discrepancies,
+)
 from odejet.population.estimates import Estimates, Parameter
 from odejet.population.estimation import SUCCESS, Estimated
 from odejet.population.figures import drawn
@@ -277,6 +283,7 @@ class PopulationFit:
         for i, subject in enumerate(self.asked.members):
             mode = design.mode(i)
             typical = subject.predict(design.means[i][None], design.common[i])[0]
+            observed = completed(design, i, mode)
             columns.append(
                 {
                     "subject": np.full(subject.points, i),
@@ -285,8 +292,8 @@ class PopulationFit:
                     "observed": subject.values,
                     "typical": typical,
                     "individual": mode.predictions,
-                    "cwres": conditional_residuals(design, i, mode),
-                    "npde": prediction_discrepancies(subject.values, self.simulations[i]),
+                    "cwres": conditional_residuals(design, i, mode, observed),
+                    "npde": prediction_discrepancies(observed, self.simulations[i]),
                 }
             )
         return {key: np.concatenate([own[key] for own in columns]) for key in columns[0]}
