@@ -228,6 +228,10 @@ class PopulationFit:
             return Optimality(OPEN, starts, agreeing, starts - agreeing + 1, 1.0, (words, reason))
         word = CONFIRMED if agreeing >= 3 else LIKELY if agreeing > 1 else OPEN
         reasons = [words, *(one.sentence(self.minus_two_log_likelihood) for one in self.rivals)]
+        if self.estimated.far and math.isfinite(max(self.estimated.far)):
+            reasons.append(
+                f"-2 log L elsewhere is larger by about {', '.join(f'{one:.0f}' for one in self.estimated.far)}"
+            )
         if word == CONFIRMED and not self.estimated.error < UNSURE:
             word = LIKELY
             reasons.append(f"-2 log L is known to ± {self.estimated.error:.2g} only")
