@@ -185,7 +185,8 @@ class Population:
         found = {}
         for parameter, expression in self.covariates.items():
             for name in names(expression):
-                if name not in self.model.parameters and name not in coefficients:
+                # A parameter of the model whose value the data give is known of each subject too.
+                if (name not in self.model.parameters or name in self.table) and name not in coefficients:
                     found[name] = self.table.column(name, f"'{parameter}'")
         return found
 

@@ -35,6 +35,7 @@ from odejet.population.estimation import SUCCESS, Estimated
 from odejet.population.figures import drawn
 from odejet.population.population import Population
 from odejet.population.prediction import PopulationPrediction, predicted
+from odejet.population.rivals import Rival
 
 if TYPE_CHECKING:
     import matplotlib.figure
@@ -42,6 +43,9 @@ if TYPE_CHECKING:
 Array = np.ndarray
 
 LEVEL = 0.95
+UNSURE = 0.5
+"""The error of -2 log L above which no answer is confirmed."""
+
 UNUSUAL = 0.01
 """The probability below which discrepancies are not those of an adequate model."""
 
@@ -207,6 +211,11 @@ class PopulationFit:
         """Whether the maximum was reached: no further step promises anything that matters."""
         return not self.estimated.stopped and self.estimated.gain < SUCCESS
 
+    @property
+    def rivals(self) -> tuple[Rival, ...]:
+        """Other maxima of the likelihood that are not far below this one, the best first."""
+        return self.estimated.rivals
+
     # --- two answers ---
 
     @property
@@ -218,7 +227,11 @@ class PopulationFit:
             reason = self.estimated.stopped or "no maximum was reached"
             return Optimality(OPEN, starts, agreeing, starts - agreeing + 1, 1.0, (words, reason))
         word = CONFIRMED if agreeing >= 3 else LIKELY if agreeing > 1 else OPEN
-        return Optimality(word, starts, agreeing, starts - agreeing + 1, 1 / max(agreeing, 1), (words,))
+        reasons = [words, *(one.sentence(self.minus_two_log_likelihood) for one in self.rivals)]
+        if word == CONFIRMED and not self.estimated.error < UNSURE:
+            word = LIKELY
+            reasons.append(f"-2 log L is known to ± {self.estimated.error:.2g} only")
+        return Optimality(word, starts, agreeing, starts - agreeing + 1, 1 / max(agreeing, 1), reasons)
 
     @cached_property
     def adequacy(self) -> Adequacy:
@@ -347,6 +360,10 @@ class PopulationFit:
             "individual_sds": {name: dict(own) for name, own in self.individuals.sd.items()},
             "shrinkage": self.shrinkage,
             "removed": list(self.removed),
+            "rivals": [
+                {"minus_two_log_likelihood": one.minus_two_log_likelihood, "error": one.error, "values": {**one.values}}
+                for one in self.rivals
+            ],
             "log_likelihood": self.log_likelihood,
             "log_likelihood_error": self.log_likelihood_error,
             "aic": self.aic,
