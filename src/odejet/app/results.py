@@ -10,7 +10,7 @@ import numpy as np
 
 from odejet.app.views import MOST_PANELS, Measured, times_of
 from odejet.errors import DataError, ModelError
-from odejet.numerals import between, duration, measured, short, significant
+from odejet.numerals import between, duration, measured, significant
 from odejet.population import PopulationFit
 from odejet.problem import Problem
 from odejet.report import text
@@ -193,7 +193,7 @@ def population(fit: PopulationFit, apart: Measured) -> dict[str, Any]:
             }
         )
     values = {f"{name} in {who}": value for who, own in fit.individuals.items() for name, value in own.items()}
-    values |= {name: value for name, value in fit.values.items() if name in fit.asked.model.parameters}
+    values |= fit.values
     curves = apart.curves(values)
     state = "confirmed" if fit.certified else "at the maximum" if fit.success else "not at the maximum"
     form = _form(apart.problem)
@@ -218,8 +218,7 @@ def population(fit: PopulationFit, apart: Measured) -> dict[str, Any]:
         "facts": {
             "subjects": str(len(fit.asked.subjects)),
             "measurements": f"{fit.asked.points:,}",
-            "−2 log L": f"{fit.minus_two_log_likelihood:.2f}",
-            "its error": f"{2 * fit.log_likelihood_error:.2f}",
+            "−2 log L": f"{fit.minus_two_log_likelihood:.2f} ± {significant(2 * fit.log_likelihood_error, 1)}",
             "AIC": f"{fit.aic:.2f}",
             "BIC": f"{fit.bic:.2f}",
             "time": duration(fit.seconds),
@@ -242,16 +241,33 @@ def population(fit: PopulationFit, apart: Measured) -> dict[str, Any]:
 def models(selection: Selection) -> dict[str, Any]:
     """Models that switches make, ranked, and the fit of the best."""
     best = selection.fit
-    head, *cells = selection.cells()
-    importance = [{"label": name, "cells": [short(weight, 3)]} for name, weight in sorted(selection.importance.items())]
+    weights, least = selection.weights, selection.best.aicc
     return result(best) | {
         "kind": "models",
-        "models": {"heads": list(head), "rows": [list(row) for row in cells[:MOST_MODELS]]},
-        "importance": importance,
+        "models": {
+            "heads": ["model with", "numbers", "AICc", "ΔAICc", "weight", "confirmed"],
+            "rows": [
+                [
+                    one.name,
+                    str(one.parameters),
+                    f"{one.aicc:.1f}",
+                    f"{one.aicc - least:.1f}" if math.isfinite(one.aicc) else "",
+                    _share(weights[one.name]),
+                    "yes" if one.confirmed else "no",
+                ]
+                for one in selection.candidates[:MOST_MODELS]
+            ],
+        },
+        "importance": {name: _share(weight) for name, weight in sorted(selection.importance.items())},
         "tests": [str(test) for test in selection.tests],
         "message": f"best model: {selection.best.name}",
         "reasons": [selection.warning] if selection.warning else [],
     }
+
+
+def _share(weight: float) -> str:
+    """A weight as a share that people can read."""
+    return f"{100 * weight:.1f} %" if weight >= 0.0005 else "< 0.1 %"
 
 
 def comparison(fits: Mapping[str, Fit]) -> dict[str, Any]:
@@ -267,7 +283,7 @@ def comparison(fits: Mapping[str, Fit]) -> dict[str, Any]:
                 "aicc": f"{row.aicc:.2f}" if math.isfinite(row.aicc) else "",
                 "bic": f"{row.bic:.2f}",
                 "beyond": f"{row.aicc - best:.2f}" if math.isfinite(row.aicc) else "",
-                "weight": f"{100 * row.weight:.3g} %",
+                "weight": _share(row.weight),
             }
             for row in ranking
         ],

@@ -32,6 +32,7 @@ export class Asking {
     const [key, , action, words] = TASKS.find(([one]) => one === draft.task);
     for (const pick of this.picks) pick.firstChild.checked = pick.firstChild.value === key;
     this.action = action;
+    this.short = action.split(" ")[0];
     this.words.textContent = words;
     const names = this.names(seen), mark = JSON.stringify([key, names, seen?.model?.parameters, draft.random, draft.correlated, draft.covariates, draft.switches, draft.method, draft.priors, draft.draws]);
     if (mark === this.mark || writing(this.options)) return;
@@ -39,8 +40,11 @@ export class Asking {
     remade(this.options, () => this.options.replaceChildren(...this[key](names, seen)));
   }
 
-  // Unknowns by name, once each.
-  names(seen) { return [...new Set((seen?.unknowns || []).map((row) => row.name))]; }
+  // Unknowns by name, once each; while something is wrong with the study, those from before.
+  names(seen) {
+    if (seen?.unknowns) this.known = [...new Set(seen.unknowns.map((row) => row.name))];
+    return this.known || [];
+  }
 
   put(field, name, value) { this.changed({ [field]: { ...this.draft[field], [name]: value } }, field === "priors"); }
 

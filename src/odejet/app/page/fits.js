@@ -169,7 +169,7 @@ export class Fits {
     const number = this.shown, result = this.results.get(number);
     const one = this.fits.find((fit) => fit.number === number) || {};
     if (!result) return;
-    const heads = ["quantity", "value", "± stderr", "95 % interval", "can it be known?"];
+    const { heads } = result;
     const verdict = (row) => {
       const [tone, words] = KINDS[row.kind] || ["soft", row.kind];
       return h("td", { "data-head": heads[4] }, h("span", {}, row.kind ? h("span", { class: tone }, words) : "", row.remark ? h("span", { class: "fair" }, `${row.kind ? ", " : ""}${row.remark}`) : "", row.note ? h("span", { class: "soft" }, row.note) : ""));
@@ -205,8 +205,8 @@ export class Fits {
     if (result.kind !== "models") return [];
     const { heads, rows } = result.models;
     return [table("Models", heads, rows),
-      ...result.tests.map((words) => h("p", { class: "soft small" }, sentence(words))),
-      h("p", { class: "small" }, "In how much of all weight each switch is on: ", result.importance.map((one) => `${one.label} ${one.cells[0]}`).join(", "), "."),
+      result.tests.length ? h("p", { class: "soft small" }, "Likelihood-ratio tests: ", result.tests.join("; "), ".") : "",
+      h("p", { class: "small" }, "Weight of all models that have it: ", Object.entries(result.importance).map(([name, share]) => `${name} ${share}`).join(", "), "."),
       h("h3", {}, "The best model")];
   }
 

@@ -245,7 +245,8 @@ function render() {
     result: shownFit?.result, readonly: draft.language === "petab", states: seen?.model?.states || [],
   });
   asking.set(draft, seen);
-  fits.button.textContent = go.textContent = asking.action;
+  fits.button.textContent = asking.action;
+  go.textContent = asking.short;
   fits.button.disabled = go.disabled = !seen?.ready;
   fits.why.hidden = Boolean(seen?.ready);
   fits.why.textContent = !draft.text.trim() ? "A fit needs a model and data." : seen?.mistake ? "The model has a mistake." : seen?.trouble || (draft.data ? "" : "A fit needs data: drop a table on the page.");
