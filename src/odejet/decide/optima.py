@@ -24,6 +24,10 @@ from odejet.search.refine import SAME, Ending, Refined
 EQUAL = 0.05
 """Solutions whose negative log-likelihoods differ by less are as good as each other."""
 
+TIED = 1e-6
+"""Optima whose negative log-likelihoods differ by less are ordered by rounding alone: refinements end within 1e-7 of an
+optimum."""
+
 LIKELY = 3.32
 """Half the 0.99 quantile of chi-square with one degree of freedom: values of an optimum that is less likely by no more
 than this belong into intervals of up to 99 %."""
@@ -112,7 +116,8 @@ class Optima:
     @cached_property
     def best(self) -> Optimum | None:
         finite = [optimum for optimum in self.found if math.isfinite(optimum.cost)]
-        return self.sharp or min(finite, key=lambda optimum: optimum.cost, default=None)
+        least = min(finite, key=lambda optimum: optimum.cost, default=None)
+        return self.sharp or (least and _first_of_twins(least, finite))
 
     @property
     def refined(self) -> tuple[Refined, ...]:
@@ -155,6 +160,16 @@ class Optima:
             return []
         likely = [one for one in self.refined if one.ending.settled and one.cost - best.cost <= LIKELY]
         return _distinct(sorted(likely, key=lambda one: one.cost), [best.refined, *others], determined)
+
+
+def _first_of_twins(best: Optimum, found: Sequence[Optimum]) -> Optimum:
+    """Choose among solutions with one and the same likelihood by their values, smallest first.
+
+    Their costs differ by rounding alone, which is not the same on every machine.
+    """
+    tied = (one for one in found if one.cost - best.cost <= TIED and one.is_settled)
+    twins = [one for one in tied if _apart(one.refined, best.refined, None)]
+    return min([best, *twins], key=lambda one: one.refined.z.tolist())
 
 
 def _as_good(one: Refined, best: Optimum) -> bool:
