@@ -267,7 +267,7 @@ def models(selection: Selection) -> dict[str, Any]:
 
 def _share(weight: float) -> str:
     """A weight as a share that people can read."""
-    return f"{100 * weight:.1f} %" if weight >= 0.0005 else "< 0.1 %"
+    return f"{100 * weight:.3g} %" if weight >= 0.0005 else "< 0.1 %"
 
 
 def comparison(fits: Mapping[str, Fit]) -> dict[str, Any]:
