@@ -27,6 +27,7 @@ QUICK = (
             "api.md",
             "objective.md",
             "posterior.md",
+            "predict.md",
         )
     ]
     + COMING_FROM

@@ -186,7 +186,7 @@ def population(fit: PopulationFit, apart: Measured) -> dict[str, Any]:
                 "label": one.name,
                 "value": measured(one.value, one.stderr),
                 "error": significant(one.stderr, 2),
-                "interval": between(*one.interval, one.stderr),
+                "interval": between(one.interval[0], one.interval[1], one.stderr),
                 "kind": "",
                 "remark": "",
                 "note": note,
