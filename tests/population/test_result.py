@@ -146,3 +146,17 @@ def test_fits_that_do_not_compare_are_refused(fit) -> None:
 def test_tables_have_a_row_per_estimate_and_per_subject(fit) -> None:
     assert list(fit.population.to_dataframe().columns) == ["value", "stderr", "low", "high"]
     assert fit.individuals.to_dataframe().shape == (24, 4)
+
+
+def test_censored_values_do_not_spoil_diagnostics() -> None:
+    """A third is below the limit: taken as measured there, discrepancies would crowd at the limit."""
+    rng, parts = np.random.default_rng(9), []
+    times = np.array([0.5, 1.0, 2.0, 4.0, 7.0])
+    for i in range(60):
+        values = 10 * np.exp(-0.3 * np.exp(0.3 * rng.standard_normal()) * times) + 0.5 * rng.standard_normal(5)
+        parts.append(oj.Data(times, {"y": [float(v) if v > 4 else "<4" for v in values]}, name=str(i), start=0.0))
+    found = oj.fit(oj.Population(DECAY, oj.Data.join(parts), {"k": "lognormal"}))
+    table = found.residuals
+    for key in ("cwres", "npde"):
+        assert abs(table[key].mean()) < 0.2 and table[key].std() == pytest.approx(1, abs=0.15)
+    assert found.npde_probability > 0.01 and found.adequacy == "yes"

@@ -67,11 +67,16 @@ class Answer:
     smoothed: Mapping[tuple[str, str], Smoothed]
     options: Options
 
+    @property
+    def is_interrupted(self) -> bool:
+        """Whether somebody ended the search."""
+        return INTERRUPTED in self.certificate.reasons
+
 
 def answer(state: State, interrupted: bool = False) -> Answer:
     """The answer that a state gives."""
     task, best = state.task, state.best
-    rivals = state.optima.rivals(state.others, state.determined)
+    rivals = state.rivals
     certificate = _certificate(state, len(rivals), interrupted)
     if best is not None and best.is_settled:
         certificate = replace(certificate, adequacy=advise(task.misfit, best.refined, certificate.adequacy))

@@ -22,11 +22,12 @@ from odejet.clock import now
 from odejet.data import Data, Experiment, Series
 from odejet.errors import DataError, ModelError, nearest
 from odejet.model import Model
-from odejet.model.expressions import names, spelled_keys, spelled_names, substituted
+from odejet.model.expressions import Symbol, names, spelled_keys, spelled_names, substituted
 from odejet.objective.courses import PATIENT, flows, measuring_flows
 from odejet.objective.misfit import Misfit, Simulator
 from odejet.objective.objective import Objective
 from odejet.problem import coordinates
+from odejet.problem.chains import rho_bounds
 from odejet.problem.conditions import Condition, conditions, felt, fixed_values, in_words_of
 from odejet.problem.coordinates import Bounds, Coordinates
 from odejet.problem.measurements import Block, Measurements
@@ -109,7 +110,8 @@ class Problem:
         self.local = _local(local, model, self.conditions, new)
         used = [self.noise_names(number) for number in range(len(self.conditions))]
         layout = lay_out(self.conditions, model.parameters, self.local, used)
-        layout = layout.usually(delay_bounds(model, self.conditions)) if model.is_delayed else layout
+        usual = delay_bounds(model, self.conditions) if model.is_delayed else {}
+        layout = layout.usually(usual | self._correlation_bounds(data)).limited(self._correlations(layout))
         self.priors = priors_together(priors, model.priors)
         self._priors = priors_of(self.priors, layout)
         self.layout: Unknowns = layout.limited({i: prior.limits for i, prior in self._priors.items()})
@@ -127,15 +129,30 @@ class Problem:
         series = {name: [e.outputs[name] for e in data.experiments if name in e.outputs] for name in self.model.outputs}
         return {name: noise_of(name, given, measured) for name, measured in series.items() if measured}
 
+    def _correlation_bounds(self, data: Data) -> dict[str, tuple[float, float]]:
+        """Bounds of correlations of errors that the times of measurement can tell."""
+        found = dict[str, tuple[float, float]]()
+        for output, noise in self.noises.items():
+            times = [one.outputs[output].times for one in data.experiments if output in one.outputs]
+            if isinstance(noise.correlation, Symbol) and (own := rho_bounds(times)) is not None:
+                low, high = found.get(noise.correlation.name, own)
+                found[noise.correlation.name] = min(low, own[0]), max(high, own[1])
+        return found
+
+    def _correlations(self, layout: Unknowns) -> dict[int, tuple[float, float]]:
+        """The limits of unknowns that are correlations of errors."""
+        own = {noise.correlation.name for noise in self.noises.values() if isinstance(noise.correlation, Symbol)}
+        return {i: (0.0, 1.0) for i, unknown in enumerate(layout) if unknown.name in own}
+
     def noise_names(self, number: int) -> tuple[str, ...]:
         """What the noise of an experiment depends on beside its model."""
         own, experiment = self.conditions[number].model, self.conditions[number].experiment
         found = dict[str, None]()
         for output in experiment.outputs:
-            scale = self.noises[output].scale
-            for name in () if scale is None else names(substituted(scale, experiment.values)):
-                if name not in (output, *own.parameters, *own.fixed, *self.model.fixed):
-                    found[name] = None
+            for part in self.noises[output].estimated:
+                for name in names(substituted(part, experiment.values)):
+                    if name not in (output, *own.parameters, *own.fixed, *self.model.fixed):
+                        found[name] = None
         return tuple(found)
 
     def _measured(self) -> tuple[Measurements, np.ndarray]:
