@@ -1,6 +1,6 @@
 """Censored: whether 95 % intervals hold the truth where 30 % of the values are below the limit of detection.
 
-python -m benchmarks censored --seed 36 --trials 400 [--laws ...] [--output FILE]
+python -m benchmarks censored --seed 36 --trials 400 [--laws ...] [--ways ...] [--output FILE]
 
     normal         a drug that is absorbed and eliminated, 40 samples, constant normal noise
     lognormal      the same with log-normal noise of 25 %
@@ -9,9 +9,10 @@ python -m benchmarks censored --seed 36 --trials 400 [--laws ...] [--output FILE
     poisson        the same as counts
     negbinomial    the same as counts of larger variance
 
-Data are drawn by SciPy from values that are the same in all trials.  Every data set is fitted three times: with its
-limits (`censored`), without what is below them (`left out`), and with half of the limit in its place (`half`).  Only
-the uncertainty is under test, so fits start from the truth.  A true value is in the profile interval if and only if the
+Data are drawn by SciPy from values that are the same in all trials.  Every data set is fitted with its limits
+(`censored`), without what is below them (`left out`), with half of the limit in its place (`half`), and, to tell what
+limits cost from what so few measurements do anyway, as if all values were known (`measured`).  Only the uncertainty is
+under test, so fits start from the truth.  A true value is in the profile interval if and only if the
 likelihood with the quantity held there is close enough to the optimum.
 """
 
@@ -20,7 +21,7 @@ from __future__ import annotations
 import argparse
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -46,7 +47,8 @@ TIMES = np.concatenate([np.linspace(0.2, 3, 15), np.linspace(3.5, 10, 25)])
 TRUTH = {"ka": 1.5, "k": 0.4, "dose": 10.0}
 COUNTED = {**TRUTH, "dose": 200.0}
 SHARE = 0.3
-WAYS = ("censored", "left out", "half")
+WAYS = ("censored", "left out", "half", "measured")
+PROFILED = ("censored", "measured")
 
 Draw = Callable[[np.ndarray, np.random.Generator], np.ndarray]
 
@@ -88,18 +90,20 @@ def limit_of(law: Law, clean: np.ndarray) -> float:
 
 def values_of(way: str, measured: np.ndarray, limit: float, counts: bool) -> list[Any]:
     """The measurements as each way has them."""
+    if way == "measured":
+        return measured.tolist()
     instead = {"censored": f"<{limit!r}", "left out": math.nan, "half": round(limit / 2) if counts else limit / 2}[way]
     return [instead if value < limit else float(value) for value in measured]
 
 
-def cell(name: str, trial: int, seed: int) -> list[dict[str, Any]]:
+def cell(name: str, trial: int, seed: int, ways: Sequence[str] = WAYS) -> list[dict[str, Any]]:
     """Which intervals of the fits to one data set hold the truth."""
     law = LAWS[name]
     rng = np.random.default_rng([seed, trial, sorted(LAWS).index(name)])
     dynamic = COUNTED if law.counts else TRUTH
     clean = oj.simulate(MODEL, dynamic, {}, TIMES, start=0.0)["c"]
     measured, limit, found = law.draw(clean, rng), limit_of(law, clean), []
-    for way in WAYS:
+    for way in ways:
         began = time.process_time()
         data = oj.Data(TIMES, {"c": values_of(way, measured, limit, law.counts)}, start=0.0)
         problem = Problem(MODEL, data, positive=True, noise=law.noise)
@@ -111,7 +115,7 @@ def cell(name: str, trial: int, seed: int) -> list[dict[str, Any]]:
             low, high = fit.interval(unknown.label, LEVEL)
             line["fisher"][unknown.name] = bool(low <= true <= high)
             line["ratio"][unknown.name] = round(fit.values[unknown.label] / true, 5)
-            if way == "censored":
+            if way in PROFILED:
                 deviance, quantile = held_at(fit, unknown.label, true, z)
                 line["profile"][unknown.name] = bool(deviance <= quantile)
         found.append(line | {"seconds": round(time.process_time() - began, 3)})
@@ -129,7 +133,7 @@ def table(lines: list[dict[str, Any]]) -> str:
         "|---|---|---|---|---|---|---|---|---|---|",
     ]
     for name in dict.fromkeys(line["law"] for line in lines):
-        for way in WAYS:
+        for way in (one for one in WAYS if any(line["way"] == one for line in lines)):
             own = [line for line in lines if line["law"] == name and line["way"] == way]
             unknowns = list(own[0]["fisher"])
             dynamic = [one for one in unknowns if one in TRUTH]
@@ -163,6 +167,7 @@ def main(argv: list[str]) -> int:
     parser.add_argument("--seed", type=int, default=36)
     parser.add_argument("--trials", type=int, default=400)
     parser.add_argument("--laws", nargs="+", choices=list(LAWS), default=list(LAWS))
+    parser.add_argument("--ways", nargs="+", choices=WAYS, default=list(WAYS))
     parser.add_argument("--output", type=Path)
     arguments = parser.parse_args(argv)
     path = arguments.output or RESULTS / f"coverage-seed{arguments.seed}.jsonl"
@@ -171,7 +176,7 @@ def main(argv: list[str]) -> int:
     for trial in range(arguments.trials):
         for name in arguments.laws:
             if (name, trial) not in done:
-                for line in cell(name, trial, arguments.seed):
+                for line in cell(name, trial, arguments.seed, arguments.ways):
                     lines.append(line)
                     records.add(path, line)
     path.with_suffix(".md").write_text(table(lines))

@@ -1,6 +1,7 @@
 """Hostile: small data sets in which signal is easily taken for noise, and certificates that are false.
 
-    python -m benchmarks hostile [--seeds S ...] [--draws N] [--families NAME ...] [--limit SECONDS] [--output FILE]
+    python -m benchmarks hostile [--seeds S ...] [--draws N] [--families NAME ...] [--limit SECONDS] [--looks N]
+                                 [--output FILE]
 
 Each family is a model whose outputs swing many times within the bounds while the measurements are few: aliasing,
 chirps, readouts that fold, sparse oscillators, mixtures, pulses and steps sampled too rarely.  Values are drawn evenly
@@ -119,6 +120,30 @@ FAMILIES: dict[str, Family] = {
     "van der Pol": Family(
         {"x": "r*v", "v": "r*(m*(1 - x**2)*v - x)"}, "x", {"m": (0.1, 3), "r": (0.5, 20)}, {"x": 1, "v": 0}
     ),
+    "ringing about a mean": _of_time(
+        "m + A*exp(-g*t)*cos(w*t)", {"w": (0, 50), "g": (0, 3), "m": (-2, 2), "A": (0.2, 3)}
+    ),
+    "logarithmic chirp": _of_time("sin(w*log(1 + b*t))", {"w": (0, 60), "b": (0.1, 5)}),
+    "modulated phase": _of_time("sin(a*t + c*sin(b*t))", {"a": (0, 20), "b": (0, 10), "c": (0, 3)}, points=(14, 22)),
+    "sharp peaks": _of_time("A*cos(w*t)**8", {"w": (0, 20), "A": (0.5, 3)}),
+    "two modes": Family(
+        {"x": "v", "v": "-a*x + c*(z - x)", "z": "u", "u": "-a*z - c*(z - x)"},
+        "x",
+        {"a": (0, 400), "c": (0, 200)},
+        {"x": 1, "v": 0, "z": 0, "u": 0},
+    ),
+    "resonance": Family(
+        {"x": "v", "v": "cos(f*t) - w**2*x - g*v"},
+        "x",
+        {"w": (0.5, 20), "f": (0.5, 20), "g": (0, 0.5)},
+        {"x": 0, "v": 0},
+        points=(14, 22),
+    ),
+    "hard spring": Family({"x": "v", "v": "-a*x - b*x**3"}, "x", {"a": (0, 100), "b": (0, 200)}, {"x": 1, "v": 0}),
+    "fold of a fold": Family({"x": "cos(q*x) - k*x"}, "sin(q*x)", {"k": (0, 2), "q": (0, 30)}, {"x": 0}),
+    "decaying turns": Family(
+        {"x": "-g*x - w*z", "z": "w*x - g*z"}, "x/(1 + x**2)", {"w": (0, 40), "g": (0, 2)}, {"x": 3, "z": 0}, even=True
+    ),
     "predators": Family(
         {"x": "r*(x - x*z)", "z": "r*(x*z - c*z)"}, "x", {"r": (0.5, 15), "c": (0.3, 3)}, {"x": 2, "z": 1}
     ),
@@ -132,7 +157,7 @@ def explains_nothing(values: np.ndarray, residuals: np.ndarray, unknowns: int) -
     return before <= after or float(fisher.sf((before - after) / took / (after / left), took, left)) > 0.05
 
 
-def measured(name: str, seed: int, draw: int, limit: float) -> dict[str, Any]:
+def measured(name: str, seed: int, draw: int, limit: float, looks: int = LOOKS) -> dict[str, Any]:
     """One fit, and the best that else is known."""
     family = FAMILIES[name]
     truth, data = family.drawn(np.random.default_rng([seed, draw, *name.encode()]))
@@ -142,7 +167,7 @@ def measured(name: str, seed: int, draw: int, limit: float) -> dict[str, Any]:
     seconds = time.process_time() - begin
     misfit, frame = problem.misfit, problem.frame()
     ends = [refine(misfit, np.array([truth[label] for label in misfit.labels]), frame=frame)]
-    ends += sweep(misfit, frame, problem.sizes, LOOKS, [seed, draw, LOOKS], math.inf)[:1]
+    ends += sweep(misfit, frame, problem.sizes, looks, [seed, draw, LOOKS], math.inf)[:1]
     residuals = fit.compare()[0].residuals
     return {
         "family": name,
@@ -184,6 +209,7 @@ def main(argv: list[str]) -> int:
     parser.add_argument("--draws", type=int, default=16)
     parser.add_argument("--families", nargs="+", default=list(FAMILIES), choices=list(FAMILIES))
     parser.add_argument("--limit", type=float, default=30.0)
+    parser.add_argument("--looks", type=int, default=LOOKS)
     parser.add_argument("--output", type=Path, default=RESULTS)
     given = parser.parse_args(argv)
     lines = records.read(given.output)
@@ -192,7 +218,7 @@ def main(argv: list[str]) -> int:
     by_processor()
     with one_thread():
         for key in (key for key in wanted if key not in done):
-            line = measured(*key, given.limit)
+            line = measured(*key, given.limit, given.looks)
             lines.append(line)
             records.add(given.output, line)
             print(json.dumps(line), flush=True)

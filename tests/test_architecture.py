@@ -25,6 +25,7 @@ ORDER = (
         "tables",
         "renaming",
         "interruption",
+        "journal",
     ),
     ("model",),
     ("jets",),

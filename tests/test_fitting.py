@@ -2,21 +2,30 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import multiprocessing
-from concurrent.futures import ProcessPoolExecutor
+import os
+import pickle
+import signal
+import subprocess
+import sys
+import time
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from dataclasses import replace
 
 import numpy as np
 import pytest
 from scipy.integrate import solve_ivp
 
-from odejet import Data, DataError, Failure, Fit, Model, ModelError, fit, fit_many, simulate
+from odejet import Data, DataError, Failure, Fit, Model, ModelError, fit, fit_many, processes, simulate
 from odejet.budget import Budget
 from odejet.decide import ladder, stages
 from odejet.decide.state import State
 from odejet.fitting import Method, is_failure
+from odejet.journal import Journal
 from odejet.problem import Problem
+from odejet.search import workers
 from odejet.search.refine import refine
 
 DECAY = Model({"x": "-k*x"}, {"y": "2*x"}, name="decay")
@@ -321,6 +330,202 @@ def test_many_on_dask(tmp_path):
         distributed.Client(cluster) as client,
     ):
         compare(fit_many(DECAY, sets(), client.get_executor()))
+
+
+# --- the starts of one fit on other cores and machines ---
+
+CURVE = Model({"x": "a*x - b*x*y", "y": "c*x*y - d*y"}, {"prey": "x"}, bounds=dict.fromkeys("abcd", (0.05, 5.0)))
+"""Sparse data of it are searched for in the box."""
+
+
+UNKNOWN = pickle.dumps((0, None, 0, 0, 0, False))
+"""A question about nothing that anybody knows: once there is an answer, who gave it stands ready."""
+
+
+@pytest.fixture(scope="module")
+def sparse() -> Data:
+    times = np.linspace(0, 9, 10)
+    clean = simulate(CURVE, {"a": 1.1, "b": 0.4, "c": 0.1, "d": 0.4}, {"x": 10.0, "y": 5.0}, times)["prey"]
+    return Data(times, {"prey": clean * (1 + 0.02 * np.random.default_rng(1).normal(size=10))})
+
+
+@pytest.fixture(scope="module")
+def alone(sparse) -> Fit:
+    return fit(CURVE, sparse, seed=2, time_limit=600)
+
+
+@pytest.fixture
+def at_once(monkeypatch):
+    """Ask others without waiting to see how long it takes."""
+    monkeypatch.setattr(workers, "PATIENCE", -1.0)
+
+
+@pytest.fixture
+def counted(monkeypatch) -> list[object]:
+    """Answers that came from elsewhere."""
+    found, plain = [], workers.Workers._reply
+
+    def reply(self, pending):
+        told = plain(self, pending)
+        found.extend([] if told is None else [told])
+        return told
+
+    monkeypatch.setattr(workers.Workers, "_reply", reply)
+    return found
+
+
+def is_same(one: Fit, other: Fit) -> bool:
+    """Whether two fits are equal to the last bit, with the way on which they came."""
+    return numbers(one) == numbers(other)
+
+
+def test_starts_on_processes(sparse, alone, at_once, counted):
+    with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as executor:
+        executor.submit(workers.answer, UNKNOWN).result()  # it stands ready
+        assert is_same(fit(CURVE, sparse, seed=2, time_limit=600, executor=executor), alone)
+    assert counted
+
+
+def test_starts_on_a_dask_cluster_of_two_processes(sparse, alone, at_once, counted, tmp_path):
+    distributed = pytest.importorskip("distributed")
+    with (
+        distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, dashboard_address=None, local_directory=str(tmp_path)
+        ) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        client.run(workers.answer, UNKNOWN)
+        assert is_same(fit(CURVE, sparse, seed=2, time_limit=600, executor=client), alone)
+        before = len(counted)
+        assert before > 0
+        first = next(iter(cluster.workers.values()))
+        os.kill(first.process.pid, signal.SIGKILL)  # it is replaced, and until then the other goes on
+        assert is_same(fit(CURVE, sparse, seed=2, time_limit=600, executor=client.get_executor()), alone)
+        assert len(counted) > before
+
+
+def test_an_executor_is_one_of_concurrent_futures(sparse):
+    with pytest.raises(ModelError, match=r"executor must be one of concurrent\.futures.*not 4"):
+        fit(CURVE, sparse, executor=4)
+
+
+# --- checkpoints ---
+
+
+class Killed(BaseException):
+    """What no code expects."""
+
+
+@pytest.fixture
+def killed(monkeypatch):
+    """Have a fit end at once when it has kept so many results."""
+
+    def after(count: int) -> None:
+        kept, plain = [], Journal.keep
+
+        def keep(self, key, content):
+            plain(self, key, content)
+            kept.append(key)
+            if len(kept) == count:
+                raise Killed
+
+        monkeypatch.setattr(Journal, "keep", keep)
+
+    plain = Journal.keep
+    yield after
+    Journal.keep = plain
+
+
+def test_a_fit_that_is_killed_goes_on_where_it_was(sparse, alone, killed, tmp_path, monkeypatch):
+    path, plain, recall, known = tmp_path / "fit.ckpt", Journal.keep, Journal.recall, []
+    for count in (3, 40, 200):
+        killed(count)
+        with pytest.raises(Killed):
+            fit(CURVE, sparse, seed=2, time_limit=600, checkpoint=path)
+        monkeypatch.setattr(Journal, "keep", plain)
+
+    def recalled(self, key):
+        found = recall(self, key)
+        known.extend([] if found is None else [key])
+        return found
+
+    monkeypatch.setattr(Journal, "recall", recalled)
+    assert numbers(fit(CURVE, sparse, seed=2, time_limit=600, checkpoint=str(path))) == numbers(alone)
+    assert len(known) > 200  # some questions are asked twice
+    assert not path.exists()
+
+
+RUN = """
+import sys, pickle, odejet as oj
+model, data = pickle.load(open(sys.argv[1], "rb"))
+found = oj.fit(model, data, seed=2, time_limit=600, checkpoint=sys.argv[2])
+found.save(sys.argv[3])
+"""
+
+
+@pytest.mark.slow
+def test_ten_random_kills_cost_nothing_but_time(sparse, alone, tmp_path):
+    asked, path, saved = tmp_path / "asked", tmp_path / "fit.ckpt", tmp_path / "fit.json"
+    asked.write_bytes(pickle.dumps((CURVE, sparse)))
+    rng, killed, sizes = np.random.default_rng(), 0, [0]
+    while not saved.exists():
+        command = [sys.executable, "-c", RUN, str(asked), str(path), str(saved)]
+        with subprocess.Popen(command, env=processes.environment()) as child:
+            while killed < 10 and child.poll() is None:
+                if path.exists() and path.stat().st_size > sizes[-1]:  # it has come farther than before
+                    with contextlib.suppress(subprocess.TimeoutExpired):
+                        child.wait(rng.uniform(0.0, 0.2))
+                    child.kill()
+                    killed += child.wait() == -signal.SIGKILL
+                    sizes.append(path.stat().st_size if path.exists() else 0)
+                time.sleep(0.002)
+    assert killed >= 3 and sizes[1] > 0
+    assert numbers(Fit.load(saved)) == numbers(alone)
+
+
+def test_a_checkpoint_of_another_fit_is_refused(sparse, killed, tmp_path):
+    path = tmp_path / "fit.ckpt"
+    killed(1)
+    with pytest.raises(Killed):
+        fit(CURVE, sparse, seed=2, checkpoint=path)
+    content = path.read_bytes()
+    other = Data(
+        sparse.experiments[0].outputs["prey"].times, {"prey": sparse.experiments[0].outputs["prey"].values + 1}
+    )
+    for asked, words in (
+        ({"data": sparse, "seed": 3}, "its seed differs"),
+        ({"data": sparse, "effort": "full"}, "its effort differs"),
+        ({"data": sparse, "noise": "relative"}, "its problem differs"),
+        ({"data": sparse, "bounds": (0.1, 20)}, "its problem differs"),
+        ({"data": other}, "its problem differs"),
+        ({"data": sparse, "method": Method(strategies=["multistart"])}, "its method differs"),
+    ):
+        with pytest.raises(DataError, match=f"fit.ckpt: the checkpoint is of another fit: {words}"):
+            fit(CURVE, **{"seed": 2, "checkpoint": path, **asked})
+    with pytest.raises(ModelError, match="checkpoint must be the name of a file, not 3"):
+        fit(CURVE, sparse, checkpoint=3)
+    assert path.read_bytes() == content
+
+
+def test_an_interrupted_fit_keeps_its_checkpoint(sparse, alone, tmp_path, monkeypatch):
+    path = tmp_path / "fit.ckpt"
+    with monkeypatch.context() as patch:
+        patch.setattr(ladder, "is_over", interrupt)
+        assert not fit(CURVE, sparse, seed=2, time_limit=600, checkpoint=path).certified
+    assert path.exists()
+    assert numbers(fit(CURVE, sparse, seed=2, time_limit=600, checkpoint=path)) == numbers(alone)
+    assert not path.exists()
+
+
+def test_what_workers_find_is_kept_too(sparse, alone, killed, at_once, counted, tmp_path):
+    path = tmp_path / "fit.ckpt"
+    with ThreadPoolExecutor(1) as executor:
+        killed(150)
+        with pytest.raises(Killed):
+            fit(CURVE, sparse, seed=2, time_limit=600, checkpoint=path, executor=executor)
+    assert counted and path.exists()
+    killed(10**9)
+    assert numbers(fit(CURVE, sparse, seed=2, time_limit=600, checkpoint=path)) == numbers(alone)
 
 
 # --- interruption ---

@@ -16,6 +16,7 @@ class _Clock:
 
     depth, began, spent = 0, 0.0, 0.0
     ahead = 0.0  # seconds by which it was put forward, so that all limits are over
+    skipped = 0.0  # seconds that it counts without their having passed
 
 
 def now() -> float:
@@ -25,7 +26,12 @@ def now() -> float:
 
 def worked() -> float:
     """Return the same as if the clock had never been put forward: for telling how long something took."""
-    return (_Clock.began if _Clock.depth else time.perf_counter()) - _Clock.spent
+    return (_Clock.began if _Clock.depth else time.perf_counter()) - _Clock.spent + _Clock.skipped
+
+
+def skip(seconds: float) -> None:
+    """Count seconds that somebody has worked before."""
+    _Clock.skipped += seconds
 
 
 def hurry() -> None:

@@ -13,17 +13,21 @@ from __future__ import annotations
 
 import functools
 import math
+import os
 import warnings
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
-from dataclasses import dataclass, fields
+from contextlib import contextmanager
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from odejet.budget import Budget
 from odejet.clock import now
 from odejet.data import Data
 from odejet.decide import LIMITS, Answer, Options, Record, Task, search
-from odejet.errors import DataError, ModelError
+from odejet.errors import DataError, ModelError, clipped
+from odejet.io.checkpoints import opened
+from odejet.journal import Journal, kept_by
 from odejet.model import Model
 from odejet.population import Population, PopulationFit, fit_population
 from odejet.problem import Problem
@@ -32,8 +36,9 @@ from odejet.problem.noise import Given
 from odejet.problem.priors import Priors
 from odejet.progress import Progress
 from odejet.result import Fit
+from odejet.search.pool import Pool
 from odejet.search.strategies import chosen
-from odejet.search.workers import Workers
+from odejet.search.workers import Workers, executor_of
 from odejet.smooth.threads import one_thread
 from odejet.uncertainty import posterior
 from odejet.uncertainty.posterior import Posterior
@@ -94,13 +99,15 @@ def fit(
     priors: Priors = None,
     method: Method | None = None,
     time_limit: float | None = None,
+    executor: Any = None,
+    checkpoint: str | os.PathLike[str] | None = None,
 ) -> Fit | PopulationFit:
     """Every parameter and initial condition of a model, from data alone: of a problem, or of a model and data.
 
     `data` are one or several experiments as `oj.Data`, or a list of such.
 
-    Of a `Population`, the law by which subjects differ; of the options it takes `seed`, `jobs`, `time_limit` and
-    `progress`.
+    Of a `Population`, the law by which subjects differ; of the options it takes `seed`, `jobs`, `executor`,
+    `time_limit` and `progress`.
 
     `bounds` is one pair for all unknowns or one per name, `positive` a truth value or names; neither is needed.
     `noise` per output, or one for all: a number is a known sd, "2%" a known relative sd, "relative" an unknown one, and
@@ -111,8 +118,12 @@ def fit(
     `effort` moves how much is tried: "quick" ends after a few shooting times, "auto" when the answer is certified,
     "full" tries all of it.  What is tried is counted, so that the answer does not depend on the speed of the machine
     unless it takes longer than `time_limit` seconds.  Starts of a search that takes long are tried on `jobs` cores, and
-    many experiments are simulated on them; the answer is the same for any number.  `fit_many` spreads data sets over
-    `jobs` cores.
+    many experiments are simulated on them.  An `executor` of `concurrent.futures`, or a Dask client, tries starts
+    wherever its workers are, beside this process.  The answer is the same for any number of workers, which may come and
+    go: what is lost with one is done here.  `fit_many` spreads data sets over cores or an executor.
+    `checkpoint` names a file in which the search keeps what it has found: the same fit, started again after it was
+    killed, goes on from there and gives the answer that it would have given.  The file is removed when the search has
+    come to its end; it stays where an interruption or the time limit ended it, to go on later or with more time.
     `progress` shows a bar in terminals; a function is called with the name of every stage instead.
     `method` is for comparisons with other methods, such as `oj.Method(refine=False)`.
 
@@ -129,12 +140,53 @@ def fit(
     posed["weights"] = method.weights
     if isinstance(model, Population):
         _check_posed(data, posed)
-        with Progress(progress) as told, one_thread():
-            return fit_population(model, seed, told.stage, budget.deadline, jobs)
+        if checkpoint is not None:
+            raise ModelError("fits of populations keep no checkpoint; leave checkpoint out")
+        with Progress(progress) as told, one_thread(), _workforce(jobs, executor) as team:
+            return fit_population(model, seed, told.stage, budget.deadline, team)
     problem = _problem(model, data, posed)
     problem.check_points()
-    with Progress(progress, options.time_limit) as told, one_thread():
-        return _fit(search(Task(problem, options, budget, Record(told))))
+    with (
+        _workforce(jobs, executor) as team,
+        _kept(checkpoint, problem, options) as keeper,
+        Progress(progress, options.time_limit) as told,
+        one_thread(),
+    ):
+        answer = search(Task(problem, replace(options, executor=team), budget, Record(told)))
+        if keeper is not None:
+            keeper.close(keep=answer.is_interrupted or budget.over)
+    return _fit(answer)
+
+
+@contextmanager
+def _kept(path: str | os.PathLike[str] | None, problem: Problem, options: Options) -> Iterator[Journal | None]:
+    """Keep what a search finds in a file, if one is named."""
+    if path is None:
+        yield None
+        return
+    keeper = opened(path, problem, options)
+    try:
+        with kept_by(keeper):
+            yield keeper
+    finally:
+        keeper.close(keep=True)
+
+
+@contextmanager
+def _workforce(jobs: int, given: Any) -> Iterator[Executor | None]:
+    """Those who work beside this process: an executor that somebody else ends, or further processes."""
+    if given is not None:
+        if (executor := executor_of(given)) is None:
+            raise ModelError(
+                "executor must be one of concurrent.futures, such as ProcessPoolExecutor(4), or a Dask client, "
+                f"not {clipped(repr(given))}"
+            )
+        yield executor
+    elif jobs > 1:
+        with Pool(jobs - 1) as pool:
+            yield pool
+    else:
+        yield None
 
 
 def _problem(model: Model | Problem, data: Data | Sequence[Data] | None, posed: Mapping[str, Any]) -> Problem:
@@ -244,8 +296,8 @@ def fit_many(
     """
     _whole("jobs", jobs, 1)
     if executor is None and jobs > 1 and len(data_sets) > 1:
-        # Processes that know nothing of the program which asks: it needs no guard against being run again in them.
-        with Workers(_Many(model, options), min(jobs, len(data_sets)) - 1) as workers:
+        many = _Many(model, options)
+        with Pool(min(jobs, len(data_sets)) - 1) as pool, Workers(many, pool) as workers:
             return list(workers.ahead(_Many.attempt, data_sets))
     if executor is None:
         return [_attempt(model, data, options) for data in data_sets]

@@ -129,6 +129,19 @@ def answer() -> None:
     out.close()
 
 
+def be_child() -> None:
+    """Take note that this process is a child, which serves another and which limits may end."""
+    _CHILD.set()
+
+
+def is_child() -> bool:
+    """Return whether this process is a child."""
+    return _CHILD.is_set()
+
+
+_CHILD = threading.Event()
+
+
 def end_after(seconds: float) -> None:
     """Have the system end this process even if the one that started it is gone and nothing here looks at the clock."""
     if hasattr(signal, "setitimer"):

@@ -82,3 +82,19 @@ def test_noise_is_explained():
     assert found == "yes" and found.reasons == found.advice == ()
     with pytest.raises(ValueError, match="no answer"):
         type(found)("perhaps")
+
+
+@pytest.mark.parametrize(("law", "grows"), [("ar1", False), ("logar1", True)])
+def test_errors_that_persist_are_suggested(law, grows):
+    """What is left of an error after one step is 0.7 of it; a bump or a trend is not taken for that."""
+    rng, times, errors = np.random.default_rng(11), np.arange(120.0) / 20, np.zeros(120)
+    for i in range(120):
+        errors[i] = 0.7 * errors[i - 1] + np.sqrt(1 - 0.49) * rng.standard_normal()
+    clean = np.exp(-0.5 * times)
+    values = clean * np.exp(0.1 * errors) if grows else clean + 0.01 * errors
+    noise = "lognormal" if grows else None
+    found = answer(DECAY, oj.Data(times, {"y": values}), [0.5], noise=noise)
+    assert found == "no" and f"noise={{'y': '{law}(s, rho)'}}" in found.advice[-1]
+    assert answer(DECAY, oj.Data(times, {"y": values}), [0.5, 0.1, 1e-3], noise=f"{law}(s, rho)") == "yes"
+    trend = answer(DECAY, oj.Data(times, {"y": clean + 0.02 * times + 0.001 * errors}), [0.5])
+    assert trend == "no" and not any("ar1" in words for words in trend.advice)

@@ -6,9 +6,14 @@ import numpy as np
 import pytest
 
 import odejet as oj
-from odejet.decide.apart import groups, least
+from odejet.budget import Budget
+from odejet.decide import Options, Record, Task
+from odejet.decide.apart import UNSEARCHED, _borrowed, _refined, _searched, groups, least
 from odejet.decide.optimality import Optimality
+from odejet.decide.state import State
 from odejet.problem import Problem
+from odejet.progress import Progress
+from odejet.search.refine import refine
 
 DECAY = oj.Model({"x": "-k*x + b"}, {"y": "a*x"}, initial={"x": 1})
 TIMES = np.linspace(0, 6, 12)
@@ -59,3 +64,27 @@ def test_a_fit_of_all_is_that_of_each():
         own = oj.fit(DECAY, oj.Data.of([data().experiments[number]]))
         assert joint.values[f"k in e{number}"] == pytest.approx(own.values["k"], rel=1e-5)
         assert joint.values[f"k in e{number}"] == pytest.approx(k, rel=0.2)
+
+
+def test_experiments_without_time_of_their_own_begin_where_others_have_ended():
+    """Whatever the clock leaves unsearched, the refinement of all together ends at the optimum of each."""
+    whole, searched, budget = problem(["k", "a", "b"]), [], Budget.within(600.0)
+
+    def search(task):
+        searched.append(task.problem.experiments[0].name)
+        if len(searched) == 2:
+            budget.deadline = 0.0  # nothing is left for the others
+        fit = oj.fit(DECAY, oj.Data.of(task.problem.experiments))
+        values = [fit.values[name] for name in task.problem.unknowns]
+        return refine(task.misfit, np.array(values)), Optimality("confirmed", 9, 9, 1, 0.0)
+
+    state = State.of(Task(whole, Options(), Budget.within(600.0), Record(Progress(False))))
+    found = groups(whole)
+    parts = _searched(state.task, found, budget, search)
+    assert searched == ["e0", "e1"] and len(parts) == 2
+    others = _borrowed(found[2:], parts)
+    assert [part.search for part in others] == ["open", "open"] and UNSEARCHED in others[0].search.sentence
+    assert others[0].z == pytest.approx(np.median([part.z for part in parts], axis=0))
+    whole_fit = oj.fit(DECAY, data(), local=["k", "a", "b"])
+    together = _refined(state, [*parts, *others])
+    assert together.z == pytest.approx([whole_fit.values[name] for name in whole.unknowns], rel=1e-4)

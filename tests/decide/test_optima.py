@@ -36,6 +36,17 @@ def test_exchanged_parts_are_another_solution():
     assert found.others(FRAME, 1) == []
 
 
+@pytest.mark.parametrize("rounding", [-1e-9, 0.0, 1e-9])
+def test_rounding_does_not_choose_between_solutions(rounding):
+    first, second = (refine(MISFIT, np.array(z), frame=FRAME) for z in ([2, 1, 0.3, 2], [1, 2, 2, 0.3]))
+    second = replace(second, cost=first.cost + rounding)
+    for found in (optima(first, second), optima(second, first)):
+        assert found.best is not None and found.best.refined is second
+    better = replace(first, cost=first.cost - 1e-3)
+    found = optima(better, second)
+    assert found.best is not None and found.best.refined is better
+
+
 def test_the_other_end_of_a_flat_valley_is_not():
     first = refine(MISFIT, np.array([2, 1, 0.3, 2]), frame=FRAME)
     moved = replace(first, z=first.z * 1.5)

@@ -59,6 +59,10 @@ LAWS = {
     "weights": {"shapes": "given"},
     "a law": {"noise": {"u": "lognormal(su)", "v": "normal(sv + 0.1*v)"}},
     "a law without a scale": {"noise": {"u": "student(0.1, 4)", "v": "laplace(sv)"}},
+    "errors that persist": {
+        "noise": {"u": "ar1(s, exp(-1/tau))", "v": "ar1(0.3, exp(-2/tau))"},
+        "priors": {"k1": "normal(1, 0.2)"},
+    },
     "limits": {"limits": 0.0, "noise": {"u": "normal(su)", "v": "student(sv + 0.1*abs(v), 4)"}},
     "priors": {"priors": {"k1": "normal(1, 0.2)", "a": "lognormal(0.1, 0.5)"}},
     "both": {"noise": "student(s, 4)", "priors": {"k2": "cauchy(1, 0.2)", "s": "gamma(2, 0.1)", "b": "gamma(2, 1)"}},
@@ -84,11 +88,13 @@ def test_streamed_rows_are_those_of_the_whole_jacobian(kind, monkeypatch):
     roots = np.random.default_rng(2).uniform(0.5, 2, size=problem.rows)
     monkeypatch.setattr(misfit, "LARGE", 0)
     streamed = asked(kind)
-    found = streamed.evaluate(z, aim=Aim(before, target, roots))
+    links = None if whole.standing is None else whole.standing.links
+    found = streamed.evaluate(z, aim=Aim(before, target, roots, links))
     assert not found.jacobian.keeps_rows and whole.jacobian.keeps_rows
     np.testing.assert_allclose(found.residuals, whole.residuals, rtol=1e-13)
     positions = whole.residuals if whole.standing is None else whole.standing.positions
-    tall = np.column_stack([whole.dense, whole.residuals, positions * roots - target, before])
+    there = positions * roots if links is None else links.applied(positions * roots)
+    tall = np.column_stack([whole.dense, whole.residuals, there - target, before])
     for part, rows in zip(found.jacobian.parts, problem.row_groups, strict=True):
         np.testing.assert_allclose(part.T @ part, tall[rows].T @ tall[rows], rtol=1e-9, atol=1e-10)
     np.testing.assert_allclose(found.dense, whole.dense, rtol=1e-12, atol=1e-14)
@@ -110,7 +116,7 @@ def test_blocks_are_the_whole_jacobian(kind, local, monkeypatch):
     def made():
         options = dict(LAWS[kind])
         data = cascades(options.pop("shapes", None), kind == "a law", options.pop("limits", None))
-        known = {"k1", "k2", "m", "s", "su"} if kind in ("a law", "both") else {"k1"}
+        known = {"k1", "k2", "m", "s", "su"} if kind in ("a law", "both", "errors that persist") else {"k1"}
         chosen = [name for name in local if name in known and (name != "su" or kind == "a law")]
         return Problem(CASCADE, data, local=chosen, **options).misfit
 

@@ -66,6 +66,11 @@ LAWS = [
     "binomial(40)",
     "betabinomial(40, s)",
     "gamma(s)",
+    "ar1(s, rho)",
+    "ar1(s, 0.4)",
+    "ar1(0.3, exp(-1/tau))",
+    "logar1(s, rho)",
+    "logar1(s, s)",
     "relative",
     "lognormal",
     0.3,
@@ -77,7 +82,7 @@ LAWS = [
 def test_the_gradient_of_every_law(law: str | float | None) -> None:
     counts = law in ("poisson", "negbinomial(s)", "binomial(40)", "betabinomial(40, s)")
     asked = problem(values=np.round(4 * wavy()) if counts else None, noise=law)
-    theta = np.array([0.6, 20.0 if counts else 5.5, 0.35])[: len(asked.unknowns)]
+    theta = np.array([0.6, 20.0 if counts else 5.5, 0.35, 0.2])[: len(asked.unknowns)]
     width = 4e-3 if "laplace" in str(law) else 0.04  # no residual may change its sign on the way
     check_gradient(asked.objective, theta, theta, width)
     scaled = asked.objective.scaled()

@@ -91,6 +91,14 @@ def test_a_missing_covariate_names_the_subject() -> None:
         oj.Population(decay(), data, {"k": "lognormal"}, covariates={"k": "k*wt/70"})
 
 
+def test_a_number_that_the_model_knows_may_be_a_covariate() -> None:
+    model = oj.Model({"x": "-k*x"}, {"y": "x"}, initial={"x": "wt"}, parameters=["k", "wt"])
+    population = oj.Population(model, subjects(wt=70.0), {"k": "lognormal"}, covariates={"k": "k*(wt/60)^beta"})
+    assert population.names == ("k", "beta", "omega_k", "sigma_y")
+    u = population.layout.to({"k": 0.2, "beta": 2.0, "omega_k": 0.3, "sigma_y": 0.1})
+    assert population.layout.moments(u).means[:, 0] == pytest.approx(np.log(0.2 * (70 / 60) ** 2))
+
+
 def test_a_covariate_that_changes_moves_its_parameter() -> None:
     weights = np.array([70.0, 70.0, 140.0, 140.0])
     rows = ["ID,TIME,DV,WT"]

@@ -9,7 +9,7 @@ import pytest
 
 import odejet as oj
 from odejet.search.descent import Descent
-from odejet.search.ending import Ending
+from odejet.search.termination import Ending
 
 TIMES = np.linspace(0, 4, 30)
 MODEL = oj.Model({"x": "-k*x"}, {"y": "x"})
@@ -56,8 +56,8 @@ def test_no_step_leads_up_and_every_evaluation_counts():
     for most in (1, 2, 4, 8, 50):
         way, ending = descent(decay(noisy, positive=True, noise=0.05), (20.0, 5.0), evaluations=most)
         costs.append(way.result(ending, 0.0).cost)
-        used.append(way.evaluations)
-        assert way.evaluations <= most + 1
+        used.append(way.allowance.evaluations)
+        assert way.allowance.evaluations <= most + 1
     assert costs == sorted(costs, reverse=True) and costs[-1] < costs[0] - 100
     assert used == sorted(used)
 
@@ -74,7 +74,7 @@ def test_an_optimum_beyond_a_bound_is_held_there():
 
 def test_time_that_is_over_ends_a_descent_where_it_is():
     way, ending = descent(decay(positive=True), (20.0, 5.0), deadline=-math.inf)
-    assert not ending.settled and way.evaluations <= 2
+    assert not ending.settled and way.allowance.evaluations <= 2
 
 
 def test_estimated_noise_is_that_of_the_residuals():

@@ -14,6 +14,7 @@ from odejet.search import ground
 from odejet.search.ground import Ground
 from odejet.search.halving import HALVING, PLAIN, Race
 from odejet.search.refine import Ending, refine
+from odejet.search.workers import Workers
 
 TIMES = np.linspace(0, 5, 12)
 DECAY = Problem(
@@ -23,8 +24,13 @@ DECAY = Problem(
 )
 
 
+def race_of(settings, deadline=math.inf) -> Race:
+    own = Ground(DECAY.misfit, DECAY.frame(), None, deadline)
+    return Race(own, settings, Workers(own))
+
+
 def runners() -> Race:
-    return Race(Ground(DECAY.misfit, DECAY.frame(), None, math.inf), HALVING)
+    return race_of(HALVING)
 
 
 @pytest.fixture
@@ -50,7 +56,7 @@ def test_the_first_start_goes_all_the_way(laps):
 
 
 def test_a_plain_multistart_is_one_lap_for_all():
-    own = Race(Ground(DECAY.misfit, DECAY.frame(), None, math.inf), PLAIN)
+    own = race_of(PLAIN)
     ends = [end for k in (0.01, 0.3, 3.0) for end in own.enter(np.array([1.0, k]))]
     assert len(ends) == 3 and all(end.ending.settled for end in ends)
     assert max(end.cost for end in ends) == pytest.approx(min(end.cost for end in ends), abs=1e-6)
@@ -96,5 +102,19 @@ def test_ends_are_optima_of_a_rough_misfit_with_their_starts():
 
 
 def test_nobody_goes_on_when_the_time_is_over(laps):
-    late = Race(Ground(DECAY.misfit, DECAY.frame(), None, -math.inf), HALVING)
+    late = race_of(HALVING, -math.inf)
     assert list(late.enter(np.array([1.0, 0.3]))) == [] and len(laps) == 1
+
+
+def test_a_rehearsal_tells_the_laps_that_follow_as_far_as_they_are_known(laps):
+    own, costs = runners(), np.random.default_rng(2).permutation(np.arange(1.0, 9.0))
+    for cost in costs[:5]:
+        list(own.enter(np.array([cost, 1.0])))
+    firsts = [own.ground.roughly(np.array([cost, 1.0]), HALVING.laps[0]) for cost in costs[5:]]
+    foreseen, ends = own.rehearsed([(one.z, one) for one in firsts])
+    assert foreseen and not ends and all(not runner.gone for runner in own.laps[0][5:])
+    begun = len(laps)
+    for one in firsts:
+        list(own.enter(one.z, one))
+    run = {(z.tobytes(), evaluations) for evaluations, z in laps[begun:]}
+    assert {question.key[1:] for question in foreseen} <= run

@@ -1,5 +1,7 @@
 """Refinement against certified values of NIST, SciPy, optimality conditions, and fits that start at the truth."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.optimize import least_squares
@@ -224,11 +226,11 @@ def test_a_valley_is_not_left_while_steps_grow():
     start, problem = wall(1e-4, 0.1)
     way = Descent(problem.misfit, problem.frame(start), problem.misfit.scales, np.inf, 500, 1e-7)
     way.look(start)
-    way.adaptive = way.growing = True
+    way.weighting, way.region.growing = replace(way.weighting, adaptive=True), True
     assert not way.creeps()
-    way.evaluations += 30
+    way.allowance.evaluations += 30
     assert not way.creeps()
-    way.growing = False
+    way.region.growing = False
     assert way.creeps()
 
 

@@ -76,6 +76,8 @@ def _describe_search(group: Any) -> None:
     add("--time-limit", metavar="SECONDS", type=seconds, help="give up after so long (default 120; 1200 for full)")
     words = "cores on which starts are tried and experiments simulated; the answer is the same for any (default 1)"
     add("--jobs", metavar="N", type=whole_number(1), default=1, help=words)
+    words = "keep what is found in a file, from which the same command goes on should it be killed"
+    add("--checkpoint", metavar="FILE", help=words)
     add("--seed", metavar="S", type=whole_number(), default=0, help="seed of random starts (default %(default)s)")
 
 
@@ -111,6 +113,7 @@ def run(arguments: argparse.Namespace) -> int:
             effort=arguments.effort,
             progress=not arguments.quiet,
             time_limit=arguments.time_limit,
+            checkpoint=arguments.checkpoint,
         )
     if not found.found:
         return complain(f"{arguments.data or arguments.model}: {found.message}", Status.UNSOLVED)

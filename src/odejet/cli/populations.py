@@ -43,6 +43,7 @@ def run(arguments: argparse.Namespace, write: Callable[[str, Callable[[], bytes]
             jobs=arguments.jobs,
             progress=not arguments.quiet,
             time_limit=arguments.time_limit,
+            checkpoint=arguments.checkpoint,
         )
     assert isinstance(found, PopulationFit)
     return _delivered(found, arguments, write)

@@ -2,11 +2,13 @@
 
 Residuals that differ between experiments say that the subjects differ in something the model takes to be the same.
 Which unknowns these may be follows from the sensitivities: one that had a value of its own in each experiment would
-take so much of the residuals.  Residuals of one sign over a stretch of time say when the model is wrong.
+take so much of the residuals.  Residuals of one sign over a stretch of time say when the model is wrong.  Where they
+are like errors that persist and are forgotten soon, with innovations that look like noise, noise may be what is wrong.
 """
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -14,8 +16,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from odejet.decide.adequacy import NO, Adequacy, Shortcoming, listed
-from odejet.decide.statistics import experiments
+from odejet.decide.fitted import beside, neighbours
+from odejet.decide.outliers import tails_p
+from odejet.decide.statistics import WHITE, autocorrelation_tail, experiments
 from odejet.objective.misfit import Misfit
+from odejet.problem.chains import Chain
 from odejet.search.refine import Refined
 
 DIFFER = 1e-3
@@ -31,6 +36,11 @@ CLEAR = 4.0
 """Standard errors by which the mean over a stretch of time is off before the stretch is named."""
 
 
+FEWEST, FORGOTTEN = 20, 0.2
+"""Measurements that follow others, from which on it is asked whether errors persist, and the part of the longest series
+within which they are forgotten: what lasts longer is the model's."""
+
+
 def advise(misfit: Misfit, refined: Refined, answer: Adequacy) -> Adequacy:
     """Add to the answer which experiments show each shortcoming, and what to do about them."""
     if answer != NO or not refined.by_rows or not len(refined.residuals):
@@ -44,6 +54,8 @@ def advise(misfit: Misfit, refined: Refined, answer: Adequacy) -> Adequacy:
     told = [words for output in uneven for words in output.of_sizes()]
     told += list(_subjects(misfit, refined, [output for output in off if output.differ]))
     told += [words for output in off if not output.differ and (words := output.stretch())]
+    waving = [by_name[reason.output] for reason in reasons if reason.kind == "autocorrelation"]
+    told += [words for output in waving if not output.differ and (words := _persistent(misfit, output))]
     return Adequacy(str(answer), reasons, told)
 
 
@@ -132,6 +144,57 @@ class _Output:
         side = "above" if score > 0 else "below"
         stretch = f"between t = {times[begin]:g} and t = {times[end - 1]:g}"
         return f"the model is {side} the measurements of {self.name} {stretch}{where}: look for what acts then"
+
+
+def _persistent(misfit: Misfit, output: _Output) -> str:
+    """That errors may persist, where noise that does explains the residuals; empty where it does not."""
+    law = _persistent_law(misfit, output.name)
+    usual = np.concatenate([Chain.of(times).gaps for times in output.times])
+    usual = usual[np.isfinite(usual)]
+    if not law or len(usual) < FEWEST:
+        return ""
+    # Correlations of neighbours that are usually far apart, and forgotten within a part of the longest series.
+    gap, span = float(np.median(usual)), max(float(np.ptp(times[np.isfinite(times)])) for times in output.times)
+    rhos = np.exp(np.log(np.linspace(0.05, 0.98, 94)) / gap)
+    rhos = rhos[rhos ** (FORGOTTEN * span) < math.exp(-1)]
+    found = [_innovations(output, float(rho)) for rho in rhos]
+    if not found:
+        return ""
+    costs = [0.5 * len(e) * math.log(float(e @ e)) + left for e, left in found]
+    best = int(np.argmin(costs))
+    if best == len(rhos) - 1:  # what is never forgotten is no noise
+        return ""
+    innovations = found[best][0] / math.sqrt(float(np.mean(found[best][0] ** 2)))
+    lengths = [len(one) for one in output.residuals]
+    ends = np.cumsum([0, *lengths]).tolist()
+    courses = [slice(a, b) for a, b in itertools.pairwise(ends)]
+    variance = 4 * sum(weight**2 * max(length - lag, 0) for length in lengths for lag, weight in neighbours())
+    score = float(innovations @ beside(innovations, courses)) / math.sqrt(variance)
+    if min(autocorrelation_tail(score, lengths), tails_p(innovations)) < WHITE:
+        return ""  # something happened, or lasts
+    return (
+        f"the residuals of {output.name} are like errors that persist (neighbours are correlated by about "
+        f"{rhos[best] ** gap:.2f}): if the measurements and not the model are their cause, say so by "
+        f"noise={{'{output.name}': '{law}(s, rho)'}}"
+    )
+
+
+def _persistent_law(misfit: Misfit, output: str) -> str:
+    """The law of noise that persists in place of that of an output; empty where there is none."""
+    blocks = [block for block in misfit.measurements.blocks if block.output == output]
+    laws = [block.density for block in blocks if block.density is not None]
+    if any(not law.of_squares for law in laws):
+        return ""
+    grows = any(law.follows_output for law in laws) or any(np.ptp(block.shapes) > 0 for block in blocks)
+    if grows and not all((block.values > 0).all() for block in blocks):
+        return ""
+    return "logar1" if grows or any(block.logarithm for block in blocks) else "ar1"
+
+
+def _innovations(output: _Output, rho: float) -> tuple[np.ndarray, float]:
+    """The innovations of the residuals of an output, and what their likelihood has beside their squares."""
+    found = [Chain.of(t).innovations(r, rho) for t, r in zip(output.times, output.residuals, strict=True)]
+    return np.concatenate([one.values for one in found]), 0.5 * sum(float(np.log(one.left).sum()) for one in found)
 
 
 def _longest(residuals: np.ndarray) -> tuple[int, int, float]:

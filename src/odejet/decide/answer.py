@@ -25,6 +25,7 @@ NO_SEARCH = Provenance("none")
 
 NO_TRAJECTORY = "no trajectory of the model reaches the last observation; bounds or other data may help"
 NO_TIME = "the time limit was reached before any trajectory reached the last observation; a longer one may help"
+UNREFINED = "the time limit was reached before any refinement had begun; a longer one may help"
 IMPOSSIBLE = (
     "trajectories reach the last observation, but none was found that the noise allows{reason}; look at what the model "
     "and its events make of the outputs there, or give another noise"
@@ -66,11 +67,16 @@ class Answer:
     smoothed: Mapping[tuple[str, str], Smoothed]
     options: Options
 
+    @property
+    def is_interrupted(self) -> bool:
+        """Whether somebody ended the search."""
+        return INTERRUPTED in self.certificate.reasons
+
 
 def answer(state: State, interrupted: bool = False) -> Answer:
     """The answer that a state gives."""
     task, best = state.task, state.best
-    rivals = state.optima.rivals(state.others, state.determined)
+    rivals = state.rivals
     certificate = _certificate(state, len(rivals), interrupted)
     if best is not None and best.is_settled:
         certificate = replace(certificate, adequacy=advise(task.misfit, best.refined, certificate.adequacy))
@@ -105,6 +111,8 @@ def _unlikely(state: State, z: np.ndarray) -> str:
     if not misfit.predicted(z, jacobian=False, deadline=now() + LOOK).complete:
         return NO_TRAJECTORY if state.task.left else NO_TIME
     found = misfit.evaluate(z, jacobian=False, deadline=now() + LOOK)
+    if found.residuals is not None and not state.task.left:
+        return UNREFINED
     return IMPOSSIBLE.format(reason=f": {found.message}" if found.residuals is None else "")
 
 

@@ -49,9 +49,9 @@ ROUGH, SURE = 4.0, 3
 """Different curves in the box from which on it must be swept, and starts that must agree then: ordinary models have one
 or two."""
 
-LOOKS = 40
-"""Points of the box at which each of its curves must have been looked at, on average: of 20 about two are led into the
-narrowest basin of a best optimum that was met among hostile problems, which one search in ten then misses."""
+LOOKS = 20
+"""Points of the box at which each of its curves must have been looked at, on average over its crowded parts: about two
+of these are led into the narrowest basin of a best optimum that was met among hostile problems."""
 
 DENSE = 100
 """Measurements of every output that let a smoother tell noise from signal."""

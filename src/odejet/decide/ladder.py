@@ -12,12 +12,13 @@ from functools import partial
 from odejet import clock, interruption
 from odejet.data.series import MIN_TIMES
 from odejet.decide import stages
-from odejet.decide.answer import INTERRUPTED, Answer, answer
+from odejet.decide.answer import Answer, answer
 from odejet.decide.apart import fitted_apart, groups
 from odejet.decide.optimality import Optimality
 from odejet.decide.state import State
 from odejet.decide.stretches import by_stretches
 from odejet.decide.task import Task
+from odejet.decide.valleys import join
 from odejet.problem import Problem
 from odejet.problem.stretches import stretch
 from odejet.search.pieces import MultipleShooting, pieces
@@ -76,13 +77,14 @@ def climb(state: State) -> Iterator[State]:
     while wants_more(state):
         state = yield from climbed(state, stages.sweep if state.is_rough else stages.search_box)
     if state.task.options.refine:
-        yield from stages.find_others(state)
+        state = yield from stages.find_others(state)
+        yield join(state)
 
 
 def _answered(task: Task) -> tuple[Refined, Optimality]:
     """The best that a search finds, and how sure it is."""
     found = search(task)
-    if INTERRUPTED in found.certificate.reasons:
+    if found.is_interrupted:
         raise KeyboardInterrupt
     return found.best, found.certificate.search
 

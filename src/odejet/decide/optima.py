@@ -24,6 +24,10 @@ from odejet.search.refine import SAME, Ending, Refined
 EQUAL = 0.05
 """Solutions whose negative log-likelihoods differ by less are as good as each other."""
 
+TIED = 1e-6
+"""Optima whose negative log-likelihoods differ by less are ordered by rounding alone: refinements end within 1e-7 of an
+optimum."""
+
 LIKELY = 3.32
 """Half the 0.99 quantile of chi-square with one degree of freedom: values of an optimum that is less likely by no more
 than this belong into intervals of up to 99 %."""
@@ -105,6 +109,7 @@ class Optima:
     found: tuple[Optimum, ...] = ()
     elsewhere: tuple[Refined, ...] = ()  # other solutions, wherever they are; no independent starts led to them
     sharp: Optimum | None = None
+    joined: tuple[Refined, ...] = ()  # ends along the valley of the best, which are no other optima
 
     def __bool__(self) -> bool:
         return bool(self.found)
@@ -112,7 +117,8 @@ class Optima:
     @cached_property
     def best(self) -> Optimum | None:
         finite = [optimum for optimum in self.found if math.isfinite(optimum.cost)]
-        return self.sharp or min(finite, key=lambda optimum: optimum.cost, default=None)
+        least = min(finite, key=lambda optimum: optimum.cost, default=None)
+        return self.sharp or (least and _first_of_twins(least, finite))
 
     @property
     def refined(self) -> tuple[Refined, ...]:
@@ -144,7 +150,7 @@ class Optima:
         if best is None:
             return []
         as_good = [one for one in (*self.refined, *self.elsewhere) if _as_good(one, best)]
-        kept = _distinct(as_good, [best.refined], determined)
+        kept = _distinct(as_good, [best.refined, *self.joined], determined)
         inside = sorted(kept, key=lambda one: bool(np.any(frame.inside(one.z) != one.z)))
         return inside[: known - 1] if known is not None else inside
 
@@ -154,7 +160,18 @@ class Optima:
         if best is None or not math.isfinite(best.cost) or best.is_exact:
             return []
         likely = [one for one in self.refined if one.ending.settled and one.cost - best.cost <= LIKELY]
-        return _distinct(sorted(likely, key=lambda one: one.cost), [best.refined, *others], determined)
+        known = [best.refined, *self.joined, *others]
+        return _distinct(sorted(likely, key=lambda one: one.cost), known, determined)
+
+
+def _first_of_twins(best: Optimum, found: Sequence[Optimum]) -> Optimum:
+    """Choose among solutions with one and the same likelihood by their values, smallest first.
+
+    Their costs differ by rounding alone, which is not the same on every machine.
+    """
+    tied = (one for one in found if one.cost - best.cost <= TIED and one.is_settled)
+    twins = [one for one in tied if is_apart(one.refined, best.refined, None)]
+    return min([best, *twins], key=lambda one: one.refined.z.tolist())
 
 
 def _as_good(one: Refined, best: Optimum) -> bool:
@@ -169,14 +186,14 @@ def _distinct(optima: Sequence[Refined], known: Sequence[Refined], determined: n
     """Those that differ from what is known and from each other."""
     kept: list[Refined] = []
     for one in optima:
-        if all(_apart(one, other, determined) for other in (*known, *kept)):
+        if all(is_apart(one, other, determined) for other in (*known, *kept)):
             kept.append(one)
     return kept
 
 
-def _apart(one: Refined, other: Refined, determined: np.ndarray | None) -> bool:
-    """Whether two optima are different solutions: not two ends of a valley that the data leave flat, nor apart only in
-    what no data determine."""
+def is_apart(one: Refined, other: Refined, determined: np.ndarray | None) -> bool:
+    """Tell whether two optima are different solutions: not two ends of a valley that the data leave flat, nor apart
+    only in what no data determine."""
     told = np.ones(len(one.z), dtype=bool) if determined is None else determined
     if not told.any() or distance(one.z[told], other.z[told]) <= ALIKE:
         return False

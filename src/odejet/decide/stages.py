@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterable, Iterator
 from dataclasses import replace
 from functools import partial
 
@@ -338,15 +338,21 @@ def starts_around(
         seed=seed,
         starts=STARTS[task.options.effort],
         time_limit=seconds,
-        agree=AGREE * (1 + state.rounds),
+        agree=AGREE,
         evaluations=evaluations,
         before=state.optima.refined,
         plausible=plausible,
+        accepted=lambda ends: with_ends(state, ends).has_enough,
         answered=watch,
         strategies=task.options.box,
+        executor=task.options.executor,
     )
-    state = replace(state, effort=watch.effort)
-    for one in found:
+    return with_ends(replace(state, effort=watch.effort), found)
+
+
+def with_ends(state: State, ends: Iterable[Refined]) -> State:
+    """With the optima at which starts in the box ended."""
+    for one in ends:
         state = state.adding(one, Provenance(BOX, start="multistart"))
     return state
 
@@ -358,8 +364,7 @@ def sweep(state: State) -> Steps:
     seed = task.options.seed, state.rounds, LEAST_LOOKS
     with task.stage(BOX) as budget:
         found = sweeping.sweep(task.misfit, state.frame, task.problem.sizes, looks, seed, budget.deadline)
-        for one in found:
-            state = state.adding(one, Provenance(BOX, start="multistart"))
+        state = with_ends(state, found)
         task.record.census.add("refinements", "of sweeps", len(state.optima.found) - count)
         yield (state := replace(state, looks=state.looks + looks, rounds=state.rounds + 1))
     return state
@@ -385,7 +390,14 @@ def sharpen(state: State) -> State:
         return state
     low, high = state.frame.low.tolist(), state.frame.high.tolist()
     box = {u.label: (a, b) for u, a, b in zip(fine.unknowns, low, high, strict=True)}
-    drawn = explore(fine, box, starts=SHARP_STARTS, time_limit=task.left, plausible=partial(is_plausible, fine))
+    drawn = explore(
+        fine,
+        box,
+        starts=SHARP_STARTS,
+        time_limit=task.left,
+        plausible=partial(is_plausible, fine),
+        executor=task.options.executor,
+    )
     if drawn and _is_sharp(fine, drawn[0]):
         return _with_sharp(state, drawn[0], Provenance(BOX, start="multistart"))
     return replace(state, blunt=True)

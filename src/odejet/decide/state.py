@@ -33,6 +33,10 @@ AGREE = 8
 UNEXPLAINED = 0.1
 """The sd of residuals of an output in units of that of the data, beyond which signal may be taken for noise."""
 
+FEW = 30
+"""Points of an output through which curves may pass that differ between them: aliases leave residuals as small as you
+like, and within bounds that somebody has given a frequency may be one of many."""
+
 MANY = 200
 """Points of an output that are too many for a signal to pass for white noise: sweeps beside 750 points found nothing
 and took up to sixty times as long as the rest of a fit."""
@@ -93,6 +97,16 @@ class State:
         return self.optima.others(self.frame, known, self.determined)
 
     @property
+    def rivals(self) -> list[Refined]:
+        """Optima nearly as likely as the best, and elsewhere."""
+        return self.optima.rivals(self.others, self.determined)
+
+    @property
+    def counts_nothing(self) -> bool:
+        """Whether it is not known how many solutions the model has, so that any end may be one."""
+        return self.verdict is None or self.verdict.solutions is None
+
+    @property
     def missing(self) -> int:
         """How many solutions were not found, of those that the model has."""
         return self.counted - 1 - len(self.others)
@@ -116,7 +130,9 @@ class State:
         if self.best is None or self.is_exact or not (misfit.counts < MANY).any():
             return 1.0
         levels = np.array([output.level for output in self.best.check.outputs])
-        doubtful = (levels > UNEXPLAINED * misfit.deviations) & (misfit.counts < MANY)
+        given = np.delete(np.array(self.frame.given), misfit.noise_entries, axis=1)
+        unexplained = (levels > UNEXPLAINED * misfit.deviations) & (misfit.counts < MANY)
+        doubtful = unexplained | ((misfit.counts < FEW) & np.isfinite(given).all())
         return self.task.curves if doubtful.any() else 1.0
 
     @property
@@ -186,6 +202,12 @@ class State:
         if is_answered(self.search, Effort() if asked or patient else self.effort):
             return True
         return self.explains_data and not self.is_tested and self.optima.at_best(BOX) >= AGREE
+
+    @property
+    def has_enough(self) -> bool:
+        """Whether starts in the box that agree need no others: they earn a certificate or are the answer, or the box
+        wants another search."""
+        return self.is_certified or self.is_rough or self.is_answered
 
     @property
     def is_enough(self) -> bool:

@@ -245,7 +245,7 @@ class _Residuals:
         return replace(
             told,
             autocorrelation_z=z,
-            autocorrelation_p=_autocorrelation_tail(z, [rows.stop - rows.start for rows in courses]),
+            autocorrelation_p=autocorrelation_tail(z, [rows.stop - rows.start for rows in courses]),
             runs_p=_runs_tail(self.values, courses),
             outlier_p=float(self.deviations_p.min(initial=1.0)),
             tails_p=outliers.tails_p(self.values),
@@ -301,7 +301,7 @@ def _autocorrelation(residuals: np.ndarray, fitted: Fitted, courses: list[slice]
     return excess / math.sqrt(variance) if variance > 1e-12 else 0.0
 
 
-def _autocorrelation_tail(z: float, lengths: list[int]) -> float:
+def autocorrelation_tail(z: float, lengths: list[int]) -> float:
     """The tail of a standardised e'Ae, which is skewed: that of the gamma law with its third cumulant 8 tr(A^3).
 
     The trace counts the ways of three lags that lead back to the start: two that add up to the third.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from concurrent.futures import Executor
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -58,6 +59,7 @@ class Options:
     estimators: tuple[str, ...] | None = None
     time_limit: float = LIMITS["auto"]
     strategies: tuple[Named, ...] = EVERY
+    executor: Executor | None = None  # works ahead of the search
 
     def strategy(self, kind: type[Kind]) -> Kind | None:
         """The settings of a strategy; None where it is not wanted."""

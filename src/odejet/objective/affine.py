@@ -16,7 +16,6 @@ from dataclasses import dataclass, replace
 from odejet.model import Model
 from odejet.model.expressions import Expression, Product, Sum, Symbol, names
 from odejet.problem.conditions import Condition
-from odejet.problem.distributions import is_of_squares
 from odejet.problem.measurements import Measurements
 from odejet.problem.unknowns import Unknowns
 
@@ -52,7 +51,7 @@ def affine(conditions: Sequence[Condition], unknowns: Unknowns, measurements: Me
     moving = _moving_entries(conditions, unknowns)
     for number, output in enumerate(measurements.outputs):
         laws = [block.density for block in measurements.blocks if block.output == output and block.density is not None]
-        if all(is_of_squares(one.law) and not one.censored for one in laws):
+        if all(one.of_squares for one in laws):
             logarithmic = bool(measurements.logarithmic[number] or (laws and laws[0].law.logarithm))
             own = _of_output(number, output, conditions, unknowns, logarithmic, elsewhere | moving)
             if own.scales or own.offsets:

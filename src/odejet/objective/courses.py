@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import cache
@@ -20,7 +20,7 @@ import numpy as np
 from odejet.jets.inputs import Sampled
 from odejet.model import Model
 from odejet.problem.conditions import Condition
-from odejet.problem.measurements import Measurements
+from odejet.problem.measurements import Block, Measurements
 from odejet.problem.unknowns import Unknowns
 from odejet.simulate.flow import TOLERANCE, Flow, Outcome, Trajectory
 from odejet.simulate.rest import Rest
@@ -216,16 +216,15 @@ def _flows(models: Sequence[tuple[Model, dict[str, Sampled]]]) -> tuple[Flow, ..
 def courses(
     conditions: Sequence[Condition], flows: Sequence[Flow], unknowns: Unknowns, measurements: Measurements
 ) -> tuple[Course, ...]:
-    """The simulations that these measurements need, one per experiment."""
-    return tuple(
-        _course(number, conditions[number], flows[number], unknowns, measurements) for number in range(len(flows))
-    )
+    """Return the simulations that these measurements need, one per experiment."""
+    blocks: list[list[tuple[slice, Block]]] = [[] for _ in flows]
+    for rows, block in zip(measurements.rows, measurements.blocks, strict=True):
+        blocks[block.experiment].append((rows, block))
+    return tuple(map(_course, conditions, flows, unknowns.places, blocks))
 
 
-def _course(number: int, condition: Condition, flow: Flow, unknowns: Unknowns, measurements: Measurements) -> Course:
-    own, places, start = condition.model, unknowns.places[number], float(condition.experiment.start)
-    pairs = zip(measurements.rows, measurements.blocks, strict=True)
-    mine = [(rows, block) for rows, block in pairs if block.experiment == number]
+def _course(condition: Condition, flow: Flow, places: Mapping[str, int], mine: Sequence[tuple[slice, Block]]) -> Course:
+    own, start = condition.model, float(condition.experiment.start)
     times = np.unique(np.concatenate([block.times for _, block in mine])) if mine else np.array([start])
     names, outputs, states = flow.unknowns(), list(own.outputs), list(own.states)
     free = [name for name in states if name in places]

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from odejet.objective.jacobian import Jacobian
+from odejet.objective.jacobian import Jacobian, Links
 from odejet.objective.scoring import Standing
 from odejet.simulate.flow import Outcome
 
@@ -38,20 +38,21 @@ class Evaluation:
     def positions(self) -> np.ndarray:
         """What every row is about, in units of its noise: the residuals, where these are compared as squares."""
         assert self.residuals is not None
-        return self.residuals if self.standing is None else self.standing.positions * self.standing.roots
+        return self.residuals if self.standing is None else self.standing.weighed(self.standing.positions)
 
     def beyond(self, here: Evaluation, predicted: np.ndarray) -> np.ndarray:
         """Return what the residuals have changed by since `here` beyond the change that a linear model predicted."""
         assert self.residuals is not None and here.residuals is not None
         if self.standing is None or here.standing is None:
             return np.asarray(self.residuals - (here.residuals + predicted))
-        return (self.standing.positions - here.standing.positions) * here.standing.roots - predicted
+        return here.standing.weighed(self.standing.positions - here.standing.positions) - predicted
 
     def aim(self, change: np.ndarray) -> Aim:
         """Return what a step from here is to reach that changes positions by so much."""
         assert self.residuals is not None
-        roots = np.ones(len(self.residuals)) if self.standing is None else self.standing.roots
-        return Aim(self.residuals, self.positions + change, roots)
+        if self.standing is None:
+            return Aim(self.residuals, self.positions + change, np.ones(len(self.residuals)))
+        return Aim(self.residuals, self.positions + change, self.standing.roots, self.standing.links)
 
     @property
     def complete(self) -> bool:
@@ -78,6 +79,12 @@ class Aim:
     before: np.ndarray
     target: np.ndarray
     roots: np.ndarray
+    links: Links | None = None
+
+    def missed(self, rows: slice, positions: np.ndarray) -> np.ndarray:
+        """Return by how much the positions of some rows, all of a series, are not what they are to be."""
+        there = positions * self.roots[rows]
+        return np.asarray((there if self.links is None else self.links.at(rows).applied(there)) - self.target[rows])
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,3 +103,4 @@ class NoiseAt:
     scores: np.ndarray  # residuals that normal noise of unit size would have with the same probability
     sds: np.ndarray  # in the units of the measurement
     scales: np.ndarray  # of the law, in the units in which values are compared
+    degrees: np.ndarray  # per output: how many independent measurements would tell its noise as well

@@ -8,8 +8,9 @@
   products with vectors that have a number per row take another simulation.
 
 Simulations give derivatives of predictions.  Laws of noise and priors make rows of residuals of them by a `RowMap`: a
-factor for every measurement, rows for scales of noise that depend on predictions, and rows that depend on unknowns
-alone, such as those of priors.  All three forms apply it, so that no law and no prior changes the form.
+factor for every measurement, a link to the one before where errors persist, rows for scales of noise that depend on
+predictions, and rows that depend on unknowns alone, such as those of priors.  All three forms apply it, so that no law
+and no prior changes the form.
 """
 
 from __future__ import annotations
@@ -49,6 +50,36 @@ class ScaleRows:
 
 
 @dataclass(frozen=True, eq=False)
+class Links:
+    """Rows that have a share of another one: of the measurement before, where errors persist."""
+
+    back: np.ndarray  # how many places before it the other row stands; zero where there is none
+    factors: np.ndarray  # of that row, both being in units of their noise; zero where there is none
+
+    def applied(self, values: np.ndarray) -> np.ndarray:
+        """Return rows, or a number for each, with the shares of others."""
+        linked = np.flatnonzero(self.back)
+        found, shares = values.copy(), self.factors[linked]
+        found[linked] += (shares if values.ndim == 1 else shares[:, None]) * values[linked - self.back[linked]]
+        return found
+
+    def transposed(self, values: np.ndarray) -> np.ndarray:
+        """Return a number for each row, with what it has in others; no two have a share of the same."""
+        linked = np.flatnonzero(self.back)
+        found = values.copy()
+        found[linked - self.back[linked]] += self.factors[linked] * values[linked]
+        return found
+
+    def enter(self, rows: slice, others: Links) -> None:
+        """Enter the links of some rows."""
+        self.back[rows], self.factors[rows] = others.back, others.factors
+
+    def at(self, rows: slice | np.ndarray) -> Links:
+        """Return the links of some rows, which stand as far from each other as among all."""
+        return Links(self.back[rows], self.factors[rows])
+
+
+@dataclass(frozen=True, eq=False)
 class RowMap:
     """How rows of residuals follow from derivatives of predictions."""
 
@@ -58,6 +89,7 @@ class RowMap:
     constant_rows: np.ndarray = field(default_factory=_nothing)  # that depend on unknowns alone, such as priors
     entries: np.ndarray = field(default_factory=_nothing)  # of z
     constants: np.ndarray = field(default_factory=_nothing)  # the derivatives of these rows by these entries
+    links: Links | None = None  # of the measurements
 
 
 # --- forms of a Jacobian ---
@@ -139,7 +171,10 @@ class DenseJacobian:
         for scale in to_rows.scales:
             matrix[scale.rows] = scale.by_prediction[:, None] * matrix[scale.sources]
             matrix[scale.rows.start : scale.rows.stop, scale.entries] += scale.by_entries.T
-        matrix[: len(to_rows.factors)] *= to_rows.factors[:, None]
+        points = len(to_rows.factors)
+        matrix[:points] *= to_rows.factors[:, None]
+        if to_rows.links is not None:
+            matrix[:points] = to_rows.links.applied(matrix[:points])
         matrix[to_rows.constant_rows, to_rows.entries] = to_rows.constants
         return DenseJacobian(matrix)
 
@@ -199,6 +234,8 @@ class Block:
             values[rows] = scale.by_prediction[places, None] * values[here]
             values[rows.start : rows.stop, columns] += scale.by_entries[:, places].T
         values[: self.points] *= to_rows.factors[self.rows[: self.points], None]
+        if to_rows.links is not None:  # the measurements of a series stand together in a block too
+            values[: self.points] = to_rows.links.at(self.rows[: self.points]).applied(values[: self.points])
         chosen, rows_here, columns_here = self.constants
         values[rows_here, columns_here] = to_rows.constants[chosen]
         return values

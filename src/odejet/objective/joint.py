@@ -14,8 +14,8 @@ import numpy as np
 from odejet.model.formula import NUMBER
 from odejet.objective.likeliest import Laws, Points, likeliest
 from odejet.objective.line import Line
+from odejet.problem.laws import Density
 from odejet.problem.measurements import Measurements
-from odejet.problem.noise import Density
 
 
 @dataclass(frozen=True, eq=False)

@@ -30,7 +30,6 @@ from odejet.objective.line import Line
 from odejet.objective.misfit import Misfit
 from odejet.objective.reduced import AnyMisfit, Reduced
 from odejet.problem.coordinates import Coordinates
-from odejet.problem.distributions import is_of_squares
 from odejet.problem.measurements import Measurements
 
 _RANK = 1e-12
@@ -89,7 +88,7 @@ def _without_scales(misfit: Misfit, frame: Coordinates, found: Sequence[Affine])
     with_scales, kept = {one.output for one in found}, []
     for number, output in enumerate(misfit.outputs):
         laws = [block.density for block in misfit.measurements.blocks if block.output == output and block.density]
-        squares = all(is_of_squares(law.law) and not law.censored for law in laws)
+        squares = all(law.of_squares for law in laws)
         noisy = squares and any(output in names(law.scale) for law in laws)
         plain = Affine(number, (), (), noisy=True)
         if number not in with_scales and noisy and _own_noise(misfit, frame, plain):
@@ -102,9 +101,7 @@ def _sizes(misfit: Misfit) -> set[int]:
     stated = {one.entry for one in misfit.priors}
     found = {int(entry) for entry in misfit.noise_entries} - stated
     for block in misfit.measurements.blocks:
-        if block.density is not None and not (
-            is_of_squares(block.density.law) and not block.density.censored and isinstance(block.density.scale, Symbol)
-        ):
+        if block.density is not None and not (block.density.of_squares and isinstance(block.density.scale, Symbol)):
             found -= set(block.density.entries.tolist())
     return found
 

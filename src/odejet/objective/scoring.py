@@ -17,15 +17,13 @@ from typing import Any
 import numpy as np
 
 from odejet.data.censored import Limits
-from odejet.objective.jacobian import RowMap, ScaleRows
+from odejet.objective.jacobian import Links, RowMap, ScaleRows
+from odejet.objective.scored import Memory, Refusal, Scored, not_positive, scored
+from odejet.problem.chains import Chain
 from odejet.problem.distributions import Terms
-from odejet.problem.measurements import ROUNDING, Measurements, limits_of
-from odejet.problem.noise import Density
+from odejet.problem.laws import Density
+from odejet.problem.measurements import Measurements, limits_of
 from odejet.problem.priors import Term, Truncated
-
-_ROUNDED = 1e-9
-"""Of the largest measurement: a mean of counts below zero by less is rounding."""
-
 
 _TUNING, _LONGEST = 30, 1.0
 """Rounds in which scales are fitted to residuals as they are, and the longest step of one, in logarithmic units."""
@@ -41,53 +39,6 @@ _DAMPED, _EASED = 0.1, 10.0
 
 
 @dataclass(frozen=True, eq=False)
-class Refusal:
-    """A measurement that cannot be compared with its prediction."""
-
-    row: int
-    message: str
-
-
-@dataclass(frozen=True, eq=False)
-class Scored:
-    """Measurements of one law at predictions and scales."""
-
-    rows: slice
-    further: slice  # the rows of their scales; empty where these are known
-    density: Density
-    values: np.ndarray
-    mu: np.ndarray
-    s: np.ndarray
-    by_mu: np.ndarray  # derivatives of s
-    by_entries: np.ndarray
-    limits: Limits | None = None  # of values that are censored
-
-    @cached_property
-    def terms(self) -> Terms:
-        """Their negative log-likelihoods with derivatives."""
-        return self.density.terms(self.values, self.mu, self.s, self.limits)
-
-    @property
-    def scores(self) -> np.ndarray:
-        """Their normal scores."""
-        return self.density.scores(self.values, self.mu, self.s, self.limits, self.rows.start)
-
-    @property
-    def is_exact(self) -> bool:
-        """Whether predictions differ from measurements by no more than rounding."""
-        values, mu, base = self.values, self.mu, self.density.law.logarithm
-        if self.limits is not None:
-            values, mu = values[~self.limits.censored], mu[~self.limits.censored]
-        if not len(values):
-            return True
-        if base:
-            with np.errstate(divide="ignore"):
-                values, mu = np.log(values) / base, np.log(mu) / base
-        largest = float(np.abs(values).max(initial=1.0 if base else 0.0))
-        return bool(np.sqrt(np.mean((mu - values) ** 2)) <= ROUNDING * largest)
-
-
-@dataclass(frozen=True, eq=False)
 class Standing:
     """What scoring knows at a point beside residuals and Jacobian."""
 
@@ -100,14 +51,19 @@ class Standing:
     parts: tuple[Scored, ...]
     terms: tuple[Term, ...]  # of the priors
     last: slice  # their rows
+    links: Links | None = None  # what weighted rows have of others, where errors persist
+
+    def weighed(self, positions: np.ndarray) -> np.ndarray:
+        """Return positions, or changes of them, in units of the noise here."""
+        return positions * self.roots if self.links is None else self.links.applied(positions * self.roots)
 
     @property
     def information_roots(self) -> np.ndarray:
         """The roots by the expected information, which may differ from those of a step."""
         roots = self.roots.copy()
         for part in self.parts:
-            if not part.density.law.orthogonal and part.density.varies:  # the weights of a step are the information
-                continue
+            if part.memory is not None or (not part.density.law.orthogonal and part.density.varies):
+                continue  # the weights of a step are the information
             by_mu, by_s = part.density.law.information(part.mu, part.s)
             slope_mu, slope_s = _slopes(part.density, part.mu, part.s)
             if part.limits is not None:
@@ -152,7 +108,7 @@ class Scoring:
         end, parts = len(self.measurements.values), []
         for rows, density in found:
             # Where a scale is the same for all, so is its row: one row stands for all of them.
-            size = 0 if not density.varies else rows.stop - rows.start if density.scale_each else 1
+            size = rows.stop - rows.start if density.scale_each else density.noise_rows
             parts.append((rows, slice(end, end + size), density, self.measurements.values[rows]))
             end += size
         return parts
@@ -166,6 +122,19 @@ class Scoring:
         return {
             rows.start: limits_of([block for own, block in pairs if rows.start <= own.start < rows.stop])
             for rows, _, _, _ in self.blocks
+        }
+
+    @cached_property
+    def chains(self) -> dict[int, Chain | None]:
+        """Which measurement the error of each one persists from, by the first row of each of the `blocks`."""
+        pairs = list(zip(self.measurements.rows, self.measurements.blocks, strict=True))
+        own = {
+            rows.start: [block.chain for place, block in pairs if rows.start <= place.start < rows.stop and block.chain]
+            for rows, _, density, _ in self.blocks
+            if density.correlated
+        }
+        return {
+            rows.start: Chain.joined(own[rows.start]) if rows.start in own else None for rows, _, _, _ in self.blocks
         }
 
     @cached_property
@@ -200,12 +169,15 @@ class Scoring:
             factors /= measured.shapes
         positions, roots = residuals.copy(), np.ones(len(residuals))
         filled = [_fill(part, residuals, factors, positions, roots) for part in parts]
+        links = self._links(parts)
         scales = tuple(scale for _, scale in filled if scale is not None)
         last = slice(self.rows - len(self.priors), self.rows)
         terms = self._enter(z, last, residuals, positions, roots)
-        to_rows = RowMap(self.rows, factors, scales, *self.constant_rows, self._constants(parts, roots, last))
+        constants = self._constants(parts, roots, last)
+        near = None if links is None else links.at(slice(points))
+        to_rows = RowMap(self.rows, factors, scales, *self.constant_rows, constants, near)
         cost, prior = sum(cost for cost, _ in filled), sum(term.cost for term in terms)
-        return Standing(residuals, to_rows, cost, prior, positions, roots, tuple(parts), terms, last)
+        return Standing(residuals, to_rows, cost, prior, positions, roots, tuple(parts), terms, last, links)
 
     def compared(self, predicted: np.ndarray) -> tuple[np.ndarray, np.ndarray | None] | Refusal:
         """Return predictions as they are compared, logarithms where these are, and the derivatives by predictions; None
@@ -216,7 +188,7 @@ class Scoring:
         for rows, logarithm in self.logarithms:
             mu = predicted[rows]
             if (bad := ~(mu > 0)).any():
-                return _refusal(rows, bad)
+                return not_positive(rows, bad)
             compared[rows], factors[rows] = np.log(mu) / logarithm, 1 / (mu * logarithm)
         return compared, factors
 
@@ -230,7 +202,8 @@ class Scoring:
         z: np.ndarray,
     ) -> Scored | Refusal:
         """Return the measurements of a block at their predictions."""
-        return _scored(rows, further, density, values, self.limits[rows.start], predicted[rows], z)
+        limits, chain = self.limits[rows.start], self.chains[rows.start]
+        return scored(rows, further, density, values, limits, chain, predicted[rows], z)
 
     @cached_property
     def squares(self) -> np.ndarray:
@@ -245,18 +218,34 @@ class Scoring:
         """The rows that depend on unknowns alone, and these: scales that are the same for all, then priors."""
         rows, entries = list[int](), list[int]()
         for _, further, density, _ in self.blocks:
-            if density.varies and not density.scale_each:
-                rows += [further.start] * len(density.entries)
-                entries += density.entries.tolist()
+            if not density.scale_each:
+                rows += [row for row in range(further.start, further.stop) for _ in density.entries]
+                entries += density.entries.tolist() * (further.stop - further.start)
         rows += range(self.rows - len(self.priors), self.rows)
         entries += [prior.entry for prior in self.priors]
         return np.array(rows, dtype=int), np.array(entries, dtype=int)
 
     def _constants(self, parts: Sequence[Scored], roots: np.ndarray, last: slice) -> np.ndarray:
         """The derivatives of these rows; the roots of scales are by their logarithms."""
-        chosen = [part for part in parts if part.density.varies and not part.density.scale_each]
-        own = [roots[part.further] / part.s[0] * part.by_entries[:, 0] for part in chosen]
+        own = [
+            roots[part.further] / part.s[0] * part.by_entries[:, 0]
+            if part.memory is None
+            else part.memory.noise_rows.derivatives.ravel()
+            for part in parts
+            if part.density.noise_rows and not part.density.scale_each
+        ]
         return np.concatenate([*own, roots[last]])
+
+    def _links(self, parts: Sequence[Scored]) -> Links | None:
+        """What rows have of others, where errors persist."""
+        if all(part.memory is None for part in parts):
+            return None
+        found = Links(np.zeros(self.rows, dtype=int), np.zeros(self.rows))
+        for part in parts:
+            if part.memory is not None:
+                found.enter(part.rows, part.memory.links)
+                found.enter(part.further, part.memory.noise_rows.links)
+        return found
 
     def _enter(
         self, z: np.ndarray, last: slice, residuals: np.ndarray, positions: np.ndarray, roots: np.ndarray
@@ -325,70 +314,56 @@ def tuned(
     return here
 
 
-def _by_scales(
-    alike: Sequence[tuple[Density, np.ndarray, np.ndarray, Limits | None]], z: np.ndarray, entries: np.ndarray
-) -> tuple[float, np.ndarray, np.ndarray]:
+def _by_scales(alike: Sequence[_Alike], z: np.ndarray, entries: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
     """The negative log-likelihood, its gradient by the logarithms of these entries and its expected curvature."""
     place = {int(entry): i for i, entry in enumerate(entries)}
     cost, gradient, curvature = 0.0, np.zeros(len(entries)), np.zeros((len(entries), len(entries)))
-    for density, values, mu, limits in alike:
-        s, _, by_entries = density.scales(mu, z)
-        terms = density.terms(values, mu, s, limits)
-        rows = np.zeros((len(entries), len(s)))
-        for entry, row in zip(density.entries.tolist(), by_entries, strict=True):
+    for one in alike:
+        found = scored(slice(0, len(one.mu)), slice(0, 0), one.density, one.values, one.limits, one.chain, one.mu, z)
+        if isinstance(found, Refusal):
+            return math.inf, gradient, curvature
+        memory, terms = found.memory, found.terms
+        by_entries = found.by_entries if memory is None else memory.by_entries.T
+        rows = np.zeros((len(entries), by_entries.shape[1]))
+        for entry, row in zip(one.density.entries.tolist(), by_entries, strict=True):
             if entry in place:
                 rows[place[entry]] = row * z[entry]
-        cost += float(terms.costs.sum())
-        gradient += rows @ terms.by_s
-        curvature += (rows * terms.weight_s) @ rows.T
+        cost += float(found.costs.sum())
+        if memory is None:
+            gradient += rows @ terms.by_s
+            curvature += (rows * terms.weight_s) @ rows.T
+        else:
+            gradient += rows @ memory.innovations.gradient
+            curvature += rows @ memory.innovations.information @ rows.T
     return cost, gradient, curvature
 
 
-def _alike(parts: Sequence[Scored]) -> list[tuple[Density, np.ndarray, np.ndarray, Limits | None]]:
+@dataclass(frozen=True, eq=False)
+class _Alike:
+    """Measurements and predictions of one law."""
+
+    density: Density
+    values: np.ndarray
+    mu: np.ndarray
+    limits: Limits | None
+    chain: Chain | None
+
+
+def _alike(parts: Sequence[Scored]) -> list[_Alike]:
     """Laws with all their measurements and predictions: an output mostly has the same one in many experiments."""
     found: dict[Any, list[Scored]] = {}
     for part in parts:
         found.setdefault(part.density.key, []).append(part)
     return [
-        (
+        _Alike(
             own[0].density,
             np.concatenate([one.values for one in own]),
             np.concatenate([one.mu for one in own]),
             limits_of(own),
+            Chain.joined([one.memory.innovations.chain for one in own if one.memory]) if own[0].memory else None,
         )
         for own in found.values()
     ]
-
-
-def _scored(
-    rows: slice,
-    further: slice,
-    density: Density,
-    values: np.ndarray,
-    limits: Limits | None,
-    mu: np.ndarray,
-    z: np.ndarray,
-) -> Scored | Refusal:
-    """Measurements at their predictions, if their law allows these."""
-    mu = mu.copy()
-    if density.law.positive:
-        least = 0.0 if density.law.logarithm else -_ROUNDED * (1 + float(values.max(initial=0.0)))
-        bad = ~(mu > 0) & ((values > 0) | ~(mu >= least))
-        if bad.any():
-            return _refusal(rows, bad)
-        mu = np.maximum(mu, 0.0)
-    if math.isfinite(largest := density.law.largest):
-        if (bad := (mu >= largest) & ((values < largest) | (mu > largest * (1 + _ROUNDED)))).any():
-            return Refusal(rows.start + int(np.argmax(bad)), f"{density.output} is above {largest:g}, all there are")
-        mu = np.minimum(mu, largest)
-    s, by_mu, by_entries = density.scales(mu, z)
-    if (bad := ~((s > 0) & np.isfinite(s))).any():
-        return Refusal(rows.start + int(np.argmax(bad)), f"the scale of the noise of {density.output} is not positive")
-    return Scored(rows, further, density, values, mu, s, by_mu, by_entries, limits)
-
-
-def _refusal(rows: slice, bad: np.ndarray) -> Refusal:
-    return Refusal(rows.start + int(np.argmax(bad)), "an output is not positive, as its noise demands")
 
 
 def _fill(
@@ -396,6 +371,8 @@ def _fill(
 ) -> tuple[float, ScaleRows | None]:
     """Enter the rows of one law; return its negative log-likelihood, and how the rows of its scales come about."""
     density, rows, further, mu = part.density, part.rows, part.further, part.mu
+    if part.memory is not None:
+        return _fill_persistent(part, part.memory, residuals, factors, positions, roots), None
     terms = part.terms
     root = np.sqrt(terms.weight_mu)
     slope_mu, slope_s = _slopes(density, mu, part.s)
@@ -417,6 +394,25 @@ def _fill(
         by_mu = by_mu + _couple(part, terms, residuals, factors, positions, roots)
     scale = ScaleRows(rows, further, root_s * by_mu, density.entries, root_s * part.by_entries)
     return float(terms.costs.sum()), scale
+
+
+def _fill_persistent(
+    part: Scored, memory: Memory, residuals: np.ndarray, factors: np.ndarray, positions: np.ndarray, roots: np.ndarray
+) -> float:
+    """Enter the rows of innovations and of the noise that these tell of; return the negative log-likelihood."""
+    density, rows, mu = part.density, part.rows, part.mu
+    root = np.sqrt(density.law.information(mu, part.s)[0] / memory.innovations.left)
+    positions[rows] = np.log(mu) if density.law.logarithm else mu
+    residuals[rows], roots[rows] = memory.innovations.values, root * _slopes(density, mu, part.s)[0]
+    factors[rows] *= root
+    if density.noise_rows:
+        noise = memory.noise_rows
+        residuals[part.further], roots[part.further], positions[part.further] = (
+            noise.residuals,
+            noise.roots,
+            noise.positions,
+        )
+    return float(part.costs.sum())
 
 
 def _couple(

@@ -78,12 +78,11 @@ def _by_laws(
         part = scoring.part(rows, further, density, values, mu, z)
         if isinstance(part, Refusal):
             return np.inf
-        terms = part.terms
-        total += float(terms.costs.sum())
+        total += float(part.costs.sum())
         if slopes is not None and gradient is not None:
-            slopes[rows] = terms.by_mu + terms.by_s * part.by_mu if density.follows_output else terms.by_mu
+            slopes[rows], by_entries = part.gradient
             if density.varies and len(density.entries):
-                gradient[density.entries] += part.by_entries @ terms.by_s
+                gradient[density.entries] += by_entries
     return total
 
 

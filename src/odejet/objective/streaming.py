@@ -38,7 +38,7 @@ class Rows:
         """Return derivatives and residuals, and if there is an aim what they miss it by and were before."""
         if aim is None:
             return np.column_stack([self.jacobian, self.residuals])
-        missed = self.positions * aim.roots[self.rows] - aim.target[self.rows]
+        missed = aim.missed(self.rows, self.positions)
         return np.column_stack([self.jacobian, self.residuals, missed, aim.before[self.rows]])
 
 
@@ -122,14 +122,15 @@ class Streaming:
             yield Rows(slice(start, start + further), matrix[size:], found.residuals[size:], found.positions[size:])
 
     def _constant(self, found: Standing | None, n: int, expected: bool = False) -> Iterator[Rows]:
-        """Yield the rows that depend on unknowns alone, one by one."""
-        if found is None:
+        """Yield the rows that depend on unknowns alone, those that follow each other together."""
+        if found is None or not len(found.to_rows.constant_rows):
             return
-        to_rows = found.to_rows
-        for row in dict.fromkeys(to_rows.constant_rows.tolist()):
-            chosen, here = to_rows.constant_rows == row, slice(row, row + 1)
-            tall = np.zeros((1, n))
-            tall[0, to_rows.entries[chosen]] = to_rows.constants[chosen]
+        to_rows, rows = found.to_rows, np.unique(found.to_rows.constant_rows)
+        for part in np.split(rows, np.flatnonzero(np.diff(rows) > 1) + 1):
+            here = slice(int(part[0]), int(part[-1]) + 1)
+            chosen = (to_rows.constant_rows >= here.start) & (to_rows.constant_rows < here.stop)
+            tall = np.zeros((len(part), n))
+            tall[to_rows.constant_rows[chosen] - here.start, to_rows.entries[chosen]] = to_rows.constants[chosen]
             tall = tall * found.information_ratio[here, None] if expected else tall
             yield Rows(here, tall, found.residuals[here], found.positions[here])
 

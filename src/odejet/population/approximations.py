@@ -1,11 +1,12 @@
-"""Approximations: the objective functions of other programs at given values, for comparison.
+"""Approximations: the objective functions of other programs at given values, beside the exact one.
 
     fo       the model linearised in eta at eta = 0: y ~ N(f, R + G Omega G')
     foce     linearised at each subject's mode, with the noise of eta = 0
     focei    Laplace's method with the expected curvature at the mode, where noise follows the prediction
     laplace  Laplace's method with the exact curvature
+    exact    -2 log L itself, integrated as in a fit
 
-All are approximations of -2 log L, with all constants.  NONMEM leaves out n log(2 pi), for n measurements.
+All have all constants.  NONMEM leaves out n log(2 pi), for n measurements.
 """
 
 from __future__ import annotations
@@ -17,13 +18,15 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from odejet.errors import ModelError
+from odejet.population.integration import Integrator
 from odejet.population.modes import Mode, find_mode
 from odejet.population.population import Population
+from odejet.population.simulating import Members, Simulator
 from odejet.population.subject import Subject
 
 Array = np.ndarray
 
-METHODS = ("fo", "foce", "focei", "laplace")
+METHODS = ("fo", "foce", "focei", "laplace", "exact")
 LOG_2PI = math.log(2 * math.pi)
 ITERATIONS = 100
 STEP = 1e-4
@@ -31,12 +34,12 @@ STEP = 1e-4
 
 
 def objective(population: Population, values: Mapping[str, float], method: str = "focei") -> float:
-    """Return an approximation of -2 log L at values by name, those of `population.names`."""
+    """Return -2 log L or an approximation of it at values by name, those of `population.names`."""
     if method not in METHODS:
         raise ModelError(f"the method must be one of {', '.join(METHODS)}, not {method!r}")
-    missing = [name for name in population.names if name not in values]
-    if missing:
-        raise ModelError(f"no value is given for {', '.join(missing)}")
+    if method == "exact":
+        return exact(population, values)[0]
+    _check(population, values)
     layout = population.layout
     u = layout.to(values)
     factor, noise, moments = layout.cholesky(u), layout.noise_values(u), layout.moments(u)
@@ -45,6 +48,26 @@ def objective(population: Population, values: Mapping[str, float], method: str =
         parts = subject, moments.means[i], moments.common[i], factor @ factor.T, noise
         total += {"fo": _first_order, "foce": _conditional, "focei": _expected, "laplace": _exact}[method](*parts)
     return total
+
+
+def exact(
+    population: Population, values: Mapping[str, float], error: float = 0.02, seed: int = 0
+) -> tuple[float, float]:
+    """Return -2 log L at values by name with the standard error of its computation, which is to be about so large."""
+    _check(population, values)
+    u = population.layout.to(values)
+    with Simulator(Members(population.members)) as simulator:
+        integrator = Integrator(population.layout, simulator, seed)
+        integrator.adapt_to_modes(u, range(integrator.count))
+        integrator.look_for_modes(u)
+        marginal, errors = integrator.integrated(u, error)
+        return 2 * marginal.value_and_gradient(u)[0], 2 * float(np.linalg.norm(errors))
+
+
+def _check(population: Population, values: Mapping[str, float]) -> None:
+    missing = [name for name in population.names if name not in values]
+    if missing:
+        raise ModelError(f"no value is given for {', '.join(missing)}")
 
 
 def _first_order(subject: Subject, mean: Array, common: Array, omega: Array, noise: Array) -> float:

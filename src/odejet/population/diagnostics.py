@@ -3,7 +3,8 @@
 Conditional weighted residuals (CWRES) are residuals of the model linearised at each subject's mode, decorrelated: they
 are standard normal where the linear model is good.  Prediction discrepancies (NPDE) compare each measurement with
 simulations of the same design, decorrelated by the covariance of the simulations: they are standard normal whatever the
-model is.
+model is.  For both, a censored value is drawn from its law within its limits, given the subject's most probable
+parameters: what follows from all that is known of it.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import numpy as np
 from odejet.population.modes import Mode, find_mode
 from odejet.population.population import Population
 from odejet.population.subject import Subject
+from odejet.problem.distributions.interval import drawn_within
 
 Array = np.ndarray
 
@@ -61,8 +63,24 @@ def _quantiles(law: object, places: Array, mu: Array, scale: Array) -> Array:
             return np.array(flat).reshape(mu.shape)
 
 
-def conditional_residuals(design: Design, i: int, mode: Mode) -> Array:
-    """Return CWRES of a subject."""
+def completed(design: Design, i: int, mode: Mode) -> Array:
+    """Return the measurements of a subject, with censored ones drawn within their limits."""
+    subject = design.population.members[i]
+    scales, _, _ = subject.scales(mode.predictions[None], design.noise)
+    values = subject.values.copy()
+    first = sum(member.points for member in design.population.members[:i])
+    for block in subject.blocks:
+        if block.limits is None or not (hidden := block.limits.censored).any():
+            continue
+        mu, s = mode.predictions[block.rows][hidden], scales[0, block.rows][hidden]
+        ends = block.limits.lower[hidden], block.limits.upper[hidden]
+        own = values[block.rows]
+        own[hidden] = drawn_within(block.density.law, *ends, mu, s, first + block.rows.start)
+    return values
+
+
+def conditional_residuals(design: Design, i: int, mode: Mode, observed: Array) -> Array:
+    """Return CWRES of a subject with these measurements."""
     subject: Subject = design.population.members[i]
     predictions, slopes = mode.predictions, mode.by_x
     scales, _, _ = subject.scales(predictions[None], design.noise)
@@ -71,7 +89,7 @@ def conditional_residuals(design: Design, i: int, mode: Mode) -> Array:
     )
     spread = slopes @ design.factor
     covariance = np.diag(variances) + spread @ spread.T
-    residuals = subject.values - predictions + slopes @ (mode.x - design.means[i])
+    residuals = observed - predictions + slopes @ (mode.x - design.means[i])
     values, vectors = np.linalg.eigh(covariance)
     return np.asarray(vectors @ ((vectors.T @ residuals) / np.sqrt(np.maximum(values, 1e-300))))
 

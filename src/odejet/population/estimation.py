@@ -9,7 +9,8 @@ error of -2 log L is known to be small, both at the maximum and in where it lies
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from concurrent.futures import Executor
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -21,6 +22,7 @@ from odejet.population.integration import Integrator
 from odejet.population.layout import Layout
 from odejet.population.marginal import Integral, Marginal
 from odejet.population.population import Population
+from odejet.population.rivals import Rival, are_apart, families
 from odejet.population.simulating import Members, Simulator
 from odejet.population.start import pooled_starts, scattered
 
@@ -39,6 +41,7 @@ class Settings:
     last_cycles: int = 8
     attempts: int = 2  # at nodes that are good where the maximum turns out to be
     worse: float = 3.0  # of -2 log L, by which few nodes may err
+    serious: float = 13.0  # of -2 log L: what is farther below the best, few nodes included, is no rival
     reach: float = 1.0  # of a cycle in u
     short: float = 0.3  # near the maximum
     shrunk: float = 0.8  # shrinkage from which on a variance may be one that goes to zero
@@ -75,6 +78,8 @@ class Estimated:
     stopped: str = ""  # why the estimation ended before its time
     starts: int = 1
     agreeing: int = 1  # starts that led near the same maximum
+    rivals: tuple[Rival, ...] = ()  # other maxima that are not far below
+    far: tuple[float, ...] = ()  # by about how much -2 log L of others is larger, which were not followed to the end
 
     @property
     def log_likelihood(self) -> float:
@@ -92,20 +97,59 @@ def estimate(
     settings: Settings = SETTINGS,
     tell: Callable[[str], object] = lambda _: None,
     deadline: float = math.inf,
-    jobs: int = 1,
+    executor: Executor | None = None,
 ) -> Estimated:
     """Return the maximum of the likelihood of a population; by the deadline, the best that is known then."""
     tell("pooled fit")
     layout, starts = pooled_starts(population, seed, deadline)
     tell("starts")
-    searches = [_approached(population, layout, u, seed, settings, deadline, jobs) for u in starts]
+    how = seed, settings, deadline, executor
+    searches = [_approached(population, layout, u, *how) for u in starts]
     best = min(range(len(starts)), key=lambda k: searches[k].value)
     # Others around the start that led to the best, to see if they lead there too.
     for u in scattered(layout, starts[best], settings.others, seed):
-        searches.append(_approached(population, layout, u, seed, settings, deadline, jobs))
+        searches.append(_approached(population, layout, u, *how, searches[best].integrator.modes))
     tell("nodes")
-    search = min(searches, key=lambda one: one.value)
-    lowest = search.value
+    # Values on few nodes compare with each other alone: what is counted is counted before any search goes on.
+    met = [(family[0], family[0].value, _agreeing(family, settings.worse)) for family in families(searches)]
+    lowest = met[0][1]
+    ends = [(*_settled(one), agreeing) for one, value, agreeing in met if _is_serious(value, lowest, settings)]
+    ends.sort(key=lambda end: end[0].value)
+    search, removed, agreeing = ends[0]
+    tell("likelihood")
+    with search.simulator:
+        search.attempt(search.finish)
+        found = search.answer()
+    return replace(
+        found,
+        removed=removed,
+        starts=len(searches),
+        agreeing=agreeing,
+        far=tuple(value - lowest for _, value, _ in met if not _is_serious(value, lowest, settings)),
+        rivals=tuple(end.as_rival(gone) for end, gone, _ in ends[1:] if gone != removed or are_apart(end, search)),
+    )
+
+
+def _agreeing(family: Sequence[_Search], worse: float) -> int:
+    """How many searches of a family have about the value of its best."""
+    return sum(one.value <= family[0].value + worse for one in family)
+
+
+def _is_serious(value: float, lowest: float, settings: Settings) -> bool:
+    """Tell if a maximum may be the best, or a rival of it."""
+    return value == lowest or value < lowest + settings.serious
+
+
+def _approached(population: Population, layout: Layout, u: Array, *how: Any) -> _Search:
+    """A search that has gone near a maximum; one that cannot, if any other can, is no answer."""
+    search = _Search(population, layout, u, *how)
+    with search.simulator:
+        search.attempt(search.approach)
+    return search
+
+
+def _settled(search: _Search) -> tuple[_Search, tuple[str, ...]]:
+    """The search at its maximum without the random effects whose variance goes to zero there, and these."""
     removed: list[str] = []
     while not search.stopped:
         with search.simulator:
@@ -117,20 +161,7 @@ def estimate(
         search = search.without(search.vanished)
         with search.simulator:
             search.attempt(search.approach)
-    tell("likelihood")
-    with search.simulator:
-        search.attempt(search.finish)
-        found = search.answer()
-    near = [one for one in searches if one.value < lowest + settings.worse]
-    return replace(found, removed=tuple(removed), starts=len(searches), agreeing=len(near))
-
-
-def _approached(population: Population, layout: Layout, u: Array, *how: Any) -> _Search:
-    """A search that has gone near a maximum; one that cannot, if any other can, is no answer."""
-    search = _Search(population, layout, u, *how)
-    with search.simulator:
-        search.attempt(search.approach)
-    return search
+    return search, tuple(removed)
 
 
 class _Search:
@@ -144,12 +175,16 @@ class _Search:
         seed: int,
         settings: Settings,
         deadline: float = math.inf,
-        jobs: int = 1,
+        executor: Executor | None = None,
+        modes: dict[int, Array] | None = None,
     ) -> None:
         self.population, self.layout, self.settings = population, layout, settings
-        self.seed, self.deadline, self.jobs = seed, deadline, jobs
-        self.simulator = Simulator(Members(population.members, deadline), jobs)
+        self.seed, self.deadline, self.executor = seed, deadline, executor
+        self.simulator = Simulator(Members(population.members, deadline), executor)
         self.integrator = Integrator(layout, self.simulator, seed, penalty=population.penalty(layout))
+        # What other searches know of subjects with several modes holds here too.
+        self.looked = modes is not None
+        self.integrator.modes = {} if modes is None else modes
         self.u, self.marginal = u, self.integrator.marginal(())
         self.value, self.cycles, self.stopped, self.vanished = math.inf, 0, "", ""
 
@@ -175,7 +210,16 @@ class _Search:
                 "some subject cannot be simulated with any parameters near those of the pooled fit; look at its doses "
                 "and measurements"
             )
-        for _ in range(self.settings.cycles):
+        # With the wide noise of a pooled fit a subject has one mode, and several may be told apart only near the end.
+        while self.cycle() and not self.looked and integrator.look_for_modes(self.u):
+            self.marginal = integrator.few(self.u)
+            self.value = 2 * self.marginal.value_and_gradient(self.u)[0]
+        integrator.follow(self.marginal, self.u)
+
+    def cycle(self) -> bool:
+        """Go on with few nodes until these promise no more; tell if that was before the cycles were over."""
+        integrator = self.integrator
+        while self.cycles < self.settings.cycles:
             self.cycles += 1
             target, step = self.maximised(self.marginal, self.u, self.settings.reach), 1.0
             while True:
@@ -189,8 +233,8 @@ class _Search:
                 integrator.laws, step = before, step / 4
             change, self.u, self.marginal, self.value = self.value - new, u, trial, new
             if change < self.settings.near and step == 1.0:
-                break
-        integrator.follow(self.marginal, self.u)
+                return True
+        return False
 
     def settle(self) -> None:
         """Go to the maximum with some nodes, up to what these can tell."""
@@ -284,7 +328,7 @@ class _Search:
             ]
         )
         layout = layout.measured_in(new)
-        return _Search(population, layout, layout.to(values), self.seed, self.settings, self.deadline, self.jobs)
+        return _Search(population, layout, layout.to(values), self.seed, self.settings, self.deadline, self.executor)
 
     # --- the end ---
 
@@ -333,6 +377,13 @@ class _Search:
             self.simulator.count,
             stopped=self.stopped,
         )
+
+    def as_rival(self, removed: tuple[str, ...]) -> Rival:
+        """Return the place where the search stands as another maximum than the best."""
+        integrals = [found for found in self.marginal.integrals(self.u) if found is not None]
+        errors = [self.error_of(i, found) for i, found in enumerate(integrals)]
+        values = dict(zip(self.layout.names, self.layout.natural(self.u).tolist(), strict=True))
+        return Rival(values, -2 * sum(one.log for one in integrals), 2 * float(np.linalg.norm(errors)), removed)
 
     def covariance(self) -> Array:
         """The covariance of u, or a rough one where the time is over."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from concurrent.futures import Executor
 
 from odejet.clock import now
 from odejet.population.estimation import estimate
@@ -16,8 +17,10 @@ def fit_population(
     seed: int = 0,
     tell: Callable[[str], object] = lambda _: None,
     deadline: float = math.inf,
-    jobs: int = 1,
+    executor: Executor | None = None,
 ) -> PopulationFit:
     """Return the maximum of the marginal likelihood of a population, with what follows from it."""
     begin = now()
-    return PopulationFit(estimate(population, seed, tell=tell, deadline=deadline, jobs=jobs), now() - begin, seed)
+    return PopulationFit(
+        estimate(population, seed, tell=tell, deadline=deadline, executor=executor), now() - begin, seed
+    )

@@ -18,7 +18,7 @@ import numpy as np
 from odejet.population.curved import Curved
 from odejet.population.layout import Layout, Moments
 from odejet.population.marginal import Integral, Marginal, Sample, integrate
-from odejet.population.modes import find_mode
+from odejet.population.modes import find_modes, scattered_starts
 from odejet.population.nodes import SHIFTS, Mixture, Nodes, Normal, Proposal, drawn, grid, grid_size, mixture, whole
 from odejet.population.simulating import Request, Simulator
 
@@ -49,12 +49,19 @@ class Precision:
     nodes: int = 250_000  # of all subjects together; where these are too few, the error says so
     orders: tuple[int, ...] = (4, 5, 7, 9, 11, 15)  # of rules on grids, the last two of which must agree
     most_of_grid: int = 350  # nodes of a grid; where it would take more, nodes are drawn
+    screened: int = 48  # draws from wide laws of the population, among which other modes of a subject are looked for
+    widths: tuple[float, ...] = (1.0, 2.5)  # of these laws, in sds of the population
+    looks: int = 5  # searches for a mode from the most probable of them
+    of_modes: float = 0.1  # nodes around the modes of a subject that has several, so that none is lost
     least_effective: float = 6.0  # nodes of a posterior that tells where the next ones belong
 
 
 PRECISION = Precision()
 KNOWN = 0.7
 """What the variance among eight sequences tells of a subject's own, beside that among subjects."""
+
+LEAST_OF_MODE = 0.03
+"""The least share of nodes at first around a mode, beside those around the largest."""
 
 FLOOR = 1e-4
 """Of the variance of a random effect: what is added to that of the nodes of a subject."""
@@ -95,6 +102,8 @@ class Integrator:
     penalty: Callable[[Array], tuple[float, Array]] | None = None
     laws: list[Mixture] = field(default_factory=list)
     curves: dict[int, Curved] = field(default_factory=dict)
+    modes: dict[int, Array] = field(default_factory=dict)  # places of those of subjects that have several
+    around: dict[int, Mixture] = field(default_factory=dict)  # equal shares of normal laws around these at u
     banks: dict[int, Sample] = field(default_factory=dict)  # the nodes of the last round of a subject
     grid_errors: dict[int, float] = field(default_factory=dict)  # of the logarithms on the grids last used
     _draws: int = 0
@@ -120,28 +129,72 @@ class Integrator:
     # --- laws ---
 
     def adapt_to_modes(self, u: Array, which: Sequence[int]) -> None:
-        """Let nodes of some subjects follow their modes."""
+        """Let nodes of some subjects follow their modes: the one nearest to the typical subject, and known ones."""
         state = State.at(self.layout, u)
-        means, common = state.moments.means, state.moments.common
-        precision = np.linalg.inv(state.factor @ state.factor.T)
         if not self.laws:
             self.laws = [((1.0, state.population(i)),) for i in range(self.count)]
         for i in which:
+            mean = state.moments.means[i][None]
+            self._begin_at(i, np.concatenate([mean, self.modes[i]]) if i in self.modes else mean, state)
+
+    def look_for_modes(self, u: Array) -> bool:
+        """Look for modes that nodes of subjects may leave out, and tell if there are; laws of such begin anew."""
+        state = State.at(self.layout, u)
+        inverse, rng = _precision(state), np.random.default_rng([self.seed, 11])
+        wide = np.repeat(self.precision.widths, self.precision.screened // len(self.precision.widths))[:, None]
+        more = False
+        for i in range(self.count):
             self.simulator.members.check()
+            law, common = state.population(i), state.moments.common[i]
+            draws = law.at(wide * rng.standard_normal((len(wide), self.layout.dimension)))
             subject = self.simulator.members.subjects[i]
-            mode = find_mode(subject, means[i], means[i], common[i], precision, state.noise)
-            if math.isfinite(mode.value):
-                self.laws[i] = ((1.0, Normal.of(mode.x, np.linalg.inv(mode.curvature))),)
-            else:
-                self.laws[i] = ((1.0, state.population(i)),)
+            starts = scattered_starts(subject, draws, law.mean, common, inverse, state.noise, self.precision.looks)
+            known = self.modes.get(i, np.array([whole(self.laws[i]).mean]))
+            if self._begin_at(i, np.concatenate([known, starts]), state, only_if_more=True):
+                more = True
+                self.banks.pop(i, None)
+                self.curves.pop(i, None)
+        return more
+
+    def _begin_at(self, i: int, starts: Array, state: State, only_if_more: bool = False) -> bool:
+        """Let nodes of a subject lie around the modes that starts lead to; tell if there are more than were known."""
+        self.simulator.members.check()
+        found = self._modes(i, starts, state)
+        more = len(found) > max(len(self.modes.get(i, ())), 1)
+        if more:
+            self.modes[i] = np.array([law.mean for _, law in found])
+        if more or not only_if_more:
+            self.laws[i] = tuple(found) or ((1.0, state.population(i)),)
+        return more
+
+    def _modes(self, i: int, starts: Array, state: State) -> list[tuple[float, Normal]]:
+        """The modes of a subject that starts lead to, as normal laws with their shares of the posterior."""
+        subject, common = self.simulator.members.subjects[i], state.moments.common[i]
+        found = find_modes(subject, starts, state.moments.means[i], common, _precision(state), state.noise)
+        logs = np.array([mode.log_share for mode in found])
+        shares = np.maximum(np.exp(logs - logs.max(initial=-math.inf)), LEAST_OF_MODE)
+        laws = [Normal.of(mode.x, np.linalg.inv(mode.curvature)) for mode in found]
+        return list(zip((shares / shares.sum()).tolist(), laws, strict=True))
+
+    def _keep_modes(self, state: State) -> None:
+        """Let laws around the modes of subjects that have several follow u."""
+        for i, places in self.modes.items():
+            self.simulator.members.check()
+            if found := self._modes(i, places, state):
+                self.around[i] = tuple((1 / len(found), law) for _, law in found)
+
+    def _kept(self, i: int) -> Mixture:
+        """Laws around known modes, so that none loses all nodes."""
+        return tuple((self.precision.of_modes * share, law) for share, law in self.around.get(i, ()))
 
     def few(self, u: Array) -> Marginal:
         """Return the likelihood on few nodes per subject, the same numbers behind them every time."""
         state = State.at(self.layout, u)
         count = self.precision.few << (self.layout.dimension - 1) // 2
         share = self.precision.of_population
+        self._keep_modes(state)
         nodes = [
-            drawn(count, [*self.laws[i], (2 * share, state.population(i))], (self.seed, i), 1)
+            drawn(count, [*self.laws[i], *self._kept(i), (2 * share, state.population(i))], (self.seed, i), 1)
             for i in range(self.count)
         ]
         return self.marginal(self.samples(range(self.count), nodes, state))
@@ -203,6 +256,7 @@ class Integrator:
     def _adapted(self, u: Array, error: float) -> tuple[State, dict[int, Sample], list[int]]:
         """What holds at u, the nodes of subjects that a grid serves, and the others, whose laws are made to follow."""
         state = State.at(self.layout, u)
+        self._keep_modes(state)
         samples, self.grid_errors = self._on_grids(state, self._share(error))
         others = [i for i in range(self.count) if i not in samples]
         self._adapt(u, state, [i for i in others if not self._is_adapted(i, state)])
@@ -229,7 +283,7 @@ class Integrator:
 
     def _is_long(self, i: int) -> bool:
         """Tell a subject whose posterior is known to be no normal law."""
-        return i in self.banks
+        return i in self.banks or i in self.modes
 
     def _is_adapted(self, i: int, state: State) -> bool:
         """Tell if the laws of a subject, made at another u, still serve."""
@@ -269,12 +323,13 @@ class Integrator:
         """The laws that nodes of a subject are drawn from."""
         precision, population = self.precision, state.population(i)
         if i not in self.curves:
-            return [*self.laws[i], (precision.wide, population)]
+            return [*self.laws[i], *self._kept(i), (precision.wide, population)]
         curve, left = self.curves[i], 1 - precision.curved - precision.wider
         return [
             *((left * share, law) for share, law in self.laws[i]),
             (precision.curved, curve),
             (precision.wider, curve.wider(precision.times)),
+            *self._kept(i),
             (precision.of_population, population),
         ]
 
@@ -316,3 +371,8 @@ class Integrator:
     def _spread(self, i: int, state: State) -> float:
         found = state.integral(i, self.banks[i])
         return math.inf if found is None else found.spread(self.banks[i].nodes)
+
+
+def _precision(state: State) -> Array:
+    """The inverse of Omega."""
+    return np.asarray(np.linalg.inv(state.factor @ state.factor.T))

@@ -22,6 +22,9 @@ STEPS = 60
 ENOUGH = 1e-9
 """A predicted decrease of the negative logarithm of the density that matters to nobody."""
 
+FAINT = 20.0
+"""By how much the logarithm of a mode's share may be below the largest: elsewhere in theta it may be the largest."""
+
 
 @dataclass(frozen=True, eq=False)
 class Mode:
@@ -32,6 +35,11 @@ class Mode:
     curvature: Array  # expected, of that
     predictions: Array
     by_x: Array
+
+    @property
+    def log_share(self) -> float:
+        """The logarithm of its part of the likelihood by Laplace's method, up to what all modes of a subject share."""
+        return -self.value - 0.5 * float(np.linalg.slogdet(self.curvature)[1])
 
 
 def find_mode(subject: Subject, start: Array, mean: Array, common: Array, precision: Array, noise: Array) -> Mode:
@@ -55,6 +63,45 @@ def find_mode(subject: Subject, start: Array, mean: Array, common: Array, precis
         else:
             damping = max(damping * 8, 1e-3)
     return standing[0]
+
+
+def find_modes(
+    subject: Subject, starts: Array, mean: Array, common: Array, precision: Array, noise: Array
+) -> list[Mode]:
+    """Return the modes that rows of starts lead to, each once, the one with the largest share of the posterior first.
+
+    A subject whose first measurements fit a long lag or a slow absorption has two, and one start may find the lesser.
+    """
+    found: list[Mode] = []
+    for start in starts:
+        mode = find_mode(subject, start, mean, common, precision, noise)
+        if math.isfinite(mode.value) and all(_apart(mode, other) for other in found):
+            found.append(mode)
+    found.sort(key=lambda mode: -mode.log_share)
+    return [mode for mode in found if mode.log_share > found[0].log_share - FAINT]
+
+
+def scattered_starts(
+    subject: Subject, draws: Array, mean: Array, common: Array, precision: Array, noise: Array, most: int
+) -> Array:
+    """Return the rows of draws from which different modes may be reached: probable ones that lie apart."""
+    away = draws - mean
+    densities = subject.likelihood(subject.predict(draws, common), noise).values
+    densities = densities - 0.5 * np.einsum("ka,ab,kb->k", away, precision, away)
+    kept: list[int] = []
+    for k in np.argsort(-densities).tolist():
+        steps = draws[k] - draws[kept]
+        if math.isfinite(densities[k]) and (np.einsum("ka,ab,kb->k", steps, precision, steps) > 1).all():
+            kept.append(k)
+        if len(kept) == most:
+            break
+    return draws[kept]
+
+
+def _apart(one: Mode, other: Mode) -> bool:
+    """Tell if two ends are not the same mode: they lie more than one sd of either from each other."""
+    step = one.x - other.x
+    return bool(min(step @ one.curvature @ step, step @ other.curvature @ step) > 1)
 
 
 def _at(subject: Subject, x: Array, mean: Array, common: Array, precision: Array, noise: Array) -> tuple[Mode, Array]:

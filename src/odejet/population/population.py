@@ -22,7 +22,7 @@ import numpy as np
 from odejet.attach import attached
 from odejet.data import Data, Experiment
 from odejet.data.doses import Dose
-from odejet.errors import DataError, ExpressionError, ModelError, nearest
+from odejet.errors import DataError, ExpressionError, ModelError, clipped, nearest
 from odejet.model import Model
 from odejet.model.cumulated import refuse_windows
 from odejet.model.expressions import TIME, Sum, Symbol, constant, names
@@ -190,7 +190,8 @@ class Population:
         found = {}
         for parameter, expression in self.covariates.items():
             for name in names(expression):
-                if name not in self.model.parameters and name not in coefficients:
+                # A parameter of the model whose value the data give is known of each subject too.
+                if (name not in self.model.parameters or name in self.table) and name not in coefficients:
                     found[name] = self.table.column(name, f"'{parameter}'")
         return found
 
@@ -297,6 +298,11 @@ def _noises(given: Given, model: Model, data: Data) -> dict[str, Noise]:
         if noise.kind == "relative":
             raise ModelError(
                 f"the noise of '{name}' in a population is relative to the prediction; write 'normal(b*{name})'"
+            )
+        if noise.correlation is not None:
+            raise ModelError(
+                f"the noise of '{name}' is {clipped(noise.text)}, and errors that persist are not known in a "
+                f"population; write '{'lognormal' if noise.law.logarithm else 'normal'}(s)'"
             )
     return found
 

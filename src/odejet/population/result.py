@@ -23,12 +23,19 @@ from odejet.data import Data, Series
 from odejet.decide.adequacy import NO, UNTESTED, YES, Adequacy, Shortcoming
 from odejet.decide.optimality import CONFIRMED, LIKELY, OPEN, Optimality
 from odejet.errors import ModelError
-from odejet.population.diagnostics import Design, conditional_residuals, normality, prediction_discrepancies
+from odejet.population.diagnostics import (
+    Design,
+    completed,
+    conditional_residuals,
+    normality,
+    prediction_discrepancies,
+)
 from odejet.population.estimates import Estimates, Parameter
 from odejet.population.estimation import SUCCESS, Estimated
 from odejet.population.figures import drawn
 from odejet.population.population import Population
-from odejet.population.prediction import PopulationPrediction, predicted
+from odejet.population.prediction import Known, PopulationPrediction, predicted
+from odejet.population.rivals import Rival
 
 if TYPE_CHECKING:
     import matplotlib.figure
@@ -36,6 +43,9 @@ if TYPE_CHECKING:
 Array = np.ndarray
 
 LEVEL = 0.95
+UNSURE = 0.5
+"""The error of -2 log L above which no answer is confirmed."""
+
 UNUSUAL = 0.01
 """The probability below which discrepancies are not those of an adequate model."""
 
@@ -71,17 +81,8 @@ class PopulationFit:
     @cached_property
     def covariance(self) -> Array:
         """The covariance of the estimates, in the order of `names`, from the observed information."""
-        slopes = self._slopes
+        slopes = self.estimated.layout.slopes(self.estimated.u)
         return slopes @ self.estimated.covariance @ slopes.T
-
-    @cached_property
-    def _slopes(self) -> Array:
-        """Derivatives of the estimates by u."""
-        layout, u, step = self.estimated.layout, self.estimated.u, 1e-6
-        columns = [
-            (layout.natural(u + step * row) - layout.natural(u - step * row)) / (2 * step) for row in np.eye(len(u))
-        ]
-        return np.stack(columns, axis=1)
 
     @cached_property
     def population(self) -> Estimates:
@@ -201,6 +202,11 @@ class PopulationFit:
         """Whether the maximum was reached: no further step promises anything that matters."""
         return not self.estimated.stopped and self.estimated.gain < SUCCESS
 
+    @property
+    def rivals(self) -> tuple[Rival, ...]:
+        """Other maxima of the likelihood that are not far below this one, the best first."""
+        return self.estimated.rivals
+
     # --- two answers ---
 
     @property
@@ -212,7 +218,15 @@ class PopulationFit:
             reason = self.estimated.stopped or "no maximum was reached"
             return Optimality(OPEN, starts, agreeing, starts - agreeing + 1, 1.0, (words, reason))
         word = CONFIRMED if agreeing >= 3 else LIKELY if agreeing > 1 else OPEN
-        return Optimality(word, starts, agreeing, starts - agreeing + 1, 1 / max(agreeing, 1), (words,))
+        reasons = [words, *(one.sentence(self.minus_two_log_likelihood) for one in self.rivals)]
+        if self.estimated.far and math.isfinite(max(self.estimated.far)):
+            reasons.append(
+                f"-2 log L elsewhere is larger by about {', '.join(f'{one:.0f}' for one in self.estimated.far)}"
+            )
+        if word == CONFIRMED and not self.estimated.error < UNSURE:
+            word = LIKELY
+            reasons.append(f"-2 log L is known to ± {self.estimated.error:.2g} only")
+        return Optimality(word, starts, agreeing, starts - agreeing + 1, 1 / max(agreeing, 1), reasons)
 
     @cached_property
     def adequacy(self) -> Adequacy:
@@ -260,6 +274,7 @@ class PopulationFit:
         for i, subject in enumerate(self.asked.members):
             mode = design.mode(i)
             typical = subject.predict(design.means[i][None], design.common[i])[0]
+            observed = completed(design, i, mode)
             columns.append(
                 {
                     "subject": np.full(subject.points, i),
@@ -268,8 +283,8 @@ class PopulationFit:
                     "observed": subject.values,
                     "typical": typical,
                     "individual": mode.predictions,
-                    "cwres": conditional_residuals(design, i, mode),
-                    "npde": prediction_discrepancies(subject.values, self.simulations[i]),
+                    "cwres": conditional_residuals(design, i, mode, observed),
+                    "npde": prediction_discrepancies(observed, self.simulations[i]),
                 }
             )
         return {key: np.concatenate([own[key] for own in columns]) for key in columns[0]}
@@ -314,7 +329,8 @@ class PopulationFit:
         The band of the population holds a share `level` of subjects; that of knowledge is what the data leave open of
         the typical subject.
         """
-        return predicted(self, np.asarray(times, dtype=float), doses, dict(covariates or {}), level, draws, seed)
+        known = Known(self.asked, self.estimated.layout, self.estimated.u, self.estimated.covariance)
+        return predicted(known, np.asarray(times, dtype=float), doses, dict(covariates or {}), level, draws, seed)
 
     # --- looks ---
 
@@ -336,10 +352,15 @@ class PopulationFit:
                 one.name: {"value": one.value, "stderr": one.stderr, "interval": list(one.interval)}
                 for one in self.population.values()
             },
+            "covariance": self.covariance.tolist(),
             "individuals": {name: dict(own) for name, own in self.individuals.items()},
             "individual_sds": {name: dict(own) for name, own in self.individuals.sd.items()},
             "shrinkage": self.shrinkage,
             "removed": list(self.removed),
+            "rivals": [
+                {"minus_two_log_likelihood": one.minus_two_log_likelihood, "error": one.error, "values": {**one.values}}
+                for one in self.rivals
+            ],
             "log_likelihood": self.log_likelihood,
             "log_likelihood_error": self.log_likelihood_error,
             "aic": self.aic,

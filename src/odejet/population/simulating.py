@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from concurrent.futures import Executor
 from dataclasses import dataclass
 
 import numpy as np
@@ -59,9 +60,9 @@ class Members:
 class Simulator:
     """Simulates nodes of subjects, and counts them."""
 
-    def __init__(self, members: Members, jobs: int = 1) -> None:
+    def __init__(self, members: Members, executor: Executor | None = None) -> None:
         self.members, self.count = members, 0
-        self._workers = Workers(members, max(jobs - 1, 0))
+        self._workers = Workers(members, executor)
 
     def __enter__(self) -> Simulator:
         return self
@@ -76,7 +77,7 @@ class Simulator:
             x = one.nodes.x
             items += [(one.subject, x[k : k + SLICE], one.common) for k in range(0, len(x), SLICE)]
             ends.append(len(items))
-        answers, begin = self._workers.ahead(Members.run, items), 0
+        answers, begin = iter(self._workers.ahead(Members.run, items)), 0
         for one, end in zip(requests, ends, strict=True):
             parts = [next(answers) for _ in range(begin, end)]
             begin, self.count = end, self.count + len(one.nodes.x)

@@ -17,7 +17,8 @@ from odejet.model import Model
 from odejet.model.expressions import Symbol, number
 from odejet.population.layout import Layout
 from odejet.problem.conditions import Condition
-from odejet.problem.noise import Density, Noise, densities_of, limits_in
+from odejet.problem.laws import Density
+from odejet.problem.noise import Noise, densities_of, limits_in
 from odejet.simulate.flow import Flow, Outcome
 from odejet.simulate.many import outputs_of
 

@@ -61,7 +61,8 @@ class Coordinates:
     @property
     def given(self) -> tuple[np.ndarray, np.ndarray]:
         """The bounds of z without the ends that a search needs: zero or infinite where nothing else was given."""
-        reach, floor = HIGHEST * self.units, self._floor
+        with np.errstate(over="ignore"):  # beyond all numbers nothing was given
+            reach, floor = HIGHEST * self.units, self._floor
         low = np.where((self.signs > 0) & (self.low <= floor), 0.0, np.where(self.low <= -reach, -np.inf, self.low))
         high = np.where((self.signs < 0) & (-self.high <= floor), 0.0, np.where(self.high >= reach, np.inf, self.high))
         return low, high

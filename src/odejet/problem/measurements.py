@@ -15,7 +15,8 @@ from typing import Protocol
 import numpy as np
 
 from odejet.data.censored import Limits
-from odejet.problem.noise import Density
+from odejet.problem.chains import Chain
+from odejet.problem.laws import Density
 
 ROUNDING = 16 * float(np.finfo(float).eps)
 """Of the largest value: what rounding leaves in a simulated output."""
@@ -44,6 +45,11 @@ class Block:
     def targets(self) -> np.ndarray:
         """What a prediction is compared with: the values, or their logarithms."""
         return np.log(self.values) / self.logarithm if self.logarithm else self.values
+
+    @cached_property
+    def chain(self) -> Chain | None:
+        """Which measurement the error of each one persists from; None where errors are independent."""
+        return Chain.of(self.times) if self.density is not None and self.density.correlated else None
 
     def at(self, chosen: np.ndarray) -> Block:
         limits = None if self.limits is None else self.limits.at(chosen)

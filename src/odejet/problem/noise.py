@@ -6,15 +6,15 @@ standard deviation where the data have one; the level is one number per output, 
 
 Any other noise is a law of `distributions` with a scale that is an expression in parameters and the output itself,
 written as text: `normal(0.1 + b*y1)`, `student(s, 4)`, `poisson`.  Names that the model does not have are unknowns of
-the problem, shared by all outputs that use them.
+the problem, shared by all outputs that use them.  Errors that persist have a correlation beside the scale,
+`ar1(s, rho)` (see `chains`).
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, replace
-from functools import cached_property
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -26,26 +26,20 @@ from odejet.model import Model
 from odejet.model.calls import Call, parse_call
 from odejet.model.dual import differentiated
 from odejet.model.expressions import TIME, Expression, Product, Symbol, names, number, substituted
-from odejet.model.formula import Formula, formula
-from odejet.objective.likeliest import scales
+from odejet.problem.chains import rho_bounds
 from odejet.problem.distributions import (
     LAWS,
     Argument,
     Distribution,
     Form,
-    Laplace,
-    Logarithmic,
     Normal,
-    Terms,
     is_of_squares,
 )
-from odejet.problem.distributions.interval import drawn_within, interval_terms, is_supported
+from odejet.problem.distributions.interval import is_supported
+from odejet.problem.laws import Density
 
 RELATIVE_FLOOR = 1e-3
 """Of the largest value of a series: relative noise does not vanish where the signal crosses zero."""
-
-ROUGHLY = 0.2
-"""Of the spread of an output: a residual up to which squares are as good as a robust law, far from an optimum."""
 
 TYPICAL = 0.1
 """Noise beside the size of what is measured, or on its logarithm, before anything is known."""
@@ -67,6 +61,7 @@ class Noise:
     scale: Expression | None = None  # of a law that has one
     text: str = ""  # of a law, as it was written
     shapes_told: tuple[Expression, ...] = ()  # arguments that experiments or fixed values tell, such as trials
+    correlation: Expression | None = None  # of errors one unit of time apart, where they persist
 
     def shapes(self, series: Series) -> np.ndarray:
         """The standard deviation of every measurement, or of its logarithm, where the level is one."""
@@ -78,9 +73,14 @@ class Noise:
         return np.ones(len(series.values))
 
     @property
+    def estimated(self) -> tuple[Expression, ...]:
+        """The arguments that may depend on unknowns: its scale and its correlation."""
+        return tuple(part for part in (self.scale, self.correlation) if part is not None)
+
+    @property
     def names(self) -> tuple[str, ...]:
         """What its scale and its further arguments are made of."""
-        parts = (*(() if self.scale is None else (self.scale,)), *self.shapes_told)
+        parts = (*self.estimated, *self.shapes_told)
         return tuple(dict.fromkeys(name for part in parts for name in names(part)))
 
     @property
@@ -109,98 +109,6 @@ class Noise:
         return TYPICAL * float(np.abs(series.values).max(initial=0.0)) or 1.0
 
 
-@dataclass(frozen=True, eq=False)
-class Density:
-    """The law of the measurements of one output in one experiment, as a function of predictions and z."""
-
-    law: Distribution
-    scale: Expression  # in the output and in names that have a place
-    output: str
-    places: Mapping[str, int]  # names of unknowns -> entry of z
-    numbers: Mapping[str, float]
-    censored: bool = False  # whether some measurements are known only to lie between limits
-
-    @cached_property
-    def varies(self) -> bool:
-        """Whether the scale depends on anything that is to be found."""
-        return any(name == self.output or name in self.places for name in names(self.scale))
-
-    @cached_property
-    def entries(self) -> np.ndarray:
-        """Entries of z that the scale depends on by itself."""
-        return np.array(list(self.places.values()), dtype=int)
-
-    def rough(self, level: float) -> Density | None:
-        """A law of this known scale that least squares can start from; None where squares themselves will do."""
-        if not self.law.robust and not self.censored:
-            return None
-        kind = Laplace(ROUGHLY) if self.law.robust else NORMAL
-        law: Distribution = Logarithmic(kind, self.law.logarithm) if self.law.logarithm else kind
-        return replace(self, law=law, scale=number(level), places={}, numbers={})
-
-    def scales(self, mu: np.ndarray, z: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """The scale of every measurement, its derivative by the prediction, and in rows those by the entries of z."""
-        found = scales(self.formula.code, self.formula.numbers, mu, z[self.entries])
-        return found[0], found[1], found[2:]
-
-    @cached_property
-    def follows_output(self) -> bool:
-        """Whether the scale depends on the prediction, so that every measurement has its own."""
-        return self.varies and self.output in names(self.scale)
-
-    @cached_property
-    def scale_each(self) -> bool:
-        """Whether every measurement has a row of its own for its scale: where scales differ, or where what it tells of
-        the scale depends on what it tells of the prediction."""
-        return self.follows_output or self.coupled
-
-    @cached_property
-    def coupled(self) -> bool:
-        """Whether what a measurement tells of its scale depends on what it tells of its prediction."""
-        return self.varies and (self.censored or not self.law.orthogonal)
-
-    @cached_property
-    def formula(self) -> Formula:
-        """The scale as a function of the output and the entries of z."""
-        symbols = {self.output: 0, **{name: 1 + i for i, name in enumerate(self.places)}}
-        return formula(self.scale, symbols, self.numbers)
-
-    @cached_property
-    def key(self) -> tuple[Any, ...]:
-        """Return a key that equal laws share: an output mostly has one law in many experiments."""
-        places, numbers = tuple(self.places.items()), tuple(self.numbers.items())
-        return self.law, self.scale, self.output, places, numbers, self.censored
-
-    def terms(self, y: np.ndarray, mu: np.ndarray, s: np.ndarray, limits: Limits | None = None) -> Terms:
-        """What measurements say, of which some may be known only to lie between limits; predictions may have further
-        axes in front."""
-        terms = self.law.terms(y, mu, s)
-        if not self.censored:
-            return terms
-        nothing = np.zeros_like(mu) if terms.cross is None else terms.cross
-        terms = replace(terms, cross=nothing)
-        if limits is None or not limits.censored.any():
-            return terms
-        hidden, low, high = (np.broadcast_to(one, mu.shape) for one in (limits.censored, limits.lower, limits.upper))
-        within = interval_terms(self.law, low[hidden], high[hidden], mu[hidden], s[hidden])
-        return Terms(*(_put(getattr(terms, f.name), hidden, getattr(within, f.name)) for f in fields(Terms)))
-
-    def scores(self, y: np.ndarray, mu: np.ndarray, s: np.ndarray, limits: Limits | None, first: int) -> np.ndarray:
-        """Normal scores; what is censored has that of a value drawn from the law within its limits, which fits of many
-        such measurements see as they see all others (Dunn and Smyth 1996).  `first` is the number of the first one."""
-        if limits is not None and (hidden := limits.censored).any():
-            ends = limits.lower[hidden], limits.upper[hidden]
-            y = _put(y, hidden, drawn_within(self.law, *ends, mu[hidden], s[hidden], first))
-        return self.law.scores(y, mu, s)
-
-
-def _put(values: np.ndarray, chosen: np.ndarray, others: np.ndarray) -> np.ndarray:
-    """A copy of values with others in the place of some of them."""
-    found = np.array(np.broadcast_to(values, chosen.shape), dtype=float)
-    found[chosen] = others
-    return found
-
-
 def noise_of(output: str, given: Given, series: Sequence[Series]) -> Noise:
     """The noise of an output that was measured in these series."""
     found = _noise_of(output, given, series)
@@ -214,6 +122,11 @@ def check_censored(output: str, noise: Noise, series: Sequence[Series]) -> None:
     """Refuse limits between which a law has no value, and laws that know no probabilities of intervals."""
     law, where = noise.law, f"the noise of '{output}'"
     name = noise.text.partition("(")[0].strip() or "normal"
+    if noise.correlation is not None:
+        raise DataError(
+            f"{where} is {name}, whose errors persist, which is not known of censored values; leave these out or "
+            f"choose {'lognormal' if law.logarithm else 'normal'}(s)"
+        )
     if not is_supported(law):
         raise DataError(f"{where} is {name}, which has no probability of an interval for censored values")
     for one in series:
@@ -329,9 +242,15 @@ def densities_of(
     if noise.kind != "law":
         return None
     scale = number(1) if noise.scale is None else substituted(noise.scale, known)
-    own = {name: places[name] for name in dict.fromkeys(names(scale)) if name in places}
-    numbers = {name: float(value) for name, value in model.fixed.items() if name in names(scale)}
-    return Density(noise.law_where(output, known, model), scale, output, own, numbers, censored)
+    correlation = None if noise.correlation is None else substituted(noise.correlation, known)
+    used = list(dict.fromkeys(name for one in (scale, correlation) if one is not None for name in names(one)))
+    own = {name: places[name] for name in used if name in places}
+    numbers = {name: float(value) for name, value in model.fixed.items() if name in used}
+    law = noise.law_where(output, known, model)
+    found = Density(law, scale, output, own, numbers, censored, correlation)
+    if correlation is not None and not any(name in own for name in names(correlation)):
+        _check_correlation(f"the noise of '{output}'", found.memory(np.zeros(max(places.values(), default=0) + 1))[0])
+    return found
 
 
 def check_measured(output: str, text: str, law: Distribution, values: np.ndarray) -> None:
@@ -374,6 +293,8 @@ def _law(output: str, call: Call, text: str, series: Sequence[Series]) -> Noise:
     form, bare, given = Form(*LAWS[name]), arguments is None, list(arguments or ())
     if len(given) != form.arguments and not (bare and _can_be_bare(name)):
         raise ModelError(f"{where}: {clipped(text)} has not the arguments of {_form(name)}")
+    if form.correlation is not None:
+        return _persistent(output, name, form, given, series)
     scale = given.pop(form.scale) if form.scale is not None and given else None
     told = any(next(names(one), None) is not None for one in given)
     law = form.make(
@@ -399,7 +320,37 @@ def _law(output: str, call: Call, text: str, series: Sequence[Series]) -> Noise:
 
 def _can_be_bare(name: str) -> bool:
     """Whether a law may stand without its scale, which is then one level to be estimated."""
-    return name in ("normal", "lognormal", "log10normal")
+    return name in ("normal", "lognormal", "log10normal") or Form(*LAWS[name]).correlation is not None
+
+
+def _persistent(output: str, name: str, form: Form, given: list[Expression], series: Sequence[Series]) -> Noise:
+    """The noise of an output whose errors persist; a scale and a correlation that are not given are unknowns."""
+    where, law = f"the noise of '{output}'", form.make()
+    scale, correlation = given or (Symbol(f"sd_{output}"), Symbol(f"rho_{output}"))
+    text = f"{name}({scale}, {correlation})"
+    for one in series:
+        check_measured(output, text, law, one.observed.values)
+    if output in (*names(scale), *names(correlation)):
+        remedy = "" if law.logarithm else "; errors that grow with it are logar1(s, rho)"
+        raise ModelError(f"{where}: the arguments of {clipped(text)} may not depend on '{output}' itself{remedy}")
+    if next(names(scale), None) is None and not (math.isfinite(value := _number(scale)) and value > 0):
+        raise ModelError(f"{where}: the scale of {clipped(text)} must be positive, not {value:g}")
+    if next(names(correlation), None) is None:
+        _check_correlation(where, _number(correlation))
+    if isinstance(correlation, Symbol) and len(series) and rho_bounds([one.times for one in series]) is None:
+        raise ModelError(
+            f"{where}: errors between measurements so close together, or without any that follow each other, have no "
+            f"correlation after one unit of time that is a number; write {name}(s, exp(-1/tau)) with the time tau in "
+            "which they are forgotten, or choose another unit of time"
+        )
+    return Noise("law", 1.0, law, scale, text, correlation=correlation)
+
+
+def _check_correlation(where: str, value: float) -> None:
+    if not 0 <= value < 1:
+        raise ModelError(
+            f"{where}: the correlation of errors one unit of time apart must be at least 0 and below 1, not {value:g}"
+        )
 
 
 def _form(name: str) -> str:

@@ -23,11 +23,12 @@ from odejet.data import Data, Experiment, Series
 from odejet.errors import DataError, ModelError, nearest
 from odejet.model import Model
 from odejet.model.curves import positive_values, spread
-from odejet.model.expressions import names, spelled_keys, spelled_names, substituted
+from odejet.model.expressions import Symbol, names, spelled_keys, spelled_names, substituted
 from odejet.objective.courses import PATIENT, flows, measuring_flows
 from odejet.objective.misfit import Misfit, Simulator
 from odejet.objective.objective import Objective
 from odejet.problem import coordinates
+from odejet.problem.chains import rho_bounds
 from odejet.problem.conditions import Condition, conditions, felt, fixed_values, in_words_of
 from odejet.problem.coordinates import Bounds, Coordinates
 from odejet.problem.knots import with_knots
@@ -117,7 +118,8 @@ class Problem:
         self.local = _local(local, model, self.conditions, new)
         used = [self.noise_names(number) for number in range(len(self.conditions))]
         layout = lay_out(self.conditions, model.parameters, self.local, used)
-        layout = layout.usually(delay_bounds(model, self.conditions)) if model.is_delayed else layout
+        usual = delay_bounds(model, self.conditions) if model.is_delayed else {}
+        layout = layout.usually(usual | self._correlation_bounds(data)).limited(self._correlations(layout))
         self.priors = priors_together(priors, model.priors)
         self._priors = priors_of(self.priors, layout)
         layout = layout.positive(positive_values(model.curves))
@@ -136,15 +138,30 @@ class Problem:
         series = {name: [e.outputs[name] for e in data.experiments if name in e.outputs] for name in self.model.outputs}
         return {name: noise_of(name, given, measured) for name, measured in series.items() if measured}
 
+    def _correlation_bounds(self, data: Data) -> dict[str, tuple[float, float]]:
+        """Bounds of correlations of errors that the times of measurement can tell."""
+        found = dict[str, tuple[float, float]]()
+        for output, noise in self.noises.items():
+            times = [one.outputs[output].times for one in data.experiments if output in one.outputs]
+            if isinstance(noise.correlation, Symbol) and (own := rho_bounds(times)) is not None:
+                low, high = found.get(noise.correlation.name, own)
+                found[noise.correlation.name] = min(low, own[0]), max(high, own[1])
+        return found
+
+    def _correlations(self, layout: Unknowns) -> dict[int, tuple[float, float]]:
+        """The limits of unknowns that are correlations of errors."""
+        own = {noise.correlation.name for noise in self.noises.values() if isinstance(noise.correlation, Symbol)}
+        return {i: (0.0, 1.0) for i, unknown in enumerate(layout) if unknown.name in own}
+
     def noise_names(self, number: int) -> tuple[str, ...]:
         """What the noise of an experiment depends on beside its model."""
         own, experiment = self.conditions[number].model, self.conditions[number].experiment
         found = dict[str, None]()
         for output in experiment.outputs:
-            scale = self.noises[output].scale
-            for name in () if scale is None else names(substituted(scale, experiment.values)):
-                if name not in (output, *own.parameters, *own.fixed, *self.model.fixed):
-                    found[name] = None
+            for part in self.noises[output].estimated:
+                for name in names(substituted(part, experiment.values)):
+                    if name not in (output, *own.parameters, *own.fixed, *self.model.fixed):
+                        found[name] = None
         return tuple(found)
 
     def _measured(self) -> tuple[Measurements, np.ndarray]:
@@ -220,7 +237,10 @@ class Problem:
     def sizes(self) -> np.ndarray:
         """About how large each unknown is; one where bounds say where to look."""
         ends = np.array(list(self.bounds.values())).reshape(-1, 2)
-        sizes = np.where(np.isfinite(ends).all(axis=1), 1.0, scales(self.conditions, self.layout, self.noises))
+        bounded = np.isfinite(ends).all(axis=1)
+        sizes = np.ones(len(ends))
+        if not bounded.all():
+            sizes = np.where(bounded, 1.0, scales(self.conditions, self.layout, self.noises))
         for entry, prior in self._priors.items():
             sizes[entry] = abs(prior.typical)
         return sizes

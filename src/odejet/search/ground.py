@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Any
+
 import numpy as np
 
 from odejet.clock import now
@@ -12,6 +15,7 @@ from odejet.objective.reduced import AnyMisfit
 from odejet.problem.coordinates import Coordinates
 from odejet.search.refine import Refined, refine
 from odejet.search.screen import Screen
+from odejet.search.workers import Question
 
 
 class Ground:
@@ -29,6 +33,10 @@ class Ground:
         self.rough = misfit.window(1.0, effort=effort)
         self.screen = Screen.of(self.rough, frame)
         self._windows: dict[tuple[float, int], tuple[Misfit, AnyMisfit]] = {}
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Whoever gets a copy makes what follows from these, which is more than they are.
+        return Ground, (replace(self.misfit), self.frame, self.levels, self.deadline, self.effort)
 
     def window(self, part: float, points: int) -> tuple[Misfit, AnyMisfit]:
         """The first part of every experiment at so many points of a series, and without what can be eliminated."""
@@ -49,3 +57,21 @@ class Ground:
     def _refined(self, misfit: Misfit, z: np.ndarray, evaluations: int) -> Refined:
         left = self.deadline - now()
         return refine(misfit, z, levels=self.levels, time_limit=left, max_evaluations=evaluations, frame=self.frame)
+
+
+def exactly(z: np.ndarray, evaluations: int) -> Question:
+    """Ask where exact simulations lead."""
+    return Question(("exactly", z.tobytes(), evaluations), _exact, (z, evaluations))
+
+
+def roughly(z: np.ndarray, evaluations: int) -> Question:
+    """Ask where rough simulations lead."""
+    return Question(("roughly", z.tobytes(), evaluations), _rough, (z, evaluations))
+
+
+def _exact(ground: Ground, item: tuple[np.ndarray, int]) -> Refined:
+    return ground.exact(*item)
+
+
+def _rough(ground: Ground, item: tuple[np.ndarray, int]) -> Refined:
+    return ground.roughly(*item)

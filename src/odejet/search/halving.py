@@ -9,14 +9,15 @@ farther, the better they are.  Simulations are rough on the way.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from odejet.clock import now
-from odejet.search.ground import Ground
+from odejet.search.ground import Ground, roughly
 from odejet.search.refine import MAX_EVALUATIONS, Ending, Refined
+from odejet.search.workers import Question, Workers
 
 
 @dataclass(frozen=True)
@@ -50,8 +51,8 @@ class Runner:
 class Race:
     """The starts that have ended each lap."""
 
-    def __init__(self, ground: Ground, settings: Halving) -> None:
-        self.ground, self.settings = ground, settings
+    def __init__(self, ground: Ground, settings: Halving, workers: Workers) -> None:
+        self.ground, self.settings, self.workers = ground, settings, workers
         self.laps: list[list[Runner]] = [[] for _ in settings.laps]
         self.spent = 0  # evaluations
 
@@ -65,7 +66,7 @@ class Race:
 
     def run(self, z: np.ndarray, lap: int) -> Refined:
         """One lap from where a start has come."""
-        return self.ground.roughly(z, self.settings.laps[lap])
+        return self.workers.ask(roughly(z, self.settings.laps[lap]))
 
     def ended(self, start: np.ndarray, end: Refined, lap: int, before: float = math.inf) -> Iterator[Refined]:
         """The end of a lap, if the start does not go on from there."""
@@ -76,6 +77,25 @@ class Race:
         self.laps[lap].append(Runner(end, before - end.cost))
         if end.ending is not Ending.EVALUATION_LIMIT or lap + 1 == len(self.laps):
             yield end
+
+    def rehearsed(self, entrants: Sequence[tuple[np.ndarray, Refined]]) -> tuple[list[Question], list[Refined]]:
+        """Return laps that will probably be run when these starts enter, and ends that they will probably have.
+
+        The same happens as when they do, as far as the outcomes of laps are known; whose is not goes on by himself.
+        """
+        copy, questions, ends = Race(self.ground, self.settings, self.workers), list[Question](), list[Refined]()
+        copy.laps = [[replace(runner) for runner in lap] for lap in self.laps]
+        for start, first in entrants:
+            ends += copy.ended(start, first, 0)
+            while (found := copy.next()) is not None:
+                lap, runner = found
+                runner.gone = True
+                question = roughly(runner.at.z, self.settings.laps[lap + 1])
+                if (known := self.workers.known(question.key)) is None:
+                    questions.append(question)
+                else:
+                    ends += copy.ended(runner.at.start, known, lap + 1, runner.at.cost)
+        return questions, ends
 
     @property
     def least(self) -> float:

@@ -31,8 +31,10 @@ class Multistart:
         """The ends of starts, the best of each group; a pause after each."""
         race = evidence.race(self.halving)
         for batch in starts:
-            for entrant in evidence.workers.ahead(self.begun, self.grouped(batch)):
+            entrants = evidence.workers.ahead(self.begun, self.grouped(batch))
+            for entrant in entrants:
                 if entrant is not None:
+                    evidence.foresee(self.name, race, [entrant, *entrants.upcoming])
                     yield from race.enter(*entrant)
                 yield None
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from concurrent.futures import Executor
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -19,7 +20,7 @@ from odejet.objective.misfit import Misfit
 from odejet.problem import coordinates
 from odejet.problem.coordinates import Bounds
 from odejet.search.box import batches, ties
-from odejet.search.ground import Ground
+from odejet.search.ground import Ground, exactly
 from odejet.search.local_search import IteratedLocalSearch
 from odejet.search.multistart import Multistart
 from odejet.search.refine import MAX_EVALUATIONS, SAME, Ending, Refined
@@ -34,17 +35,12 @@ STARTS = 4096
 CONFIRMING = 2
 """Starts of a search that must lead to an optimum which another search has found."""
 
+SETTLED = 8
+"""Starts that agree on the best optimum, from which on only more of them tell anything: strategies that lead there for
+less have more turns."""
+
 BOX: tuple[Strategy, ...] = (Multistart(), GrowingWindows(), IteratedLocalSearch())
 """The strategies by which a box is searched."""
-
-
-@dataclass(frozen=True)
-class Polish:
-    """How the end of a rough refinement is refined by exact simulations."""
-
-    behind: float = 3.0  # an end that is behind the best by more is taken as it is
-    first: int = 120  # evaluations after which it is asked whether more could lead to the best: most need fewer
-    pace: float = 3.0  # times that so far, at which an end must come to the best to go on
 
 
 def explore(
@@ -62,17 +58,20 @@ def explore(
     candidates: Sequence[np.ndarray] = (),
     before: Sequence[Refined] = (),
     plausible: Plausible = lambda _: True,
+    accepted: Callable[[Sequence[Refined]], bool] = lambda _: True,
     answered: Callable[[Sequence[Refined], int], bool] = lambda *_: False,
     strategies: Sequence[Strategy] = BOX,
+    executor: Executor | None = None,
 ) -> list[Refined]:
     """The optima that were found, best first; the same for the same seed, as far as time allows.
 
     The search ends when an optimum's cost is at most `goal` or its residuals are down to rounding, when the best one
-    was reached from `agree` starts and is `plausible`, when the ends of starts and the evaluations that they took are
-    `answered` to be enough, when `starts` or `evaluations` are used up or when the time is over.  `scale` is the size
-    of each unknown, known or guessed: where there are no bounds starts lie around it.  `levels` are noise levels to
-    begin the refinements with; `candidates` are starts that go before those drawn; `before` are optima of other
-    searches, which count towards `agree` once two starts of this one lead there too.
+    was reached from `agree` starts, is `plausible` and all ends are `accepted`, when the ends of starts and the
+    evaluations that they took are `answered` to be enough, when `starts` or `evaluations` are used up or when the time
+    is over.  `scale` is the size of each unknown, known or guessed: where there are no bounds starts lie around it.
+    `levels` are noise levels to begin the refinements with; `candidates` are starts that go before those drawn;
+    `before` are optima of other searches, which count towards `agree` once two starts of this one lead there too.  An
+    `executor` works ahead.
     """
     deadline = now() + time_limit
     sizes = np.ones(len(misfit.unknowns)) if scale is None else np.asarray(scale, dtype=float)
@@ -82,11 +81,11 @@ def explore(
     effort = rough_effort(misfit, [z for batch in first for z in batch], deadline)
     drawn = itertools.chain(first, drawn)
     ground = Ground(replace(misfit, jobs=1), frame, levels, deadline, effort)
-    with Workers(ground, misfit.jobs - 1) as workers:
+    with Workers(ground, executor) as workers:
         evidence = Evidence(ground, workers, sizes, before, np.atleast_1d(seed).tolist())
         portfolio = Portfolio(evidence, strategies, plausible, brief=math.isfinite(evaluations))
         for _ in portfolio.steps(drawn, frame.inside(np.array(candidates, dtype=float)) if len(candidates) else None):
-            if portfolio.over(goal, agree, answered) or evidence.spent >= evaluations:
+            if portfolio.over(goal, agree, accepted, answered) or evidence.spent >= evaluations:
                 break
     return evidence.optima
 
@@ -115,9 +114,8 @@ class Portfolio:
         strategies: Sequence[Strategy],
         plausible: Plausible = lambda _: True,
         brief: bool = False,
-        polish: Polish = Polish(),
     ) -> None:
-        self.evidence, self.ground, self.plausible, self.polish = evidence, evidence.ground, plausible, polish
+        self.evidence, self.ground, self.plausible = evidence, evidence.ground, plausible
         self.windows = next((one for one in strategies if isinstance(one, GrowingWindows)), GrowingWindows())
         self.shows_curves = self.windows.shows_curves(self.ground)
         # Windows take many simulations before anything is refined on all of the data, too many for a brief search.
@@ -191,12 +189,19 @@ class Portfolio:
 
     def next_of(self, every: Sequence[Turns]) -> Turns:
         """Who has the next turn: the strategy that has had least, or those more that lead to an optimum which explains
-        the data.  Turns are counted by what they take, since a start may take a hundred times as long as another."""
-        if not self.is_explained:
+        the data or on which many starts agree.  Turns are counted by what they take, since a start may take a hundred
+        times as long as another."""
+        if not self.is_explained and self.agreeing < SETTLED:
             return min(every, key=lambda turns: turns.spent)
         return min(every, key=lambda turns: (turns.spent + 1) / turns.success(self.evidence.best_cost))
 
-    def over(self, goal: float, agree: int, answered: Callable[[Sequence[Refined], int], bool]) -> bool:
+    def over(
+        self,
+        goal: float,
+        agree: int,
+        accepted: Callable[[Sequence[Refined]], bool],
+        answered: Callable[[Sequence[Refined], int], bool],
+    ) -> bool:
         """Whether no more starts are wanted, or there is no time for them."""
         evidence = self.evidence
         if now() > self.ground.deadline:
@@ -211,7 +216,7 @@ class Portfolio:
         better = any(other.cost < best.cost - SAME for other in evidence.before)
         if better or own < min(CONFIRMING, agree):
             return False
-        return (own + others >= agree and self.plausible(best)) or is_answered
+        return is_answered or (own + others >= agree and self.plausible(best) and accepted(evidence.optima))
 
     @property
     def is_explained(self) -> bool:
@@ -219,12 +224,15 @@ class Portfolio:
         return bool(self.evidence.optima) and self.shows_curves and self.plausible(self.evidence.optima[0])
 
     @property
+    def agreeing(self) -> int:
+        """How many starts have led to the best optimum."""
+        return agreeing((*self.evidence.optima, *self.evidence.before), self.evidence.best_cost)
+
+    @property
     def between_hops(self) -> int:
-        """How much longer than hops each strategy has its turns: the more starts agree on an optimum that explains the
-        data, since only starts can still tell anything then, by leading there too."""
-        if not self.is_explained:
-            return 1
-        return max(agreeing((*self.evidence.optima, *self.evidence.before), self.evidence.best_cost), 1)
+        """How much longer than hops each strategy has its turns: the more starts agree on an optimum, since only starts
+        can still tell anything then, by leading there too."""
+        return max(self.agreeing, 1)
 
     def polished(self, end: Refined) -> Refined:
         """Where exact simulations lead from a rough end, if it is among the best so far; one that comes to creep above
@@ -232,12 +240,12 @@ class Portfolio:
 
         Where data are nearly exact no rough simulation comes as near to them, so that those are compared too.
         """
-        evidence, polish = self.evidence, self.polish
+        evidence, polish = self.evidence, self.evidence.polish
         if end.cost > max(evidence.best_cost, evidence.least) + polish.behind or now() >= self.ground.deadline:
             return end
         start, most = end.start, MAX_EVALUATIONS - polish.first
         for evaluations, further in ((polish.first, most), (most, 0)):
-            exact = self.ground.exact(end.z, evaluations)
+            exact = evidence.workers.ask(exactly(end.z, evaluations))
             evidence.others += exact.evaluations
             if math.isinf(exact.cost):
                 break

@@ -72,7 +72,8 @@ def algebraic_model(condition: Condition) -> Model:
 
 def libraries(problem: Problem) -> tuple[Library, ...]:
     """The algebra of every experiment; experiments that are alike share one."""
-    kinds = {condition.kind: algebraic_model(condition) for condition in problem.conditions}
+    alike = {condition.kind: condition for condition in problem.conditions}
+    kinds = {kind: algebraic_model(condition) for kind, condition in alike.items()}
     made = {model.key: Library(model) for model in kinds.values()}
     return tuple(made[kinds[condition.kind].key] for condition in problem.conditions)
 

@@ -26,15 +26,18 @@ from dataclasses import replace
 
 import numpy as np
 
+from odejet import journal
 from odejet.clock import now
+from odejet.errors import DataError
 from odejet.objective.misfit import Misfit
 from odejet.objective.projection import projected
 from odejet.objective.reduced import AnyMisfit
 from odejet.problem import coordinates
 from odejet.problem.coordinates import Bounds, Coordinates
 from odejet.search.descent import Descent
-from odejet.search.ending import Ending
+from odejet.search.identity import identity, whereabouts
 from odejet.search.refined import Refined
+from odejet.search.termination import Ending
 
 __all__ = ["MAX_EVALUATIONS", "PRECISION", "SAME", "Ending", "Refined", "evaluated", "refine"]
 
@@ -64,11 +67,40 @@ def refine(
     that would follow from the start and the bounds.  Simulations that are stiff or take very many steps count as
     several of `max_evaluations`, so that the limit means the same wherever the start is.
     """
-    begin = now()
     start = np.asarray(start, dtype=float)
     frame = frame or coordinates.choose(misfit.unknowns, start, bounds, positive, misfit.model.bounds)
     first = misfit.scales if levels is None else np.maximum(levels, misfit.floors)
-    descent = Descent(misfit, frame, first, begin + time_limit, max_evaluations, precision)
+    keeper = journal.keeper()
+    if keeper is None or not isinstance(misfit, Misfit):
+        return _refined(misfit, frame, start, first, time_limit, max_evaluations, precision)
+    key = journal.digest("refine", identity(misfit), *whereabouts(frame), start, first, max_evaluations, precision)
+    if (known := keeper.recall(key)) is not None:
+        return _recalled(known, misfit.labels)
+    found = _refined(misfit, frame, start, first, time_limit, max_evaluations, precision)
+    if found.ending is not Ending.TIME_LIMIT:  # of which another time there may be more
+        keeper.keep(key, found.packed())
+    return found
+
+
+def _recalled(known: bytes, labels: tuple[str, ...]) -> Refined:
+    """What a journal says."""
+    try:
+        return Refined.unpacked(known, labels)
+    except (ValueError, KeyError, TypeError, IndexError) as error:
+        raise DataError(f"the checkpoint holds what odejet has not written ({error}); delete it") from None
+
+
+def _refined(
+    misfit: AnyMisfit,
+    frame: Coordinates,
+    start: np.ndarray,
+    levels: np.ndarray,
+    time_limit: float,
+    max_evaluations: int,
+    precision: float,
+) -> Refined:
+    begin = now()
+    descent = Descent(misfit, frame, levels, begin + time_limit, max_evaluations, precision)
     part = projected(misfit, frame)
     # Far from an optimum numbers may be too large, and are refused.
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):

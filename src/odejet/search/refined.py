@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 
 import numpy as np
 
+from odejet.journal import packed, unpacked
 from odejet.objective.evaluation import Evaluation, NoiseAt
 from odejet.objective.noise_model import NoiseModel
-from odejet.search.ending import Ending
+from odejet.search.termination import Ending
 
 
 @dataclass(frozen=True)
@@ -44,9 +45,42 @@ class Refined:
         """Whether there is a point at all."""
         return len(self.jacobian) > 0
 
+    def packed(self) -> bytes:
+        """Return all of it as data, for a journal."""
+        noise = self.noise
+        return packed(
+            {
+                **{name: getattr(self, name) for name in _PLAIN},
+                "ending": self.ending.name,
+                "groups": [(one.start, one.stop) for one in self.groups],
+                "noise": None if noise is None else [len(noise.scores)],
+                **({} if noise is None else {"noise." + name: getattr(noise, name) for name in _NOISE}),
+            }
+        )
+
+    @classmethod
+    def unpacked(cls, content: bytes, labels: tuple[str, ...]) -> Refined:
+        """Return what was packed; `ValueError` where it belongs to other unknowns."""
+        told = unpacked(content)
+        noise = None if told["noise"] is None else NoiseAt(*(told["noise." + name] for name in _NOISE))
+        if told["z"].shape != (len(labels),) or told["jacobian"].shape[1:] != (len(labels),):
+            raise ValueError("it has other unknowns")
+        return cls(
+            labels=labels,
+            ending=Ending[told["ending"]],
+            groups=tuple(slice(*pair) for pair in told["groups"]),
+            noise=noise,
+            **{name: told[name] for name in _PLAIN},
+        )
+
     @property
     def message(self) -> str:
         return f"{self.ending.value}: {self.detail}" if self.detail else self.ending.value
+
+
+_NOISE = tuple(one.name for one in fields(NoiseAt))
+_PLAIN = tuple(one.name for one in fields(Refined) if one.name not in ("labels", "ending", "groups", "noise"))
+"""What is a number, a text, a truth value or an array."""
 
 
 def refined_at(

@@ -3,17 +3,26 @@
 from __future__ import annotations
 
 import math
+import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
+from odejet import journal
 from odejet.clock import now
 from odejet.objective.courses import ROUGH, Effort
 from odejet.objective.misfit import Misfit
 from odejet.objective.projection import Elimination, projected
 from odejet.objective.reduced import Reduced
 from odejet.problem.coordinates import Coordinates
+from odejet.search.identity import identity, whereabouts
+
+WORTH_KEEPING = 3e-4
+"""Seconds that a simulation takes at least to be kept in a journal: others are as soon simulated again."""
+
+_NUMBER = struct.Struct("<d")
 
 TRIED = 8
 """Points that tell how long simulations have to be; mostly the first does."""
@@ -55,8 +64,25 @@ class Screen:
 
     def cost(self, z: np.ndarray, deadline: float = math.inf) -> float:
         """The cost of a point; infinite where it has no simulation, or no time is left for one."""
-        if now() > deadline:
+        begin = now()
+        if begin > deadline:
             return math.inf
+        keeper = journal.keeper()
+        if keeper is None:
+            return self._cost(z, deadline)
+        key = journal.digest(self.key, z)
+        if (known := keeper.recall(key)) is not None:
+            return float(_NUMBER.unpack(known)[0])
+        cost = self._cost(z, deadline)
+        if (end := now()) - begin > WORTH_KEEPING and end <= deadline:
+            keeper.keep(key, _NUMBER.pack(cost))
+        return cost
+
+    @cached_property
+    def key(self) -> bytes:
+        return journal.digest("cost", identity(self.misfit), *whereabouts(self.frame))
+
+    def _cost(self, z: np.ndarray, deadline: float) -> float:
         with np.errstate(over="ignore", invalid="ignore"):
             if self.part is not None:
                 found = self.part.evaluate(z[self.part.kept], jacobian=False, deadline=deadline)

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
 
-from odejet.search.ground import Ground
+from odejet.search.ground import Ground, exactly
 from odejet.search.halving import Halving, Race
 from odejet.search.refine import SAME, Refined
 from odejet.search.workers import Workers
@@ -35,6 +36,15 @@ class Counted(Protocol):
     spent: int
 
 
+@dataclass(frozen=True)
+class Polish:
+    """How the end of a rough refinement is refined by exact simulations."""
+
+    behind: float = 3.0  # an end that is behind the best by more is taken as it is
+    first: int = 120  # evaluations after which it is asked whether more could lead to the best: most need fewer
+    pace: float = 3.0  # times that so far, at which an end must come to the best to go on
+
+
 class Evidence:
     """The optima that a search knows, and what they took."""
 
@@ -45,7 +55,9 @@ class Evidence:
         sizes: np.ndarray,
         before: Sequence[Refined] = (),
         seed: Sequence[int] = (0,),
+        polish: Polish = Polish(),
     ) -> None:
+        self.polish = polish
         self.ground, self.workers, self.sizes, self.before, self.seed = ground, workers, sizes, before, seed
         self.ends: list[Refined] = []  # as they came
         self.optima: list[Refined] = []  # the best first
@@ -62,9 +74,19 @@ class Evidence:
     def race(self, halving: Halving) -> Race:
         """The race of all starts that are halved alike, whichever strategy they come from."""
         if halving not in self._races:
-            self._races[halving] = Race(self.ground, halving)
+            self._races[halving] = Race(self.ground, halving, self.workers)
             self.counters.append(self._races[halving])
         return self._races[halving]
+
+    def foresee(self, topic: str, race: Race, entrants: Sequence[tuple[np.ndarray, Refined]]) -> None:
+        """Have workers begin what will probably follow when these starts enter a race: laps, and then exact
+        refinements of the ends that come near the best."""
+        if self.workers.executor is None:
+            return
+        laps, ends = race.rehearsed(entrants)
+        near = max(self.best_cost, self.least) + self.polish.behind
+        exact = [exactly(end.z, self.polish.first) for end in ends if end.cost <= near]
+        self.workers.foresee(topic, [*exact, *laps])
 
     @property
     def standing(self) -> list[Refined]:

@@ -15,7 +15,7 @@ import numpy as np
 from odejet.clock import now
 from odejet.objective.misfit import Misfit
 from odejet.objective.reduced import Reduced
-from odejet.search.ground import Ground
+from odejet.search.ground import Ground, roughly
 from odejet.search.halving import HALVING, Halving
 from odejet.search.refine import Refined, refine
 from odejet.search.strategy import Evidence
@@ -62,19 +62,27 @@ class GrowingWindows:
 
         for batch in starts:
             rest = []
-            for end in workers.ahead(self.lead, self.best(evidence, batch)):
+            leads = workers.ahead(self.lead, self.best(evidence, batch))
+            for end in leads:
+                close = [one.z for one in leads.upcoming if one.rms <= self.close]
+                workers.foresee((self.name, "close"), [roughly(z, self.halving.laps[0]) for z in close])
                 evidence.others += 0 if end is None else end.evaluations
                 if end is not None and end.rms <= self.close:
                     if promises(end):
-                        first = self.begun(ground, end)
+                        first = workers.ask(roughly(end.z, self.halving.laps[0]))
                         evidence.closest = min(evidence.closest, end.rms)
                         yield from race.enter(end.start, first)
                     yield None
                 elif end is not None:
                     rest.append(end)
             rest.sort(key=lambda end: end.rms)
-            for end, refined in zip(rest, workers.ahead(self.begun, rest, promises), strict=True):
+            laps = workers.ahead(self.begun, rest, promises)
+            for number, (end, refined) in enumerate(zip(rest, laps, strict=True)):
                 if refined is not None:
+                    upcoming = zip(rest[number + 1 :], laps.upcoming, strict=False)
+                    evidence.foresee(
+                        self.name, race, [(end.start, refined), *((one.start, lap) for one, lap in upcoming)]
+                    )
                     evidence.closest = min(evidence.closest, end.rms)
                     yield from race.enter(end.start, refined)
                 yield None

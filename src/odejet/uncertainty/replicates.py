@@ -26,6 +26,8 @@ def replicate(
     nothing = np.full(misfit.points, math.nan)
     if found.residuals is None:
         return nothing, nothing
+    from scipy.special import ndtr
+
     pointwise, values = nothing.copy(), nothing.copy()
     for rows, block in zip(misfit.measurements.rows, misfit.measurements.blocks, strict=True):
         if block.density is not None:
@@ -37,6 +39,10 @@ def replicate(
         place = block.targets + residuals * block.shapes + size * rng.normal(size=len(size))
         values[rows] = np.exp(place * block.logarithm) if block.logarithm else place
     for part in () if found.standing is None else found.standing.parts:
-        pointwise[part.rows] = -part.terms.costs
-        values[part.rows] = part.density.law.quantile(rng.uniform(size=len(part.mu)), part.mu, part.s)
+        pointwise[part.rows] = -part.costs
+        if part.memory is None:
+            shares = rng.uniform(size=len(part.mu))
+        else:
+            shares = ndtr(part.memory.innovations.chain.drawn(part.memory.rho, rng))
+        values[part.rows] = part.density.law.quantile(shares, part.mu, part.s)
     return pointwise, values

@@ -61,3 +61,19 @@ def test_a_condition_sets_what_an_initial_assignment_is_about(tmp_path, conditio
     found = problem(tmp_path, conditions, k).simulate({"a": 1.0})
     for (_, simulation), rate in zip(sorted(found.items()), rates, strict=True):
         assert math.isclose(simulation["ox"][0], math.exp(-rate), rel_tol=1e-12)
+
+
+def test_what_is_measured_when_a_period_begins_belongs_to_it(tmp_path):
+    """Situation 19 of docs/instants.md; an event of a model is written so that it stays after its measurement."""
+    model = oj.Model({"x": "0*k"}, {"y": "x"}, initial={"x": 1})
+    data = oj.Data([0, 1, 2, 3], {"y": [1, 1, 1, 6]}, events=[oj.Event(at=2, set={"x": "x + 5"})])
+    path = oj.Problem(model, data, (1e-3, 10), noise=0.1).to_petab(tmp_path / "written")
+    again = oj.read_petab(path)
+    (later,) = again.simulate(dict.fromkeys(again.unknowns, 1.0)).values()
+    assert later["y"].tolist() == [1, 1, 1, 6]
+    table = path.parent / "experiments.tsv"
+    first, last = table.read_text().splitlines()[1:]
+    table.write_text(f"experimentId\ttime\tconditionId\n{first}\nexperiment1\t2\t{last.split(chr(9))[2]}\n")
+    again = oj.read_petab(path)
+    (together,) = again.simulate(dict.fromkeys(again.unknowns, 1.0)).values()
+    assert together["y"].tolist() == [1, 1, 6, 6]

@@ -137,7 +137,7 @@ def test_problems_of_ours_are_written_with_all_that_petab_can_say(tmp_path):
     assert again.log_posterior(renamed) == pytest.approx(problem.log_posterior(values), rel=1e-9)
 
 
-@pytest.mark.parametrize("law", ["poisson", "student(s, 4)"])
+@pytest.mark.parametrize("law", ["poisson", "student(s, 4)", "ar1(s, rho)"])
 def test_what_petab_cannot_say_is_refused(law, tmp_path):
     problem = oj.Problem(oj.Model({"x": "-k*x"}, {"y": "x"}), oj.Data([0, 1, 2], {"y": [4, 2, 1]}), noise=law)
     with pytest.raises(oj.ModelError, match="which PEtab does not have"):

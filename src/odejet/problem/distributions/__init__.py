@@ -14,6 +14,7 @@ measurement tells of each by itself.
     negbinomial(a)                        whole numbers of mean mu and variance mu + a mu^2
     binomial(n)                           whole numbers of mean mu, so many of n
     betabinomial(n, a)                    the same with more variance, (1 + n a)/(1 + a) times it
+    ar1(s, rho), logar1(s, rho)           normal and lognormal(s) with errors that persist (see `problem.chains`)
 """
 
 from __future__ import annotations
@@ -49,5 +50,7 @@ LAWS: dict[str, Form] = {
     "negbinomial": Form(1, NegativeBinomial, 0, "negbinomial(dispersion)"),
     "binomial": Form(1, Binomial, None, "binomial(trials)", (_TRIALS,)),
     "betabinomial": Form(2, BetaBinomial, 1, "betabinomial(trials, dispersion)", (_TRIALS,)),
+    "ar1": Form(2, Normal, 0, "ar1(scale, correlation)", (), 1),
+    "logar1": Form(2, lambda: Logarithmic(Normal()), 0, "logar1(scale, correlation)", (), 1),
 }
 """The laws by name, and how each is written."""

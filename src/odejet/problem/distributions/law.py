@@ -90,13 +90,14 @@ class Argument(NamedTuple):
 
 class Form(NamedTuple):
     """How a law is written: how many arguments it has, what makes it of those that are no scale, and which of them is
-    the scale."""
+    the scale, and which the correlation of errors one unit of time apart."""
 
     arguments: int
     make: Callable[..., Distribution]
     scale: int | None = 0
     written: str = ""  # for messages, such as "student(scale, degrees of freedom)"
-    shapes: tuple[Argument, ...] = ()  # the arguments that are no scale
+    shapes: tuple[Argument, ...] = ()  # the arguments that are neither
+    correlation: int | None = None
 
 
 def silent(method: Method) -> Method:
@@ -107,8 +108,10 @@ def silent(method: Method) -> Method:
 def excess(x: Array) -> Array:
     """Return x - log(1 + x) without cancellation."""
     small = np.where(np.abs(x) < 1e-2, x, 0.0)
-    series = small**2 * sum((-small) ** k / (k + 2) for k in range(8))
-    return np.where(np.abs(x) < 1e-2, series, x - np.log1p(x))
+    series = np.zeros_like(small)
+    for k in reversed(range(8)):
+        series = 1 / (k + 2) - small * series
+    return np.where(np.abs(x) < 1e-2, small**2 * series, x - np.log1p(x))
 
 
 def score_of_tail(residuals: Array, tails: Array) -> Array:
