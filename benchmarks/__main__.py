@@ -27,6 +27,7 @@ SECTIONS = (
     "warnings",
     "noise",
     "censored",
+    "curves",
     "correlated",
     "projection",
     "sideby",

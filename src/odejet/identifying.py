@@ -11,6 +11,7 @@ from odejet.identify import Verdict
 from odejet.identify.judge import judge
 from odejet.model import Model
 from odejet.model.cumulated import of_rates
+from odejet.model.transform import written_out
 from odejet.problem import Problem, joint
 from odejet.renaming import renamed
 
@@ -30,7 +31,8 @@ def identify(
     Of a problem, what all its experiments together can tell: `x_hot` is the state x of the experiment hot.
     `functions` are expressions in parameters and states (at the initial time) to be judged too.  Known initial states
     and fixed parameters of the model count as known.  Inputs are taken to be known and generic: any signal that excites
-    the model enough; `inputs="actual"` takes the model's own functions of time.  `time_limit` is in seconds: what is
+    the model enough; `inputs="actual"` takes the model's own functions of time.  Curves that are to be found are
+    unknowns at their knots, and judged piece by piece.  `time_limit` is in seconds: what is
     not decided by then is `undecided`.  `engine` says how solutions are counted: by input-output equations
     ("elimination"), by Groebner bases of the prolonged system ("msolve" or "builtin", for what computes them), by
     whichever of these comes to an end ("exact"), or numerically ("monodromy", which gives likely verdicts only); by
@@ -40,7 +42,7 @@ def identify(
     """
     if isinstance(model, Model):
         starts = (model.start or 0.0,) * 2
-        model = of_rates(model)
+        model = of_rates(written_out(model))
     else:
         if experiments != 1:
             raise ModelError("experiments: a problem has experiments of its own; ask its model instead")

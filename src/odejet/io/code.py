@@ -44,9 +44,9 @@ class Language:
         """An identifier for every name, no two alike and none that the language has taken."""
         found: dict[str, str] = {}
         for name in names:
-            plain = (
-                re.sub(r"[^A-Za-z0-9_]", lambda letter: f"_u{ord(letter.group()):04x}", name) if self.ascii else name
-            )
+            plain = re.sub(r"[][,.+-]", "_", name).rstrip("_") if "[" in name else name
+            if self.ascii:
+                plain = re.sub(r"[^A-Za-z0-9_]", lambda letter: f"_u{ord(letter.group()):04x}", plain)
             plain = plain.strip("_") or "x" if self.ascii else plain
             plain = f"{plain}_v" if plain in self.reserved else plain
             found[name] = fresh(plain, set(found.values()))

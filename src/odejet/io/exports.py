@@ -99,7 +99,7 @@ def _values(fit: Fit, experiment: str | None) -> tuple[Model, dict[str, float], 
 
 
 def _experiment(fit: Fit, experiment: str | None) -> Experiment:
-    return fit.problem.experiments[fit.problem.number(experiment or fit.problem.experiments[0].name)]
+    return fit.problem.conditions[fit.problem.number(experiment or fit.problem.experiments[0].name)].driven
 
 
 # --- Python -----------------------------------------------------------------------------------------------------------

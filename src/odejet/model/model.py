@@ -2,7 +2,7 @@
 
     x' = f(x, u, p, t)    states, their right-hand sides
     y  = g(x, u, p, t)    outputs, what is measured
-    u  = u(t)             inputs, known functions of time or sampled with the data
+    u  = u(t)             inputs, known functions of time, sampled with the data, or curves that are to be found
     x(0)                  initial values: unknown, known expressions in the parameters, or at rest: f(x, u, p, t) = 0
     x(t - tau)            states and inputs a time before, also in f and g; before the start the history of x
     events                what sets states and parameters at once, at times or when a condition becomes true
@@ -25,8 +25,9 @@ from typing import Any, NoReturn
 from odejet.attach import attached
 from odejet.errors import ExpressionError, ModelError, clipped, nearest
 from odejet.extras import needed
-from odejet.model import delays, entries, parts
+from odejet.model import curves, delays, entries, parts
 from odejet.model import events as happenings
+from odejet.model.curves import Curve
 from odejet.model.events import Event
 from odejet.model.expressions import ZERO, Expression, Symbol, names, number, switches
 from odejet.model.regimen import Regimen
@@ -59,9 +60,10 @@ class Model:
     Values may be text, numbers, SymPy expressions or `Expression`s, and names text or SymPy symbols.  `parameters` may
     be left out: then every name that is left over is one, in order of appearance in states, outputs and initial.  An
     input that is None, or "sampled", has its values in the data; "sampled, hold" (or linear, or spline) says how they
-    are joined.  `experiments` tells what parameters and initial states are in single experiments, and `local` which
-    parameters have a value of their own in each.  `events` are `Event`s, or tables with their arguments.  `noise` by
-    output and `priors` by name are texts or numbers, as `oj.Problem` takes them, and for problems only.
+    are joined; one that nobody recorded is a curve that is to be found, "spline(knots=[0, 30, 60])" (see
+    `odejet.model.curves`).  `experiments` tells what parameters and initial states are in single experiments, and
+    `local` which parameters have a value of their own in each.  `events` are `Event`s, or tables with their arguments.
+    `noise` by output and `priors` by name are texts or numbers, as `oj.Problem` takes them, and for problems only.
 
     `expressions` names what stands in several equations, and what is to be predicted beside outputs; `sets` what
     indices range over (see `odejet.model.parts`).  Both are put in when the model is made.
@@ -76,6 +78,7 @@ class Model:
         "_declared",
         "before",
         "bounds",
+        "curves",
         "events",
         "experiments",
         "expressions",
@@ -100,6 +103,7 @@ class Model:
     outputs: Mapping[str, Expression]
     inputs: Mapping[str, Expression | None]
     sampling: Mapping[str, str]
+    curves: Mapping[str, Curve]
     parameters: tuple[str, ...]
     initial: Mapping[str, Expression]
     steady: bool
@@ -161,9 +165,13 @@ class Model:
             "fixed": fixed,
         }
         given = {name_: entries.table(name_, told) for name_, told in told_tables.items()}
+        given["inputs"], unknown = curves.taken_out(given["inputs"])
         if not given["states"]:
             raise ModelError("a model needs at least one state; give states={'x': '-k*x'} or a table [states]")
+        at_knots = curves.values_used(unknown)
         declared = None if parameters is None else entries.declared_names(parameters, given["fixed"])
+        if declared is not None:
+            declared = tuple(dict.fromkeys([*declared, *(n for value in at_knots.values() for n in names(value))]))
         entries.check_distinct(given, declared or given["fixed"])
         equations = entries.equations(given, declared)
         delays.check(equations, given["states"], given["inputs"])
@@ -173,10 +181,10 @@ class Model:
         constants = {key: entries.fixed_value(key, value) for key, value in given["fixed"].items()}
         found = happenings.events(events)
         told = dict(enumerate(part for event in found for part in event.expressions()))
-        free, used = entries.parameters({**equations, "events": told}, given, declared)
+        free, used = entries.parameters({**equations, "events": told, "curves": at_knots}, given, declared)
         occurring = {name for table_ in equations.values() for value in table_.values() for name in names(value)}
         happenings.check(found, given["states"], given["inputs"], given["outputs"], used, occurring)
-        entries.check_owners(given, used)
+        entries.check_owners(given, (*used, *unknown))
         check_windows({**equations, "expressions": stated}, given["inputs"], list(told.values()))
         parts.check(stated, (*given["states"], *given["inputs"], *used))
         if not steady:
@@ -187,6 +195,7 @@ class Model:
             "expressions": stated,
             "inputs": entries.inputs(given, used),
             "sampling": entries.sampling(given["inputs"]),
+            "curves": unknown,
             "bounds": {key: entries.bounds(key, value, constants) for key, value in given["bounds"].items()},
             "fixed": constants,
             "experiments": _with_events(entries.experiments(experiments, given["states"], used)),
@@ -197,7 +206,7 @@ class Model:
             object.__setattr__(self, key, MappingProxyType(value))
         object.__setattr__(self, "steady", steady)
         object.__setattr__(self, "parameters", free)
-        object.__setattr__(self, "local", entries.local_names(local, used))
+        object.__setattr__(self, "local", entries.local_names(local, (*used, *unknown)))
         object.__setattr__(self, "events", found)
         object.__setattr__(self, "regimens", tuple(regimens))
         object.__setattr__(self, "start", begin)
@@ -232,7 +241,7 @@ class Model:
         if not isinstance(other, Model):
             return NotImplemented
         ordered = all(list(getattr(self, t).items()) == list(getattr(other, t).items()) for t in TABLES[:3])
-        first = ("initial", "steady", "before", "history", "sampling", "events", "regimens", "start")
+        first = ("initial", "steady", "before", "history", "sampling", "curves", "events", "regimens", "start")
         rest = (
             *first,
             "parameters",
@@ -254,7 +263,15 @@ class Model:
     def key(self) -> tuple[Any, ...]:
         """All that the model is, to look up what is known of it: models with one key are equal."""
         tables = (tuple(getattr(self, table).items()) for table in TABLES if table != "experiments")
-        others = self.steady, self.events, self.regimens, self.start, *self.sampling.items(), repr(self.experiments)
+        others = (
+            self.steady,
+            self.events,
+            self.regimens,
+            self.start,
+            *self.sampling.items(),
+            *self.curves.items(),
+            repr(self.experiments),
+        )
         return (self.name, self.parameters, *others, *tables)
 
     @property
@@ -315,6 +332,7 @@ class Model:
         if self.steady:
             tables["initial"] = entries.STEADY
         tables["inputs"] |= {name: f"{entries.SAMPLED}, {how}" for name, how in self.sampling.items()}
+        tables["inputs"] |= {name: str(curve) for name, curve in self.curves.items()}
         return {
             "name": self.name,
             "parameters": self._declared,
@@ -357,7 +375,7 @@ class Model:
 
     def _driving(self, name: str) -> str:
         """What an input is, as a model file says it."""
-        how, value = self.sampling.get(name), self.inputs[name]
+        how, value = self.sampling.get(name), self.curves.get(name, self.inputs[name])
         return f"{entries.SAMPLED}, {how}" if how else entries.SAMPLED if value is None else str(value)
 
     def _label(self, name: str) -> str:

@@ -16,6 +16,7 @@ from typing import Any
 
 from odejet.errors import ExpressionError, ModelError, nearest
 from odejet.model import entries
+from odejet.model.curves import is_curve
 from odejet.model.events import Event
 from odejet.model.expressions import TIME, Expression, names, substituted
 from odejet.model.grammar import parse
@@ -73,6 +74,8 @@ def _value(table: str, name: str, value: Any, scope: Scope) -> Any:
     if not isinstance(value, str):
         return value
     try:
+        if table == "inputs" and is_curve(value):
+            return value
         if table in OTHERS or (table == "inputs" and value.strip().startswith(entries.SAMPLED)):
             return _INDEX.sub(lambda told: f"[{','.join(map(scope.member, told[1].split(',')))}]", value)
         return parse(value, past=True, scope=scope)

@@ -16,6 +16,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from odejet.errors import ModelError
+from odejet.model.curves import KINDS, written
 from odejet.model.entries import STEADY
 from odejet.model.expressions import TIME, Condition, Expression, Symbol, delays, fresh, names, substituted
 from odejet.model.model import Model
@@ -65,6 +67,21 @@ def with_named(model: Model) -> Model:
     if not model.expressions:
         return model
     return rewritten(model, outputs={**model.outputs, **model.expressions}, bounds=model.bounds)
+
+
+def written_out(model: Model) -> Model:
+    """Return the model with its curves as expressions in t, which switch at knots; these have to be known."""
+    if not model.curves:
+        return model
+    for name, curve in model.curves.items():
+        if not curve.knots:
+            raise ModelError(
+                f"[inputs] {name}: where the knots of {curve} are depends on the data; give {KINDS[curve.kind]}=[...]"
+            )
+    inputs = {name: value for name, value in model.to_dict()["inputs"].items() if name not in model.curves}
+    named = {name: written(curve, name) for name, curve in model.curves.items()}
+    found = model.replace(inputs=inputs, expressions={**model.expressions, **named})
+    return found.replace(expressions={})
 
 
 def restricted(model: Model, outputs: Iterable[str]) -> Model:

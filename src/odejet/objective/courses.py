@@ -192,12 +192,12 @@ def completed(run: Trajectory) -> bool:
 
 def flows(conditions: Sequence[Condition]) -> tuple[Flow, ...]:
     """The solution map of every experiment; experiments with the same model and samples share one."""
-    return _flows([(one.model, one.experiment.sampled) for one in conditions])
+    return _flows([(one.model, one.driven.sampled) for one in conditions])
 
 
 def measuring_flows(conditions: Sequence[Condition]) -> tuple[Flow, ...]:
     """The solution map of every experiment with outputs as they are cumulated between measurements."""
-    return _flows([(one.cumulated.model, one.experiment.sampled) for one in conditions])
+    return _flows([(one.cumulated.model, one.driven.sampled) for one in conditions])
 
 
 def _flows(models: Sequence[tuple[Model, dict[str, Sampled]]]) -> tuple[Flow, ...]:

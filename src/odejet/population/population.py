@@ -84,6 +84,11 @@ class Population:
             "priors": priors,
             "lag": lag,
         }
+        if model.curves:
+            raise ModelError(
+                f"the input '{next(iter(model.curves))}' is a curve that is to be found, which a population cannot "
+                "have; fit the subjects with oj.fit, or give its course"
+            )
         data = in_words_of(model, lagged(data, model, lag))
         if len(data.experiments) < 2:
             raise DataError(

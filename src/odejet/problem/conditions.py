@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -20,12 +20,13 @@ from odejet.data import Data, Experiment, Series
 from odejet.data.arrays import known as read_known
 from odejet.data.covariate import Covariate
 from odejet.errors import DataError, ModelError, clipped, nearest
+from odejet.jets.curves import expanded
 from odejet.jets.inputs import Sampled, sampled
 from odejet.model import Model, entries
 from odejet.model.cumulated import Cumulated, cumulated, of_rates
 from odejet.model.delays import resolved
 from odejet.model.expressions import Expression, constant, names, number, substituted
-from odejet.model.transform import rewritten
+from odejet.model.transform import rewritten, written_out
 from odejet.problem.given import check_given, given_in, names_given
 
 Known = Mapping[str, Expression]
@@ -39,18 +40,27 @@ class Condition:
     """An experiment as its problem reads it: outputs in the model's order, its own model, its samples.
 
     Where outputs tell what happened since the last measurement, the model has their rates, and `cumulated` is what is
-    simulated in its place.
+    simulated in its place.  Where inputs are curves that are to be found, `functions` of time drive it in their place.
     """
 
     experiment: Experiment
     model: Model
     cumulated: Cumulated
+    functions: Mapping[str, Sampled] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, experiment: Experiment, own: Model) -> Condition:
-        """Return the condition of an experiment with its own model, outputs as they are written."""
-        own = resolved(own)
-        return cls(experiment, of_rates(own), cumulated(own))
+    def of(cls, experiment: Experiment, model: Model) -> Condition:
+        """Return the condition of an experiment of a model."""
+        model, functions = expanded(model, experiment.inputs)
+        own = resolved(_own(model, experiment))
+        return cls(experiment, of_rates(own), cumulated(own), functions)
+
+    @cached_property
+    def driven(self) -> Experiment:
+        """The experiment with all that drives its own model: functions in the place of curves, too."""
+        if not self.functions:
+            return self.experiment
+        return replace(self.experiment, inputs={**self.experiment.inputs, **self.functions})
 
     @cached_property
     def series(self) -> dict[str, Series]:
@@ -149,7 +159,7 @@ def conditions(model: Model, data: Data, fixed: Known, noise: Sequence[str] = ()
         key = _key(bound), model.experiments.get(experiment.name, {}).get(entries.EVENTS_KEY)
         try:
             if key not in owned:
-                owned[key] = Condition.of(bound, _own(model, bound))
+                owned[key] = Condition.of(bound, model)
         except ModelError as error:
             raise DataError(f"{experiment.name}: {error}") from None
         result.append(replace(owned[key], experiment=bound))
@@ -176,7 +186,7 @@ def unmeasured(model: Model, experiment: Experiment, fixed: Known) -> Condition:
     """An experiment that was not measured, as the model reads it."""
     bound = _bound(experiment, model, fixed, (), measured=False)
     try:
-        return Condition.of(bound, _own(model, bound))
+        return Condition.of(bound, model)
     except ModelError as error:
         raise DataError(f"{experiment.name}: {error}") from None
 
@@ -345,7 +355,7 @@ def _joined(given: Sampled | str, model: Model, name: str) -> Sampled | str:
 def _check_inputs(experiment: Experiment, model: Model) -> None:
     where = f"{experiment.name}: "
     for name, expression in model.inputs.items():
-        if expression is None and name not in experiment.inputs:
+        if expression is None and name not in experiment.inputs and name not in model.curves:
             raise DataError(
                 f"{where}the model's input '{name}' is sampled, but there are no samples; add a column '{name}'"
             )
@@ -378,6 +388,13 @@ def _stranger(name: str, model: Model) -> str:
 
 
 # --- the model of an experiment ---
+
+
+def in_pieces(model: Model, experiment: Experiment) -> Model:
+    """The model of an experiment, with curves as expressions in t that switch at knots, for exact arithmetic."""
+    recorded = {name: experiment.inputs[name] for name in model.curves if name in experiment.inputs}
+    known = model.replace(inputs={**model.to_dict()["inputs"], **dict.fromkeys(recorded)}) if recorded else model
+    return of_rates(resolved(_own(written_out(known), experiment)))
 
 
 def _own(model: Model, experiment: Experiment) -> Model:

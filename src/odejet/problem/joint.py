@@ -18,6 +18,7 @@ from odejet.model.expressions import number as numeral
 from odejet.model.folding import folded
 from odejet.model.names import ended
 from odejet.model.transform import joined, renamed, restricted
+from odejet.problem.conditions import in_pieces
 from odejet.problem.problem import Problem
 
 ALIKE = 2
@@ -75,7 +76,8 @@ class _Part:
 
 def _renamed(problem: Problem, number: int, several: bool, taken: set[str]) -> _Part:
     condition, layout = problem.conditions[number], problem.layout
-    own, shared = _with_few_pulses(_from_zero(condition.model)), set(layout.shared.tolist())
+    own = in_pieces(problem.model, condition.experiment) if condition.functions else condition.model
+    own, shared = _with_few_pulses(_from_zero(own)), set(layout.shared.tolist())
     places = layout.places[number]
     # A number is the same number in every experiment, but two experiments may know different ones.
     moving = [

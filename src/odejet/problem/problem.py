@@ -22,6 +22,7 @@ from odejet.clock import now
 from odejet.data import Data, Experiment, Series
 from odejet.errors import DataError, ModelError, nearest
 from odejet.model import Model
+from odejet.model.curves import positive_values, spread
 from odejet.model.expressions import Symbol, names, spelled_keys, spelled_names, substituted
 from odejet.objective.courses import PATIENT, flows, measuring_flows
 from odejet.objective.misfit import Misfit, Simulator
@@ -30,6 +31,7 @@ from odejet.problem import coordinates
 from odejet.problem.chains import rho_bounds
 from odejet.problem.conditions import Condition, conditions, felt, fixed_values, in_words_of
 from odejet.problem.coordinates import Bounds, Coordinates
+from odejet.problem.knots import with_knots
 from odejet.problem.measurements import Block, Measurements
 from odejet.problem.noise import (
     Given,
@@ -101,6 +103,12 @@ class Problem:
         )
         positive, local = spelled_names(positive), spelled_names(local)
         data = in_words_of(model, data)
+        model = with_knots(model, data)
+        fixed = spread(model.curves, fixed, model.fixed)
+        known = (*model.fixed, *(fixed if isinstance(fixed, Mapping) else ()))
+        bounds, priors, positive, local = (
+            spread(model.curves, told, known) for told in (bounds, priors, positive, local)
+        )
         check_names(noise, list(model.outputs))
         self.model, self.noise, self.weights = model, merged(noise, model), weights
         self.noises = self._noises(data)
@@ -114,6 +122,7 @@ class Problem:
         layout = layout.usually(usual | self._correlation_bounds(data)).limited(self._correlations(layout))
         self.priors = priors_together(priors, model.priors)
         self._priors = priors_of(self.priors, layout)
+        layout = layout.positive(positive_values(model.curves))
         self.layout: Unknowns = layout.limited({i: prior.limits for i, prior in self._priors.items()})
         self.data = Data.of(condition.experiment for condition in self.conditions)
         self.given_bounds, self.positive = bounds, positive or False
@@ -326,7 +335,7 @@ class Problem:
             *self.values_in(number, z),
             self.times(number) if times is None else times,
             start=experiment.start,
-            inputs=experiment.sampled or None,
+            inputs=condition.driven.sampled or None,
             **options,
         )
 

@@ -73,7 +73,7 @@ def _enter(
     variables = {name: sizes.variable() if i < 0 else i for name, i in variables.items()}
     time = math.log(max(experiment.end - experiment.start, 1e-300) / CHANGES)
     constants = {TIME: time} | {name: _log(float(value)) for name, value in own.fixed.items()}
-    for name, given in experiment.inputs.items():
+    for name, given in condition.driven.inputs.items():
         if isinstance(given, Sampled):
             constants[name] = _log(float(np.abs(given.values).max()))
     reader = _Reader(sizes.rows, variables=variables, constants=constants)

@@ -8,7 +8,7 @@ of which experiment is known here and nowhere else.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import overload
 
@@ -110,6 +110,10 @@ class Unknowns(Sequence[Unknown]):
             known = entries[i].limits
             entries[i] = replace(entries[i], limits=(max(low, known[0]), min(high, known[1])))
         return replace(self, entries=tuple(entries))
+
+    def positive(self, names: Collection[str]) -> Unknowns:
+        """Return the layout in which what has these names is positive."""
+        return self.limited({i: POSITIVE for i, one in enumerate(self.entries) if one.name in names})
 
     def usually(self, bounds: Mapping[str, tuple[float, float]]) -> Unknowns:
         """The same with bounds by name for where none are given."""

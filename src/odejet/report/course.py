@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from odejet.report.diagnostics import by_output, diagnostic_pictures
 from odejet.report.markup import MEDIUM, SMALL, folded, gallery, key, left_out, part, section, soft
 from odejet.report.panels import Panel
-from odejet.report.pictures import Curve, band_picture, curves, fitted_panel, series_picture
+from odejet.report.pictures import Curve, band_picture, curves, fitted_panel, found_pictures, series_picture
 from odejet.result import Comparison, Fit, Prediction
 
 MOST_SERIES = 120
@@ -51,6 +51,12 @@ def fit_and_data(fit: Fit, pairs: Sequence[Comparison], drawn: Mapping[str, Curv
         told += gallery([series_picture(pair, drawn[pair.experiment], several, wide=wide) for pair in shown], MEDIUM)
     told += left_out(len(pairs) - len(shown), "fit.compare()", "series")
     return section("Fit and data", told)
+
+
+def found_inputs(fit: Fit, drawn: Mapping[str, Curve]) -> str:
+    """Inputs that nobody recorded, with their bands."""
+    pictures = found_pictures(fit, drawn)[:MOST_SERIES]
+    return section("Inputs that were found", key(_FIT, _BAND) + gallery(pictures, MEDIUM)) if pictures else ""
 
 
 def _multiples(pairs: Sequence[Comparison], drawn: Mapping[str, Curve]) -> str:

@@ -16,7 +16,14 @@ import numpy as np
 from odejet.extras import needed
 from odejet.report.diagnostics import by_output, diagnostic_pictures
 from odejet.report.panels import MANY, Area, Beyond, Dots, Layer, Line, Panel, Picture, Rings, Rule, Stripe
-from odejet.report.pictures import band_picture, curves, profile_picture, series_picture, simulated_picture
+from odejet.report.pictures import (
+    band_picture,
+    curves,
+    found_pictures,
+    profile_picture,
+    series_picture,
+    simulated_picture,
+)
 from odejet.result import Fit, Prediction
 from odejet.simulate import Simulation
 from odejet.uncertainty.profile import Profile
@@ -72,12 +79,12 @@ def _styled(draw: Callable[P, R]) -> Callable[P, R]:
 
 
 def fit_figure(fit: Fit) -> Figure:
-    """Data, fit and residuals for every output of every experiment."""
+    """Data, fit and residuals for every output of every experiment, and inputs that were found."""
     pairs, several = fit.compare(), len(fit.data.experiments) > 1
     shown = pairs[:MOST_PANELS]
     drawn = curves(fit, shown)
     pictures = [series_picture(pair, drawn[pair.experiment], several) for pair in shown]
-    figure = figure_of(pictures)
+    figure = figure_of([*pictures, *found_pictures(fit, drawn)])
     if len(pairs) > len(shown):
         figure.supxlabel(f"and {len(pairs) - len(shown)} more series")
     return figure

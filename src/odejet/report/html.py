@@ -41,6 +41,7 @@ def _parts(fit: Fit) -> Iterator[str]:
     yield section("Estimates", answer.estimates(fit, known))
     yield section("All solutions", answer.solutions(fit))
     yield course.fit_and_data(fit, pairs, courses)
+    yield course.found_inputs(fit, courses)
     yield section("Is the fit right?", checks.certificate(fit))
     yield course.diagnostics(pairs)
     yield course.states(courses)

@@ -6,7 +6,7 @@ edge, marked with its distance.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -86,6 +86,16 @@ def curves(
         except ModelError:  # without a fit there is nothing to be uncertain about
             found[name] = fit.simulate(times, name)
     return found
+
+
+def found_pictures(fit: Fit, drawn: Mapping[str, Curve]) -> list[Picture]:
+    """Inputs that nobody recorded over time, with their bands, in the experiments whose course is drawn."""
+    pairs = [(name, where, one) for name in fit.model.curves for where, one in drawn.items()]
+    return [
+        band_picture(one.outputs[name], where=where)
+        for name, where, one in pairs
+        if isinstance(one, Prediction) and name in one.outputs
+    ]
 
 
 def series_picture(
@@ -279,7 +289,7 @@ def model_derivatives(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Times that the fit reaches, and the derivatives of an output there, exact by Taylor series."""
     number = fit.problem.number(experiment)
-    own, model = fit.problem.experiments[number], fit.problem.conditions[number].model
+    own, model = fit.problem.conditions[number].driven, fit.problem.conditions[number].model
     simulation = fit.simulate(times, experiment)
     if not len(simulation.times):
         return simulation.times, np.zeros((0, orders + 1))

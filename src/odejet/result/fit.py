@@ -329,7 +329,7 @@ class Fit(Shown):
         parameters, states = self.problem.values_in(number, self.estimates)
         noise_values = {name: value for name, value in self.values.items() if name in self.problem.noise_names(number)}
         noise = stated(self.problem, own, self.likelihood.optimum.levels, self.sds[own.name])
-        return repeated(own, model, parameters | noise_values, states, noise)
+        return repeated(self.problem.conditions[number].driven, model, parameters | noise_values, states, noise)
 
     def sample(
         self,

@@ -73,7 +73,8 @@ def _roots(
     problem: Problem, number: int, fibre: Fibre | None, z: np.ndarray, seed: int, budget: Budget | None
 ) -> list[Root]:
     """The roots of one experiment at the derivatives of its optimum; itself, if no others are to be found."""
-    experiment, flow, own = problem.experiments[number], problem.flows[number], problem.conditions[number].model
+    condition, flow = problem.conditions[number], problem.flows[number]
+    experiment, own = condition.driven, condition.model
     times = experiment.start + np.array(PLACES) * (experiment.end - experiment.start)
     parameters, states = (problem.layout.gather(number, z, names) for names in (own.parameters, own.states))
     known = dict(zip(own.parameters, parameters.tolist(), strict=True))

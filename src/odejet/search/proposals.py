@@ -114,8 +114,9 @@ class Proposer:
         if points == 2:
             index = {t: i for i, t in enumerate(times.tolist())}
             places = [(index[a], index[b]) for a, b in shooting.widest_pairs(times, rung.pairs)]
+        driven = self.problem.conditions[number].driven
         shots, targets = shooting.targets(
-            fibre.system, experiment, jets, places, fibre.at.fixed, self.estimators, rung.estimators
+            fibre.system, driven, jets, places, fibre.at.fixed, self.estimators, rung.estimators
         )
         self.census.add("systems", f"{points}-point", len(shots))
         hubs = rung.hubs if points == 1 else 1

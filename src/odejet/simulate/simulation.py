@@ -14,6 +14,7 @@ from odejet.attach import attached
 from odejet.clock import now
 from odejet.errors import ModelError, nearest
 from odejet.extras import needed
+from odejet.jets.curves import expanded
 from odejet.jets.inputs import Sampled, sampled
 from odejet.model.cumulated import Cumulated, cumulated, has_windows
 from odejet.model.expressions import spelled, spelled_keys
@@ -138,7 +139,22 @@ def simulate(
         "time_limit": time_limit,
     }
     first = model.start if start is None else start
+    if model.curves:
+        model, functions = _without_curves(model, inputs or {}, times, first)
+        inputs = {**functions, **(inputs or {})}
     return simulated(_cumulated(model), {}, parameters, initial_state, times, start=first, inputs=inputs, **limits)
+
+
+def _without_curves(
+    model: Model, inputs: Mapping[str, Any], times: Sequence[float] | np.ndarray, start: float | None
+) -> tuple[Model, dict[str, Sampled]]:
+    """The model with known functions in the place of its curves, with knots from the start to the last of the times."""
+    asked = checked_times(times)
+    asked = asked[np.isfinite(asked)]
+    first = float(asked.min(initial=math.inf) if start is None else start)
+    last = float(asked.max(initial=first))
+    curves = {name: one.over(name, first, last) if one.every else one for name, one in model.curves.items()}
+    return expanded(model.replace(inputs={**model.to_dict()["inputs"], **curves}), inputs)
 
 
 def simulated(

@@ -121,6 +121,21 @@ class Tangent:
             found.message,
         )
 
+    @property
+    def logarithmic(self) -> np.ndarray:
+        """Which quantities are known to be positive, so that the delta method is of their logarithms."""
+        return np.array([name in self.curves.positive for name in (*self.curves.outputs, *self.curves.states)])
+
+    def moved(self, by: np.ndarray) -> np.ndarray:
+        """Return the values where the curves have moved so far by the delta method."""
+        with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+            return np.where(self.logarithmic, self.values * np.exp(by / self.values), self.values + by)
+
+    def moves(self, to: np.ndarray) -> np.ndarray:
+        """Return how far the curves have moved to such values, in the units of the delta method."""
+        with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+            return np.where(self.logarithmic, self.values * np.log(to / self.values), to - self.values)
+
     def arranged(self, places: np.ndarray) -> Tangent:
         """Return a copy with its times in another order."""
         names = ("reached", "times", "values", "gradients", "sds", "reaches", "crossings")
@@ -140,7 +155,7 @@ class Ends:
 
     @classmethod
     def of(cls, tangent: Tangent) -> Ends:
-        low, high = tangent.values - tangent.reaches, tangent.values + tangent.reaches
+        low, high = tangent.moved(-tangent.reaches), tangent.moved(tangent.reaches)
         no, yes = np.zeros(low.shape, dtype=bool), np.ones(low.shape, dtype=bool)
         return cls(low, high, no, yes, tangent.values.copy(), tangent.values.copy())
 
@@ -206,16 +221,14 @@ class _Look:
         """How far all curves move while one quantity moves to the end of its band; NaN if that is not to be found."""
         tangent = self.tangent
         time, column = np.unravel_index(place, tangent.sds.shape)
-        value, reach, sd, crossing = (
-            float(part[time, column]) for part in (tangent.values, tangent.reaches, tangent.sds, tangent.crossings)
-        )
-        asked = _asked(tangent, int(time), int(column))
-        probe = parabola.probe(asked, value + sign * reach, direction, sign * reach / sd)
+        reach, sd, crossing = (float(part[time, column]) for part in (tangent.reaches, tangent.sds, tangent.crossings))
+        asked, aim = _asked(tangent, int(time), int(column)), float(tangent.moved(sign * tangent.reaches)[time, column])
+        probe = parabola.probe(asked, aim, direction, sign * reach / sd)
         seen = ends.met(tangent, probe.z, probe.root) if math.isfinite(probe.root) else None
         if seen is None or not probe.confirms(crossing):
             return np.full(tangent.values.shape, math.nan)
         # A root that is a little off would have the end a little farther, or nearer.
-        return (seen - tangent.values) * crossing / probe.root
+        return tangent.moves(seen) * crossing / probe.root
 
 
 def _spread(directions: np.ndarray) -> list[int]:

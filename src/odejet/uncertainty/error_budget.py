@@ -311,18 +311,22 @@ def _states(fit: Fitted, own: Experiment, system: SquareSystem, times: np.ndarra
     return np.column_stack([*run.states.values(), np.tile(held, (len(times), 1))])
 
 
+def _driven(fit: Fitted, own: Experiment) -> Experiment:
+    return fit.problem.conditions[fit.problem.number(own.name)].driven
+
+
 def _jets(
-    system: SquareSystem, own: Experiment, everything: np.ndarray, times: np.ndarray
+    system: SquareSystem, driven: Experiment, everything: np.ndarray, times: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """Phi, in Taylor coefficients, and its Jacobian along the fit."""
-    inputs = shooting.input_series(system, own, times)
+    inputs = shooting.input_series(system, driven, times)
     return system.evaluate(everything[:, system.columns], inputs, everything[0, system.held])
 
 
 def _scales(fit: Fitted, own: Experiment, system: SquareSystem) -> np.ndarray:
     """The root mean square of each derivative along the fit."""
     times = np.linspace(own.start, own.end, _SCALE_PLACES)
-    values, _ = _jets(system, own, _states(fit, own, system, times), times)
+    values, _ = _jets(system, _driven(fit, own), _states(fit, own, system, times), times)
     sizes = np.sqrt(np.mean(values**2, axis=0)) * _factorials(system)
     return np.where(sizes > 0, sizes, 1.0)
 
@@ -350,7 +354,7 @@ def _budget(
         return str(error)
     at = np.array([time])
     everything = _states(fit, own, system, at)
-    values, jacobian = _jets(system, own, everything, at)
+    values, jacobian = _jets(system, _driven(fit, own), everything, at)
     inverse = inverted(jacobian[0], everything[0, system.columns])
     if inverse is None:
         return f"the square system is singular at t = {time:g}"
@@ -437,9 +441,10 @@ def _bias(
 
 def _with_changes(budget: ErrorBudget, fit: Fitted, own: Experiment) -> ErrorBudget:
     number = fit.problem.number(own.name)
-    known = fit.problem.conditions[number].model, *fit.problem.values_in(number, fit.estimates)
+    condition = fit.problem.conditions[number]
+    known = condition.model, *fit.problem.values_in(number, fit.estimates)
     try:
         noise = {name: float(np.median(sds)) for name, sds in fit.sds[own.name].items()}
-        return replace(budget, changes=tuple(repeated(own, *known, noise).changes()))
+        return replace(budget, changes=tuple(repeated(condition.driven, *known, noise).changes()))
     except (ModelError, DataError):
         return budget

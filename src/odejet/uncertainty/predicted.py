@@ -41,10 +41,13 @@ class Curves:
     course: Course
     size: int  # of z
     with_states: bool = True
+    positive: frozenset[str] = frozenset()  # outputs that are positive whatever the unknowns are
 
     @classmethod
     def of(cls, misfit: Misfit, number: int, times: np.ndarray, states: bool = True) -> Curves:
-        return cls(misfit.courses[number].at(times), len(misfit.unknowns), states)
+        unknown = misfit.simulator.model.curves.items()
+        positive = frozenset(name for name, curve in unknown if curve.positive)
+        return cls(misfit.courses[number].at(times), len(misfit.unknowns), states, positive)
 
     @property
     def outputs(self) -> tuple[str, ...]:

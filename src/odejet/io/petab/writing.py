@@ -28,7 +28,7 @@ from odejet.model.calls import parse_call
 from odejet.model.cumulated import refuse_windows
 from odejet.model.dual import differentiated
 from odejet.model.expressions import Expression, Product, Symbol, constant, fresh, names, number, substituted
-from odejet.model.transform import rewritten
+from odejet.model.transform import rewritten, written_out
 from odejet.problem import Problem
 from odejet.problem.noise import Noise
 from odejet.problem.priors import SCALES
@@ -95,7 +95,7 @@ class _Writer:
     """One problem, with an id for every name in it."""
 
     def __init__(self, problem: Problem) -> None:
-        self.problem, self.model = problem, problem.model
+        self.problem, self.model = problem, written_out(problem.model)
         if any(one.inputs for one in problem.experiments):
             raise ModelError("PEtab has no inputs of single experiments; write them into the model as functions of t")
         self.text, self.ids = sbml(self._plain())

@@ -42,6 +42,7 @@ from odejet.model.expressions import (
     number,
     substituted,
 )
+from odejet.model.transform import written_out
 
 MAX_REPEATS = 1000
 """Repetitions of one event, which SBML must have one by one."""
@@ -91,7 +92,7 @@ class _Writer:
     """One model, with an id for each of its names."""
 
     def __init__(self, model: Model) -> None:
-        self.model = model
+        self.model = model = written_out(model)
         if model.steady:
             raise ModelError("the model starts in its steady state, which SBML cannot say; give initial values")
         if model.start not in (None, START):
