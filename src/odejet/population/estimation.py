@@ -9,7 +9,7 @@ error of -2 log L is known to be small, both at the maximum and in where it lies
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, replace
 from typing import Any
@@ -79,6 +79,7 @@ class Estimated:
     starts: int = 1
     agreeing: int = 1  # starts that led near the same maximum
     rivals: tuple[Rival, ...] = ()  # other maxima that are not far below
+    far: tuple[float, ...] = ()  # by about how much -2 log L of others is larger, which were not followed to the end
 
     @property
     def log_likelihood(self) -> float:
@@ -109,25 +110,34 @@ def estimate(
     for u in scattered(layout, starts[best], settings.others, seed):
         searches.append(_approached(population, layout, u, *how, searches[best].integrator.modes))
     tell("nodes")
-    first, *others = families(searches)
-    ends = [_settled(first[0])]
-    for family in others:
-        if family[0].value < first[0].value + settings.serious and not ends[0][0].stopped:
-            ends.append(_settled(family[0]))
+    # Values on few nodes compare with each other alone: what is counted is counted before any search goes on.
+    met = [(family[0], family[0].value, _agreeing(family, settings.worse)) for family in families(searches)]
+    lowest = met[0][1]
+    ends = [(*_settled(one), agreeing) for one, value, agreeing in met if _is_serious(value, lowest, settings)]
     ends.sort(key=lambda end: end[0].value)
-    search, removed = ends[0]
+    search, removed, agreeing = ends[0]
     tell("likelihood")
     with search.simulator:
         search.attempt(search.finish)
         found = search.answer()
-    same = [one for one in searches if one.value < first[0].value + settings.worse and one in first]
     return replace(
         found,
         removed=removed,
         starts=len(searches),
-        agreeing=len(same),
-        rivals=tuple(end.as_rival(gone) for end, gone in ends[1:] if gone != removed or are_apart(end, search)),
+        agreeing=agreeing,
+        far=tuple(value - lowest for _, value, _ in met if not _is_serious(value, lowest, settings)),
+        rivals=tuple(end.as_rival(gone) for end, gone, _ in ends[1:] if gone != removed or are_apart(end, search)),
     )
+
+
+def _agreeing(family: Sequence[_Search], worse: float) -> int:
+    """How many searches of a family have about the value of its best."""
+    return sum(one.value <= family[0].value + worse for one in family)
+
+
+def _is_serious(value: float, lowest: float, settings: Settings) -> bool:
+    """Tell if a maximum may be the best, or a rival of it."""
+    return value == lowest or value < lowest + settings.serious
 
 
 def _approached(population: Population, layout: Layout, u: Array, *how: Any) -> _Search:
