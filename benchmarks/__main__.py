@@ -19,6 +19,7 @@ SECTIONS = (
     "beyond",
     "networks",
     "hostile",
+    "answers",
     "real",
     "gallery",
     "solutions",

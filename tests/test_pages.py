@@ -27,6 +27,7 @@ QUICK = (
             "api.md",
             "objective.md",
             "posterior.md",
+            "predict.md",
             "long-runs.md",
             "noise.md",
         )

@@ -319,3 +319,84 @@ def test_two_tabs_a_reload_a_cancel_and_a_kill(page: Any, context: Any, program:
     page.click("#home")
     page.click(".studies >> text=What cannot be known")
     page.wait_for_selector("#result")
+
+
+# --- what is asked beside values ---
+
+
+def subjects() -> str:
+    """Six people with one dose into the blood each, as NONMEM has them, with spaces between the columns."""
+    rng = np.random.default_rng(2)
+    rows = ["TABLE NO.  1", " ID TIME AMT DV WT"]
+    for number in range(1, 7):
+        clearance, volume = 2 * np.exp(0.3 * rng.normal()), 20 * np.exp(0.2 * rng.normal())
+        rows.append(f" {number} 0 100 . {60 + number}")
+        for hour in (1, 3, 8, 16, 24):
+            value = 100 / volume * np.exp(-clearance / volume * hour) * np.exp(0.05 * rng.normal())
+            rows.append(f" {number} {hour} . {value:.4f} {60 + number}")
+    return "\n".join(rows) + "\n"
+
+
+def test_a_nonmem_table_becomes_a_population_and_a_new_regimen(page: Any) -> None:
+    """Nothing but a table is dropped: a model, a population and what another regimen would do."""
+    page.click("#new")
+    drop(page, table("clinic.tab", subjects()))
+    page.wait_for_selector("#fit:enabled")
+    assert page.is_checked("input[name=task][value=population]")
+    assert "central' = -Cl/V*central" in page.input_value("#equations")
+    assert page.locator(".columns th").all_inner_texts()[4].split() == ["WT", "covariate"]
+    page.click("#fit")
+    page.wait_for_selector("#result")
+    rows = page.locator("[aria-label=Estimates] tbody tr")
+    shown = {row.locator("td").first.inner_text(): row.locator("td").nth(1).inner_text() for row in rows.all()}
+    assert float(shown["V"]) == pytest.approx(20, rel=0.3) and float(shown["Cl"]) == pytest.approx(2, rel=0.4)
+    page.click("summary:has-text('Predict another experiment')")
+    page.click(".predict >> text=+ Add a dose")
+    for what, value in (("amount", "50"), ("every", "12"), ("times", "3")):
+        page.fill(f"input[aria-label='{what} of new dose 1']", value)
+    page.click(".predict button:has-text('Predict')")
+    page.wait_for_selector(".predict .panel .fit")
+    assert page.locator(".predict .panel .band").count() == 2
+    page.wait_for_selector("a.button:has-text('Report')")
+
+
+def test_models_by_switches_and_a_study_as_a_zip(page: Any, tmp_path: Path) -> None:
+    page.click("[data-example=gain]")
+    page.wait_for_selector("#fit:enabled")
+    page.fill("#equations", "x' = b - k*x\ny = x")
+    page.wait_for_selector("input[aria-label='b, slider']")
+    page.click(".asking label:has-text('Models')")
+    page.check("input[aria-label='b may be missing']")
+    page.wait_for_selector("#saved:has-text('Saved')")
+    with page.expect_download() as download:
+        page.click("a.button:has-text('Export the study')")
+    download.value.save_as(tmp_path / "study.zip")
+    page.click("#fit")
+    page.wait_for_selector("[aria-label=Models] tbody tr")
+    assert page.locator("[aria-label=Models] tbody tr").count() == 2
+    # Another page takes the study as it is.
+    page.click("#home")
+    page.click("#new")
+    drop(page, tmp_path / "study.zip")
+    page.wait_for_selector("#fit:enabled")
+    assert page.input_value("#equations").startswith("x' = b - k*x")
+    assert page.is_checked("input[aria-label='b may be missing']")
+
+
+def test_a_posterior_has_a_prior_and_agreeing_chains(page: Any) -> None:
+    pytest.importorskip("walnutpie")
+    page.click("[data-example=gain]")
+    page.wait_for_selector("#fit:enabled")
+    page.fill("#equations", "x' = -k*x\ny = x")
+    page.wait_for_selector("input[aria-label='x(0), slider']")
+    page.click(".asking label:has-text('Posterior')")
+    page.fill("input[aria-label='Prior of k']", "lognormal(0")
+    page.press("input[aria-label='Prior of k']", "Tab")
+    page.wait_for_selector("#trouble:has-text('k')")
+    page.fill("input[aria-label='Prior of k']", "lognormal(0, 1)")
+    page.press("input[aria-label='Prior of k']", "Tab")
+    page.wait_for_selector("#fit:enabled")
+    page.click("#fit")
+    page.wait_for_selector("#result:has-text('posterior')")
+    assert page.inner_text(".result .badge") == "chains agree"
+    assert "effective draws" in page.inner_text("[aria-label=Estimates]")

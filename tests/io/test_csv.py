@@ -288,3 +288,22 @@ def test_times_that_no_number_can_hold(tmp_path):
     (tmp_path / "data.csv").write_text("time,y\n-1e308,1\n0,2\n1e308,1\n")
     with pytest.raises(DataError, match=r"times from -1e\+308 to 1e\+308 are beyond what can be computed"):
         Data.from_csv(tmp_path / "data.csv")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "ID,TIME,AMT,DV\n1,0,100,.\n1,1,.,5.5\n2,0,50,.\n2,2,.,1.5\n",
+        "ID TIME   AMT DV\n 1 0 100  .\n1 1 .   5.5 \n2 0 50 .\n 2 2 . 1.5\n",
+        "TABLE NO.  1\n ID          TIME        AMT         DV\n 1 0 100 .\n 1 1 . 5.5\n 2 0 50 .\n 2 2 . 1.5\n",
+        "#ID\tTIME\tAMT\tDV\n1\t0\t100\t.\n1\t1\t.\t5.5\n2\t0\t50\t.\n2\t2\t.\t1.5\n",
+    ],
+    ids=["commas", "spaces", "table", "hash"],
+)
+def test_tables_of_nonmem_in_any_dress(tmp_path, text):
+    path = tmp_path / "data.tab"
+    path.write_text(text)
+    data = Data.from_csv(path)
+    assert [one.name for one in data.experiments] == ["1", "2"]
+    assert [one.outputs["DV"].values.tolist() for one in data.experiments] == [[5.5], [1.5]]
+    assert [float(str(one.doses[0].amount)) for one in data.experiments] == [100, 50]

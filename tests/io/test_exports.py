@@ -159,6 +159,57 @@ def test_what_stan_cannot_have_is_refused(name, what, tmp_path):
     assert not list(tmp_path.iterdir())
 
 
+PIECES = oj.Model(
+    {"x": "a - k*x*piecewise(1, x > 1 and t < 4, 0.5) + u", "z": "-min(z, 0.3)**2"},
+    {"y": "max(x, 0.1) + abs(z)"},
+    initial={"z": "2*a"},
+    inputs={"u": "0.1*sin(t)"},
+)
+
+
+@pytest.mark.parametrize("name", ["predators", "pieces"])
+def test_casadi_simulates_what_odejet_does(name, tmp_path):
+    pytest.importorskip("casadi", reason="CasADi is needed to run what is written for it")
+    fit = (
+        cases()["predators"]
+        if name == "predators"
+        else fitted(PIECES, {"a": 0.8, "k": 0.5}, {"x": 0.3}, [0.3, 0.8, 0.5])
+    )
+    path = tmp_path / "model.casadi.py"
+    fit.export(path)
+    module = types.ModuleType("exported")
+    exec(compile(path.read_text(), "exported", "exec"), module.__dict__)
+    found, here = module.simulate(TIMES), fit.simulate(TIMES)
+    for output in fit.model.outputs:
+        assert found[output] == pytest.approx(here[output], rel=1e-6, abs=1e-8)
+    # Its symbols can be differentiated: the rates depend on every parameter that is not in the outputs alone.
+    import casadi
+
+    own = module.model()
+    assert casadi.jacobian(own["rates"], own["p"]).nnz() > 0
+
+
+def test_modelica_has_equations_starts_and_resets(tmp_path):
+    path = tmp_path / "dosed.mo"
+    cases()["dosed"].export(path)
+    text = path.read_text()
+    assert "Real gut(start = D, fixed = true);" in text and "parameter Real D = 10.0;" in text
+    assert "  der(gut) = -(ka*gut);" in text
+    clause = [
+        "  when sample(1.0, 1.5) and time < 1.0 + 2.5*(1.5) then",
+        "    reinit(gut, gut + (D/2.0));",
+        "  end when;",
+    ]
+    assert "\n".join(clause) in text
+    assert text.count("equation\n") == 1 and text.rstrip().endswith(";")
+
+
+@pytest.mark.parametrize(("name", "suffix"), [("dosed", ".casadi.py"), ("driven", ".casadi.py"), ("driven", ".mo")])
+def test_what_systems_cannot_have_is_refused(name, suffix, tmp_path):
+    with pytest.raises(oj.ModelError, match="cannot be written for"):
+        cases()[name].export(tmp_path / f"model{suffix}")
+
+
 def test_latex_has_equations_and_estimates():
     pytest.importorskip("sympy", reason="pip install 'odejet[sympy]'")
     text = text_of(FITS["predators"], ".tex")
@@ -166,7 +217,7 @@ def test_latex_has_equations_and_estimates():
 
 
 def test_other_suffixes_are_refused(tmp_path):
-    with pytest.raises(oj.ModelError, match=r"the name must end in one of \.py, \.stan, \.tex"):
+    with pytest.raises(oj.ModelError, match=r"the name must end in one of \.py, \.casadi\.py, \.mo, \.stan"):
         FITS["predators"].export(tmp_path / "model.m")
 
 

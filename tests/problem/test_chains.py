@@ -107,6 +107,16 @@ def test_bounds_are_those_that_times_can_tell():
     assert rho_bounds([np.array([1.0])]) is None
 
 
+def test_degrees_of_freedom_are_those_of_the_variance_of_a_mean():
+    """The logarithm of s_e^2/(1 - phi)^2 has the variance 2/n + 4 (1 + phi)/(n (1 - phi)) where n is large."""
+    n, phi = 5000, 0.7
+    chain = Chain.of(np.arange(n) * 0.5)
+    found = chain.innovations(np.zeros(n), phi**2)
+    assert found.degrees(np.array([0, 1])) == pytest.approx(n * (1 - phi) / (3 + phi), rel=2e-3)
+    assert found.degrees(np.array([0])) == pytest.approx(n)  # with a known correlation
+    assert found.degrees(np.array([], dtype=int)) == np.inf
+
+
 NONSENSE = [
     ("ar1(s, 1)", "the correlation of errors one unit of time apart must be at least 0 and below 1, not 1"),
     ("ar1(s, -0.2)", "at least 0 and below 1, not -0.2"),

@@ -51,3 +51,19 @@ def test_a_fit_is_the_same_in_other_units(values, time):
 def test_values_whose_squares_no_number_holds():
     with pytest.raises(oj.DataError, match="'y': values of size 3e-160 have squares that no number holds"):
         Data([0, 1], {"y": [1e-160, 3e-160]})
+
+
+def test_sparse_normal_equations_give_the_sizes_of_the_dense_ones(monkeypatch):
+    chain = {"x1": "u - k1*x1"} | {f"x{i}": f"k{i - 1}*x{i - 1} - k{i}*x{i}" for i in range(2, 12)}
+    problem = oj.Problem(oj.Model(chain, {"y": "c*x11"}), oj.Data(np.arange(0, 5.0), {"y": np.full(5, 3e4)}))
+    dense = problem.sizes.copy()
+    monkeypatch.setattr("odejet.problem.scales.LARGE", 0)
+    sparse = oj.Problem(problem.model, problem.data).sizes
+    np.testing.assert_allclose(sparse, dense, rtol=1e-6)
+
+
+def test_bounded_unknowns_need_no_sizes(monkeypatch):
+    monkeypatch.setattr("odejet.problem.problem.scales", None)  # would raise
+    model = oj.Model({"x": "-k*x"}, {"y": "x"}, initial={"x": 2}, bounds={"k": (0.1, 10)})
+    problem = oj.Problem(model, oj.Data(np.arange(0, 5.0), {"y": np.exp(-np.arange(0, 5.0))}))
+    np.testing.assert_array_equal(problem.sizes, 1.0)

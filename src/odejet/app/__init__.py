@@ -4,6 +4,7 @@
     drafts      what was put together, as plain values
     posing      the model or the problem that it is
     takes       what becomes of it with files that were dropped, or as an example
+    starters    models to begin with for a table of NONMEM
     mistakes    where in a text a mistake is
     views       what the page is told: unknowns, curves, verdicts
     results     what it is told of fits
@@ -11,6 +12,9 @@
     child       the program of a process that does the work
     work        processes that are asked, limited and ended
     fits        fits under way, each in a process of its own
+    tasks       what is asked of a draft, done and kept: a fit, draws, a population, models
+    predictions what a fit says of an experiment that nobody has made
+    archives    a study as one zip
     guard       who may ask at all
     server      what may be asked
     serving     the program from its start to its end

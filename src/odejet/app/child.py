@@ -18,11 +18,11 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from odejet.app import mistakes, posing, results, scripts, studies, takes, views
+from odejet.app import mistakes, posing, predictions, results, takes, tasks, views
 from odejet.app.drafts import Draft
 from odejet.app.examples import EXAMPLES
+from odejet.app.starters import STARTERS
 from odejet.errors import DataError, ModelError
-from odejet.fitting import fit
 from odejet.result import Fit
 
 MEMORY = 4 * 1024**3
@@ -30,8 +30,6 @@ MEMORY = 4 * 1024**3
 
 KEPT = 6
 """Posed drafts that stay ready for sliders: some tabs, each with the one before."""
-
-FIT, RESULT, REPORT, SCRIPT = "fit.json", "result.json", "report.html", "fit.py"
 
 Tell = Callable[[Mapping[str, Any]], None]
 
@@ -47,6 +45,8 @@ def look(asked: Mapping[str, Any], _tell: Tell) -> dict[str, Any]:
     try:
         if draft.data:
             found["file"] = views.file_of(draft, folder)
+            if found["file"]["kind"] == "nonmem":
+                found["starters"] = [{"title": one.title, "text": one.text} for one in STARTERS]
             model = posing.model_of(draft, asked["name"])
             found["titles"] = posing.titles_of(draft, posing.glance_of(folder / draft.data), model)
         posed, trouble = _posed(draft, folder, asked["name"])
@@ -103,21 +103,21 @@ def compare(asked: Mapping[str, Any], _tell: Tell) -> dict[str, Any]:
     return results.comparison({name: Fit.load(path) for name, path in asked["fits"].items()})
 
 
+def predict(asked: Mapping[str, Any], _tell: Tell) -> dict[str, Any]:
+    """Bands of an experiment that nobody has made, by a fit of the study."""
+    return predictions.predict(asked["experiment"], Path(asked["into"]), Path(asked["folder"]), asked["name"])
+
+
 def run(asked: Mapping[str, Any], tell: Tell) -> dict[str, Any]:
-    """A fit, with all its files in a folder of its own: first the result, then the report, which takes longer."""
+    """A task, with all its files in a folder of its own: first the result, then the report, which takes longer."""
     draft, folder, into = Draft.read(asked["draft"]), Path(asked["folder"]), Path(asked["into"])
-    problem = posing.problem_of(draft, folder, asked["name"])
-    _write(into, scripts.files_of(draft, folder, problem))
-    _write(into, {SCRIPT: scripts.script(draft, folder, problem).encode()})
-    found = fit(problem, effort=draft.effort, time_limit=draft.limit, progress=lambda stage: tell({"stage": stage}))
-    if not found.found:
-        raise ModelError(found.message)
-    shown = results.result(found)
-    found.save(into / FIT)
-    _write(into, {RESULT: json.dumps(shown, allow_nan=False).encode()})
-    tell({"stage": "report", "result": True, "certified": found.certified})
-    found.report(into / REPORT)
-    return {"certified": found.certified}
+    tasks.prepare(draft, folder, asked["name"], into)
+    done = tasks.done(draft, folder, asked["name"], lambda stage: tell({"stage": stage}))
+    done.save(into)
+    told = {"certified": done.certified, "word": done.shown["state"]}
+    tell({"stage": "report", "result": True, **told})
+    done.report(into / tasks.REPORT)
+    return told
 
 
 def warm(_asked: Mapping[str, Any], _tell: Tell) -> dict[str, Any]:
@@ -130,7 +130,7 @@ def warm(_asked: Mapping[str, Any], _tell: Tell) -> dict[str, Any]:
 
 
 ANSWERS: Mapping[str, Callable[[Mapping[str, Any], Tell], dict[str, Any]]] = {
-    one.__name__: one for one in (look, know, move, take, translate, example, compare, run, warm)
+    one.__name__: one for one in (look, know, move, take, translate, example, compare, predict, run, warm)
 }
 
 _POSED: OrderedDict[tuple[str, str], tuple[views.Posed, str]] = OrderedDict()
@@ -157,11 +157,6 @@ def _key(draft: Draft, folder: Path) -> str:
     path = folder / draft.data
     written = path.stat().st_mtime_ns if draft.data and path.exists() else 0
     return hashlib.sha256(f"{draft.key} {written}".encode()).hexdigest()[:24]
-
-
-def _write(folder: Path, contents: Mapping[str, bytes]) -> None:
-    for name, content in contents.items():
-        studies.write(folder / name, content)
 
 
 # --- the process ------------------------------------------------------------------------------------------------------

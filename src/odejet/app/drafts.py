@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
 from odejet.errors import DataError
 from odejet.io.plain import real, text
 
 LANGUAGES = ("equations", "toml", "antimony", "petab")
+TASKS = ("fit", "posterior", "population", "models")
+"""What may be asked of a draft: its best values, draws of them, how subjects differ, which of several models holds."""
+
+METHODS = ("forward", "backward", "exhaustive")
 EFFORTS = ("quick", "auto", "full")
 LONGEST = 3600.0
 """Seconds that a fit may take at most."""
+
+MOST_DRAWS = 100_000.0
 
 MAX_ENTRIES = 5000
 """Of any table of a draft."""
@@ -38,6 +44,14 @@ class Draft:
     local: tuple[str, ...] = ()
     effort: str = "auto"
     limit: float = 120.0
+    task: str = "fit"
+    priors: Mapping[str, str] = field(default_factory=dict)
+    draws: float = 400.0  # effective draws of a posterior
+    random: Mapping[str, str] = field(default_factory=dict)  # how parameters differ between subjects
+    correlated: bool = False  # whether these random effects are
+    covariates: Mapping[str, str] = field(default_factory=dict)  # typical values as expressions
+    switches: Mapping[str, str] = field(default_factory=dict)  # what a model may be without -> its value then
+    method: str = "forward"  # in which order models are tried
     values: Mapping[str, float] = field(default_factory=dict)  # where the sliders are
 
     @classmethod
@@ -55,8 +69,23 @@ class Draft:
 
     @property
     def key(self) -> str:
-        """Return a key that drafts share which pose one problem, wherever their sliders are."""
-        return repr(replace(self, values={}, effort="auto", limit=0.0))
+        """Return a key that drafts share which pose one problem, wherever their sliders are and whatever is asked."""
+        plain = {one.name: getattr(self, one.name) for one in fields(self) if one.name not in _ASKED}
+        return repr(plain)
+
+    @property
+    def longest(self) -> float:
+        """Seconds that all fits and draws of the task may take together."""
+        if self.task == "posterior":
+            return 2 * self.limit
+        if self.task != "models":
+            return self.limit
+        count = len(self.switches)
+        return self.limit * (2 ** min(count, 12) if self.method == "exhaustive" else 1 + count * (count + 1) // 2)
+
+
+_ASKED = ("values", "effort", "limit", "task", "draws", "random", "correlated", "covariates", "switches", "method")
+"""Fields that change what is asked of a problem, and not the problem."""
 
 
 def _one_of(allowed: tuple[str, ...]) -> Any:
@@ -125,5 +154,13 @@ _READERS: Mapping[str, Any] = {
     "local": _list(text),
     "effort": _one_of(EFFORTS),
     "limit": lambda value: min(_positive(value), LONGEST),
+    "task": _one_of(TASKS),
+    "priors": _table(text),
+    "draws": lambda value: min(_positive(value), MOST_DRAWS),
+    "random": _table(text),
+    "correlated": _truth,
+    "covariates": _table(text),
+    "switches": _table(text),
+    "method": _one_of(METHODS),
     "values": _table(real),
 }

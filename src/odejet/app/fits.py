@@ -12,6 +12,7 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
+from odejet.app.drafts import Draft
 from odejet.app.studies import Folder, Study, table_of
 from odejet.app.work import COMPILING, Refused, Worker
 
@@ -57,7 +58,9 @@ class Fits:
 
     def begin(self, study: Study, draft: Mapping[str, Any], name: str) -> int:
         """A fit of a draft: its number; it runs as soon as there is a place."""
-        told = {"state": WAITING, "began": time.time(), "draft": draft, "model": name, "limit": draft["limit"]}
+        asked = Draft.read(draft)
+        told = {"state": WAITING, "began": time.time(), "draft": draft, "model": name, "limit": asked.longest}
+        told["task"] = asked.task
         number = study.new_fit(told)
         key = (study.id, number)
         self._live[key] = dict(told)
@@ -78,7 +81,7 @@ class Fits:
                 stages.append(told["stage"])
             state["stage"] = told["stage"]
             if told.get("result"):
-                note(result=True, certified=told["certified"], found=time.time())
+                note(result=True, certified=told["certified"], word=told["word"], found=time.time())
 
         worker: Worker | None = None
         try:
@@ -143,7 +146,9 @@ def _found(study: Study, number: int) -> dict[str, Any]:
         told = table_of((study.fit(number) / "result.json").read_bytes())
     except OSError:
         return {}
-    return {} if told is None else {"result": True, "certified": bool(told.get("certified"))}
+    if told is None:
+        return {}
+    return {"result": True, "certified": bool(told.get("certified")), "word": str(told.get("state", ""))}
 
 
 def _settled(study: Study, number: int, state: Mapping[str, Any]) -> str:

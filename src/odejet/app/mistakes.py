@@ -17,7 +17,9 @@ _WORD = re.compile(r"\w+|\S")
 def told(error: ModelError | DataError | OSError, folder: str = "") -> str:
     """An error as one sentence, in the words of the page; files of the folder are called by their names alone."""
     if isinstance(error, ExpressionError):
-        return _spoken(error.reason.partition("; an expression may hold")[0])
+        reason = error.reason.partition("; an expression may hold")[0]
+        in_text = not error.where or _ENTRY.search(error.where) or _ROW.search(error.where)
+        return _spoken(reason if in_text else f"{error.where}: {reason}")
     if isinstance(error, OSError):
         return f"A file cannot be read or written ({(error.strerror or 'unknown reason').lower()})."
     first = str(error).splitlines()[0].replace(f"{folder}/", "") if folder else str(error).splitlines()[0]

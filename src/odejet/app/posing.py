@@ -25,6 +25,7 @@ from odejet.io.networks import MEASURED
 from odejet.io.petab import read_petab
 from odejet.io.sbml.network import START
 from odejet.model import Model
+from odejet.population import Population
 from odejet.problem import Problem
 
 # --- models -----------------------------------------------------------------------------------------------------------
@@ -70,9 +71,59 @@ def problem_of(draft: Draft, folder: Path, name: str) -> Problem:
         raise DataError("there are no data yet; drop a table of measurements on the page")
     model = model_of(draft, name, folder)
     data = measured(draft, folder, model)
-    problem = Problem(model, data, None, draft.positive, noise_of(draft, model) or None, **options(draft, model))
+    noise = noise_of(draft, model) or None
+    known = {"priors": priors_of(draft, model), **options(draft, model)}
+    problem = Problem(model, data, None, draft.positive, noise, **known)
     bounds = bounds_of(draft, problem)
     return problem.bounded(bounds) if bounds else problem
+
+
+def population_of(draft: Draft, folder: Path, name: str) -> Population:
+    """The population that a draft poses: its experiments are subjects."""
+    if draft.language == "petab":
+        raise ModelError("a PEtab problem says nothing of how subjects differ; begin a new study for a population")
+    if not draft.data:
+        raise DataError("there are no data yet; drop a table with several subjects on the page")
+    model = model_of(draft, name, folder)
+    random = random_of(draft, model)
+    if not random:
+        raise ModelError("no parameter differs between subjects yet; check those that do")
+    bounds = {
+        key: (-math.inf if low is None else low, math.inf if high is None else high)
+        for key, (low, high) in draft.bounds.items()
+        if key in model.parameters
+    }
+    return Population(
+        model.replace(bounds={**model.bounds, **bounds}, local=()),
+        measured(draft, folder, model),
+        random,
+        draft.correlated and len(random) > 1,
+        {key: words for key, words in draft.covariates.items() if key in model.parameters and words.strip()},
+        noise=noise_of(draft, model) or None,
+        fixed=options(draft, model)["fixed"],
+        priors=priors_of(draft, model),
+    )
+
+
+def random_of(draft: Draft, model: Model) -> dict[str, str]:
+    """The parameters that differ between subjects, and by which law."""
+    return {key: law for key, law in draft.random.items() if law and key in model.parameters}
+
+
+def switches_of(draft: Draft, problem: Problem) -> dict[str, float | str]:
+    """What the model may be without, and its value then."""
+    known = {unknown.name for unknown in problem.layout}
+    found = {key: number_or_text(off) for key, off in draft.switches.items() if off.strip() and key in known}
+    if not found:
+        raise ModelError("no switch is checked yet; check at least one unknown that the model may be without")
+    return found
+
+
+def priors_of(draft: Draft, model: Model) -> dict[str, str]:
+    """What a draft knows of unknowns before the data, by name; of what is known exactly it is passed over."""
+    known = _names(draft, model) - {*options(draft, model)["fixed"]}
+    told = {key: words.strip() for key, words in draft.priors.items() if words.strip()}
+    return {key: words for key, words in told.items() if key.removesuffix("(0)") in known}
 
 
 def noise_of(draft: Draft, model: Model) -> dict[str, float | str]:
@@ -83,11 +134,16 @@ def noise_of(draft: Draft, model: Model) -> dict[str, float | str]:
 
 def options(draft: Draft, model: Model) -> dict[str, Any]:
     """What a draft fixes, and what is local to experiments."""
-    names = {*model.parameters, *model.fixed, *model.states}
-    names |= {word for told in (*draft.noise.values(), *model.noise.values()) for word in re.findall(r"\w+", str(told))}
+    names = _names(draft, model)
     told = {key: words for key, words in draft.fixed.items() if words.strip() and key in names}
     fixed = {key: number_or_text(words) for key, words in told.items() if key not in draft.free}
     return {"fixed": fixed, "local": [key for key in draft.local if key in model.parameters and key not in fixed]}
+
+
+def _names(draft: Draft, model: Model) -> set[str]:
+    """Names that may stand for unknowns: of parameters and states, and words in what is said of the noise."""
+    words = {word for told in (*draft.noise.values(), *model.noise.values()) for word in re.findall(r"\w+", str(told))}
+    return {*model.parameters, *model.fixed, *model.states, *words}
 
 
 def bounds_of(draft: Draft, problem: Problem) -> dict[str, tuple[float, float]]:

@@ -8,14 +8,21 @@ from typing import Any
 
 import numpy as np
 
-from odejet.app.views import MOST_PANELS, times_of
+from odejet.app.views import MOST_PANELS, Measured, times_of
 from odejet.errors import DataError, ModelError
-from odejet.numerals import measured, significant
+from odejet.numerals import between, duration, measured, significant
+from odejet.population import PopulationFit
+from odejet.problem import Problem
 from odejet.report import text
 from odejet.result import Fit, compare
+from odejet.selection import Selection
+from odejet.uncertainty.posterior import Posterior
 
 BANDED = 16
 """Experiments whose curves have bands on the page."""
+
+MOST_MODELS = 40
+"""Models of a comparison that are listed."""
 
 MOST_SOLUTIONS = 8
 """Equally good sets of values that stand side by side."""
@@ -25,6 +32,9 @@ def result(fit: Fit) -> dict[str, Any]:
     """What the page shows of a fit."""
     tone = "bad" if not fit.found else "good" if fit.certified else "fair"
     return {
+        "kind": "fit",
+        "heads": ["quantity", "value", "± stderr", "95 % interval", "can it be known?"],
+        "form": _form(fit.problem),
         "state": text.state(fit),
         "tone": tone,
         "found": fit.found,
@@ -89,22 +99,175 @@ def _bands(fit: Fit) -> list[dict[str, Any]]:
             prediction = fit.predict(times_of(experiment), experiment.name, method="delta", states=False)
         except (ModelError, DataError):  # what cannot be simulated has no band
             continue
-        found.append(
-            {
-                "experiment": experiment.name,
-                "times": _plain(prediction.times),
-                "outputs": {
-                    name: {"values": _plain(band.values), "low": _plain(band.low), "high": _plain(band.high)}
-                    for name, band in prediction.outputs.items()
-                },
-            }
-        )
+        bands = {name: (band.values, band.low, band.high) for name, band in prediction.outputs.items()}
+        found.append(_band(experiment.name, prediction.times, bands))
     return found
 
 
-def _plain(values: np.ndarray) -> list[float | None]:
+def _band(experiment: str, times: np.ndarray, bands: Mapping[str, tuple[np.ndarray, ...]]) -> dict[str, Any]:
+    parts = ("values", "low", "high")
+    outputs = {name: dict(zip(parts, map(plain, own), strict=True)) for name, own in bands.items()}
+    return {"experiment": experiment, "times": plain(times), "outputs": outputs}
+
+
+def plain(values: np.ndarray) -> list[float | None]:
     """Numbers as JSON has them: an open end is null."""
     return [float(f"{value:.7g}") if math.isfinite(value) else None for value in values]
+
+
+def _form(problem: Problem) -> dict[str, Any]:
+    """What may be said of a new experiment: the ends of those that were made, and names with what they were."""
+    model, several = problem.model, len(problem.experiments) > 1
+    own = {one.name for one in problem.layout if one.experiment is not None and several}
+    return {
+        "start": min(one.start for one in problem.experiments),
+        "end": max(one.end for one in problem.experiments),
+        "states": list(model.states),
+        "inputs": list(model.inputs),
+        "needed": sorted(own),
+        "values": [*model.parameters, *model.fixed],
+    }
+
+
+# --- draws, populations, models ---
+
+
+def posterior(fit: Fit, draws: Posterior) -> dict[str, Any]:
+    """Draws beside the fit that they began from."""
+    rows = []
+    for label in text.ordered(fit):
+        own = draws.statistics[label]
+        low, high = draws.interval(label)
+        sd = own["sd"]
+        few = min(own["ESS bulk"], own["ESS tail"])
+        rows.append(
+            {
+                "label": label,
+                "value": measured(own["mean"], sd),
+                "error": significant(sd, 2),
+                "interval": between(low, high, sd),
+                "kind": "",
+                "remark": "",
+                "note": f"R-hat {own['R-hat']:.3f}, {few:.0f} effective draws",
+            }
+        )
+    agreed = draws.success
+    return result(fit) | {
+        "kind": "posterior",
+        "heads": ["quantity", "mean", "± sd", "95 % interval", "draws"],
+        "state": "chains agree" if agreed else "drawn, with doubts",
+        "tone": "good" if agreed else "fair",
+        "message": draws.headline,
+        "verdict": "",
+        "reasons": list(draws.warnings),
+        "rows": rows,
+        "solutions": [],
+        "bands": _drawn_bands(draws),
+    }
+
+
+def _drawn_bands(draws: Posterior) -> list[dict[str, Any]]:
+    found = []
+    for experiment in draws.problem.experiments[: min(BANDED, MOST_PANELS)]:
+        times = times_of(experiment)
+        curves = draws.predict(times, experiment.name, draws=200)
+        outputs = {name: curves[name] for name in draws.problem.model.outputs if name in curves}
+        found.append(_band(experiment.name, times, {n: (b["median"], b["low"], b["high"]) for n, b in outputs.items()}))
+    return found
+
+
+def population(fit: PopulationFit, apart: Measured) -> dict[str, Any]:
+    """A population: the law of its subjects, and the curve of each at its own values."""
+    rows = []
+    for one in fit.population.values():
+        note = f"shrinkage {100 * fit.shrinkage[one.name]:.0f} %" if one.name in fit.shrinkage else ""
+        rows.append(
+            {
+                "label": one.name,
+                "value": measured(one.value, one.stderr),
+                "error": significant(one.stderr, 2),
+                "interval": between(one.interval[0], one.interval[1], one.stderr),
+                "kind": "",
+                "remark": "",
+                "note": note,
+            }
+        )
+    values = {f"{name} in {who}": value for who, own in fit.individuals.items() for name, value in own.items()}
+    values |= fit.values
+    curves = apart.curves(values)
+    state = "confirmed" if fit.certified else "at the maximum" if fit.success else "not at the maximum"
+    form = _form(apart.problem)
+    return {
+        "kind": "population",
+        "heads": ["quantity", "value", "± stderr", "95 % interval", "between subjects"],
+        "form": form | {"needed": list(fit.estimated.layout.columns), "inputs": [], "states": form["states"]},
+        "state": state,
+        "tone": "good" if fit.certified else "fair",
+        "found": True,
+        "certified": fit.certified,
+        "message": f"best fit: {fit.search.sentence}",
+        "verdict": f"explains the data: {fit.adequacy.sentence}",
+        "search": str(fit.search),
+        "adequacy": str(fit.adequacy),
+        "reasons": [f"the random effect of {name} was taken out: its variance went to zero" for name in fit.removed],
+        "rows": rows,
+        "values": {label: value for label, value in values.items() if math.isfinite(value)},
+        "noise": [],
+        "suspicious": [],
+        "solutions": [],
+        "facts": {
+            "subjects": str(len(fit.asked.subjects)),
+            "measurements": f"{fit.asked.points:,}",
+            "−2 log L": f"{fit.minus_two_log_likelihood:.2f} ± {significant(2 * fit.log_likelihood_error, 1)}",
+            "AIC": f"{fit.aic:.2f}",
+            "BIC": f"{fit.bic:.2f}",
+            "time": duration(fit.seconds),
+        },
+        "stages": {},
+        "seconds": round(fit.seconds, 3),
+        "model": fit.asked.model.name,
+        "points": fit.asked.points,
+        "bands": [
+            {
+                "experiment": one["experiment"],
+                "times": one["times"],
+                "outputs": {name: {"values": line, "low": None, "high": None} for name, line in one["outputs"].items()},
+            }
+            for one in curves
+        ],
+    }
+
+
+def models(selection: Selection) -> dict[str, Any]:
+    """Models that switches make, ranked, and the fit of the best."""
+    best = selection.fit
+    weights, least = selection.weights, selection.best.aicc
+    return result(best) | {
+        "kind": "models",
+        "models": {
+            "heads": ["model with", "numbers", "AICc", "ΔAICc", "weight", "confirmed"],
+            "rows": [
+                [
+                    one.name,
+                    str(one.parameters),
+                    f"{one.aicc:.1f}",
+                    f"{one.aicc - least:.1f}" if math.isfinite(one.aicc) else "",
+                    _share(weights[one.name]),
+                    "yes" if one.confirmed else "no",
+                ]
+                for one in selection.candidates[:MOST_MODELS]
+            ],
+        },
+        "importance": {name: _share(weight) for name, weight in sorted(selection.importance.items())},
+        "tests": [str(test) for test in selection.tests],
+        "message": f"best model: {selection.best.name}",
+        "reasons": [selection.warning] if selection.warning else [],
+    }
+
+
+def _share(weight: float) -> str:
+    """A weight as a share that people can read."""
+    return f"{100 * weight:.3g} %" if weight >= 0.0005 else "< 0.1 %"
 
 
 def comparison(fits: Mapping[str, Fit]) -> dict[str, Any]:
@@ -120,7 +283,7 @@ def comparison(fits: Mapping[str, Fit]) -> dict[str, Any]:
                 "aicc": f"{row.aicc:.2f}" if math.isfinite(row.aicc) else "",
                 "bic": f"{row.bic:.2f}",
                 "beyond": f"{row.aicc - best:.2f}" if math.isfinite(row.aicc) else "",
-                "weight": f"{100 * row.weight:.3g} %",
+                "weight": _share(row.weight),
             }
             for row in ranking
         ],

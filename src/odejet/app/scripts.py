@@ -30,10 +30,41 @@ def script(draft: Draft, folder: Path, problem: Problem) -> str:
     else:
         lines += [f'model = oj.Model.from_toml("{MODEL}")', f'data = oj.Data.from_csv("{DATA}")']
         lines += _more(draft, folder, problem)
+        if draft.task == "population":
+            return "\n".join([*lines, *_population(draft, problem), ""])
         lines += [_call("problem = oj.Problem", ["model", "data"], _posed(draft, problem))]
-    keywords = {"effort": draft.effort, "time_limit": draft.limit}
-    lines += [_call("fit = oj.fit", ["problem"], keywords), "", "print(fit)", 'fit.save("fit.json")']
-    return "\n".join([*lines, 'fit.report("report.html")', ""])
+    return "\n".join([*lines, *_asked(draft, problem), 'fit.report("report.html")', ""])
+
+
+def _asked(draft: Draft, problem: Problem) -> list[str]:
+    """What is done with the problem, to the fit that the report is of."""
+    effort = {"effort": draft.effort, "time_limit": draft.limit}
+    if draft.task == "models":
+        how = {"switches": posing.switches_of(draft, problem), "method": draft.method, **effort}
+        found = [_call("selection = oj.select", ["problem"], how), "", "print(selection)", "fit = selection.fit"]
+    else:
+        found = [_call("fit = oj.fit", ["problem"], effort), "", "print(fit)"]
+    if draft.task == "posterior":
+        found += [_call("draws = fit.sample", [], {"ess": draft.draws, "time_limit": draft.limit}), "print(draws)"]
+        found += ['draws.save("draws.json")', 'draws.report("draws.html")']
+    return [*found, 'fit.save("fit.json")']
+
+
+def _population(draft: Draft, problem: Problem) -> list[str]:
+    model = problem.model
+    bounds = {key: pair for key, pair in posing.bounds_of(draft, problem).items() if key in model.parameters}
+    lines = [_call("model = model.replace", [], {"bounds": {**model.bounds, **bounds}, "local": ()})]
+    given = {
+        "random": posing.random_of(draft, model),
+        "correlated": draft.correlated,
+        "covariates": {key: words for key, words in draft.covariates.items() if words.strip()},
+        "noise": posing.noise_of(draft, model),
+        "fixed": posing.options(draft, model)["fixed"],
+        "priors": posing.priors_of(draft, model),
+    }
+    lines.append(_call("population = oj.Population", ["model", "data"], {k: v for k, v in given.items() if v}))
+    lines.append(_call("fit = oj.fit", ["population"], {"time_limit": draft.limit}))
+    return [*lines, "", "print(fit)", 'fit.save("population.json")', 'fit.report("report.html")']
 
 
 def _more(draft: Draft, folder: Path, problem: Problem) -> list[str]:
@@ -51,6 +82,7 @@ def _posed(draft: Draft, problem: Problem) -> dict[str, Any]:
     bounds = posing.bounds_of(draft, problem)
     noise = posing.noise_of(draft, problem.model)
     given = {"positive": draft.positive, "noise": noise, **posing.options(draft, problem.model), "bounds": bounds}
+    given["priors"] = posing.priors_of(draft, problem.model)
     return {name: value for name, value in given.items() if value}
 
 

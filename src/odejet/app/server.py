@@ -22,7 +22,7 @@ from starlette.responses import FileResponse, JSONResponse, Response
 from starlette.routing import Route
 
 from odejet import __version__
-from odejet.app import guard
+from odejet.app import archives, guard
 from odejet.app.drafts import Draft
 from odejet.app.examples import EXAMPLES
 from odejet.app.examples import folder as examples_folder
@@ -39,15 +39,19 @@ COLOURS = (
     f":root {{ color-scheme: light dark; {LIGHT} }}\n@media (prefers-color-scheme: dark) {{ :root {{ {DARK} }} }}\n"
 )
 
-LOOK_SECONDS, MOVE_SECONDS, KNOW_SECONDS, COMPARE_SECONDS = 30.0, 10.0, 15.0, 30.0
+LOOK_SECONDS, MOVE_SECONDS, KNOW_SECONDS, COMPARE_SECONDS, PREDICT_SECONDS = 30.0, 10.0, 15.0, 30.0, 60.0
 """What a question may take before it is given up."""
 
 DOWNLOADS = {
     "report.html": "text/html",
     "fit.json": "application/json",
+    "draws.json": "application/json",
+    "population.json": "application/json",
+    "models.txt": "text/plain",
     "model.toml": "application/toml",
     "fit.py": "text/x-python",
     "data.csv": "text/csv",
+    "doses.csv": "text/csv",
 }
 ALL = "all.zip"
 
@@ -149,6 +153,7 @@ def _routes() -> list[Route]:
         Route(study, save, methods=["PUT"]),
         Route(study, remove, methods=["DELETE"]),
         Route(f"{study}/state", state),
+        Route(f"{study}/study.zip", export),
         Route(f"{study}/files/{{name}}", keep, methods=["PUT"]),
         Route(f"{study}/take", take, methods=["POST"]),
         Route(f"{study}/translate", translate, methods=["POST"]),
@@ -162,6 +167,7 @@ def _routes() -> list[Route]:
         Route(f"{fit}/result", result),
         Route(f"{fit}/draft", fit_draft),
         Route(f"{fit}/report", report),
+        Route(f"{fit}/predict", predict, methods=["POST"]),
         Route(f"{fit}/files/{{name}}", download),
     ]
 
@@ -274,6 +280,13 @@ async def state(request: Request) -> Response:
     return JSONResponse({"revision": study.read()["revision"], **_desk(request).told(study)})
 
 
+async def export(request: Request) -> Response:
+    """The study as one zip, which `odejet run` and another page take."""
+    study = _study(request)
+    headers = {"content-disposition": f'attachment; filename="{study.id}.zip"'}
+    return Response(archives.packed(study), media_type="application/zip", headers=headers)
+
+
 # --- files and questions ----------------------------------------------------------------------------------------------
 
 
@@ -370,6 +383,17 @@ def _file(study: Study, number: int, name: str) -> Path:
 async def result(request: Request) -> Response:
     path = _file(_study(request), request.path_params["fit"], "result.json")
     return FileResponse(path, media_type="application/json")
+
+
+async def predict(request: Request) -> Response:
+    """What a fit says of an experiment that nobody has made."""
+    study, number, told = _study(request), request.path_params["fit"], await _asked(request)
+    if not (study.fit(number) / "result.json").is_file():
+        raise Missing
+    draft = study.state(number).get("draft", {})
+    question = {"into": str(study.fit(number)), "experiment": told | {"draft": draft}}
+    answer = await _desk(request).slow.ask(_question(study, "predict", question), PREDICT_SECONDS)
+    return JSONResponse(answer)
 
 
 async def fit_draft(request: Request) -> Response:

@@ -7,19 +7,22 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from odejet.app import posing
+from odejet.app import posing, studies
+from odejet.app.archives import is_archive, unpacked
 from odejet.app.drafts import Draft
 from odejet.app.examples import Example, folder
+from odejet.app.starters import begun
 from odejet.errors import DataError, ModelError
 from odejet.io import columns, equations
 from odejet.io.antimony import write_antimony
+from odejet.io.csv import data_of
 from odejet.io.files import read_text
 from odejet.io.petab import read_petab
 from odejet.io.sbml import read_sbml
 from odejet.model import Model
 
 MODEL_BYTES = 2_000_000
-TABLES = (".csv", ".tsv", ".txt", ".dat", ".tab")
+TABLES = (".csv", ".tsv", ".txt", ".dat", ".tab", ".prn", ".nm", ".nmdat")
 PROBLEMS = (".yaml", ".yml")
 
 
@@ -70,12 +73,22 @@ def _one(draft: Draft, folder: Path, name: str) -> tuple[Draft, str]:
         return _table(draft, path)
     if suffix in (".xlsx", ".xls", ".ods"):
         raise DataError(f"{name}: this is a file of a spreadsheet program; save its table there as CSV, and drop that")
+    if suffix == ".zip" and is_archive(content := path.read_bytes()):
+        return _study(content, folder, name)
     if suffix in (".zip", ".omex", ".gz"):
         raise DataError(f"{name}: unpack this, and drop the files that are in it")
     raise ModelError(
         f"{name}: this is no file of a model or of data; drop a table (.csv), a model (.toml, .ant, .xml) or the files "
         "of a PEtab problem together"
     )
+
+
+def _study(content: bytes, folder: Path, name: str) -> tuple[Draft, str]:
+    """A study that the page has exported, with its files."""
+    found = unpacked(content, name)
+    for title, part in found.files.items():
+        studies.write(folder / title, part)
+    return found.draft, f"{name}: the study {found.name}"
 
 
 def plainly(draft: Draft, model: Model) -> Draft:
@@ -119,4 +132,8 @@ def _table(draft: Draft, path: Path) -> tuple[Draft, str]:
         return replace(draft, doses=tuple(rows)), f"{path.name}: {len(rows)} doses"
     if not glance.rows:
         raise DataError(f"{path.name}: there are no measurements below the first line")
-    return replace(draft, data=path.name, titles={}), f"{path.name}: {glance.rows} rows"
+    taken, note = replace(draft, data=path.name, titles={}), f"{path.name}: {glance.rows} rows"
+    if glance.kind != "nonmem" or draft.text.strip():
+        return taken, note
+    taken, chosen = begun(taken, data_of(content, path.name))
+    return taken, f"{note}; {chosen}"

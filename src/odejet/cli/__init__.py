@@ -1,5 +1,5 @@
 """The command line: `odejet fit`, `sample`, `report`, `predict`, `compare`, `select`, `identify`, `simulate`, `design`,
-`show`, `convert` and `app`, a module each.
+`show`, `convert`, `app` and `run`, a module each.
 
 A command is a pair of functions: `describe` describes its arguments, `run` runs it and returns an exit status.  Results
 go to files or to stdout, words to stderr.  Bad input gets one sentence and exit status 2, a model that cannot be solved
@@ -17,13 +17,27 @@ import sys
 from collections.abc import Sequence
 
 from odejet import __version__
-from odejet.cli import app, compare, convert, design, fit, identify, predict, report, sample, select, show, simulate
+from odejet.cli import (
+    app,
+    compare,
+    convert,
+    design,
+    fit,
+    identify,
+    predict,
+    report,
+    run,
+    sample,
+    select,
+    show,
+    simulate,
+)
 from odejet.cli.arguments import Parser, spelled_out
 from odejet.cli.console import Status, complain
 from odejet.errors import DataError, ModelError
 from odejet.startup import begun
 
-COMMANDS = fit, sample, report, predict, compare, select, identify, simulate, design, show, convert, app
+COMMANDS = fit, sample, report, predict, compare, select, identify, simulate, design, show, convert, app, run
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -10,7 +10,6 @@ from odejet.cli.arguments import described, seconds, whole_number
 from odejet.cli.console import Status, complain, put
 from odejet.cli.fit import describe_experiments, describe_knowledge
 from odejet.cli.posing import posed
-from odejet.errors import ModelError
 
 if TYPE_CHECKING:
     from odejet.result import Fit
@@ -60,13 +59,13 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _delivered(fit: Fit, draws: Posterior, arguments: argparse.Namespace) -> int:
     from odejet.io.posteriors import dumps
-    from odejet.report.posterior import page
+    from odejet.report.posterior import compared_intervals, page
 
     contents = {}
     if arguments.json:
         contents[arguments.json] = dumps(draws).encode()
     if arguments.report:
-        contents[arguments.report] = page(draws, _intervals(fit)).encode()
+        contents[arguments.report] = page(draws, compared_intervals(fit)).encode()
     if not arguments.quiet:
         if "-" in contents:
             print(draws.summary(), file=sys.stderr)
@@ -85,18 +84,3 @@ def _write(contents: dict[str, bytes], quiet: bool) -> None:
     write_all({path: lambda file, content=content: file.write(content) for path, content in contents.items()})  # type: ignore[misc]
     if contents and not quiet:
         print(f"written: {', '.join(contents)}", file=sys.stderr)
-
-
-def _intervals(fit: Fit) -> dict[str, dict[str, tuple[float, float]]]:
-    """Intervals by curvature and by profile, where there are any."""
-    found: dict[str, dict[str, tuple[float, float]]] = {}
-    for label in fit.labels:
-        own = {}
-        for method, asked in (("curvature", fit.interval), ("profile", lambda name: fit.profile(name).interval())):
-            try:
-                low, high = asked(label)
-            except ModelError:  # what cannot be followed has none
-                continue
-            own[method] = (float(low), float(high))
-        found[label] = own
-    return found

@@ -129,3 +129,33 @@ STAN = Language(
     {"and": "&&", "or": "||", "not": "!"},
     ascii=True,
 )
+
+CASADI = Language(
+    "CasADi",
+    PYTHON.reserved | {"ca", "x"},
+    {name: f"ca.{name}" for name in (*_ELEMENTARY, "floor", "ceil", "sign")}
+    | {"abs": "ca.fabs", "min": "ca.fmin", "max": "ca.fmax"},
+    PYTHON.power,
+    lambda condition, yes, no: f"ca.if_else({condition}, {yes}, {no})",
+    # Comparisons of symbols are one or zero, and have no words between them.
+    {"and": "*", "or": "+", "not": "ca.logic_not"},
+)
+
+_MODELICA_WORDS = (
+    "algorithm and annotation assert block break class connect connector constant constrainedby der discrete each else "
+    "elseif elsewhen encapsulated end enumeration equation expandable extends external false final flow for function "
+    "if import impure in initial inner input loop model not operator or outer output package parameter partial "
+    "protected public pure record redeclare replaceable return stream then true type when while within time Real "
+    "Integer Boolean String exp log sin cos tan sinh cosh tanh sqrt abs floor ceil sign min max sample pre edge reinit "
+    "terminate"
+)
+
+MODELICA = Language(
+    "Modelica",
+    frozenset(_MODELICA_WORDS.split()),
+    {name: name for name in (*_ELEMENTARY, "abs", "floor", "ceil", "sign", "min", "max")},
+    lambda base, exponent: f"({base})^({exponent})",
+    lambda condition, yes, no: f"(if {condition} then {yes} else {no})",
+    {"and": "and", "or": "or", "not": "not "},
+    ascii=True,
+)

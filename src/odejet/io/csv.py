@@ -94,15 +94,29 @@ def opened(data: bytes, where: str) -> Parser:
     return Parser(text, where)
 
 
+def _uncovered(text: str) -> str:
+    """A text whose header can be seen: tables of NONMEM begin with a line of their number, those of Monolix with #."""
+    first, mark, rest = text.partition("\n")
+    if first.startswith("TABLE NO."):
+        return f"{mark}{rest}"
+    if first.startswith("#") and nonmem.is_header(re.split(r"[\s,;]+", first[1:].strip())):
+        return f"{first[1:]}{mark}{rest}"
+    return text
+
+
 class Parser:
     """One file: its rows can be run through again, to find the line of a cell that is wrong."""
 
     def __init__(self, text: str, where: str) -> None:
         self.text = text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in text else text
         self.where = where
+        self.text = _uncovered(self.text)
         first = next((line for line in self.lines() if line.strip()), "")
         unquoted = _QUOTED.sub("", first)
-        self.delimiter = next((mark for mark in "\t;" if mark in unquoted), ",")
+        self.delimiter = next((mark for mark in "\t;," if mark in unquoted), ",")
+        if self.delimiter not in unquoted and nonmem.is_header(first.split()):
+            self.delimiter = " "  # NONMEM's own tables
+            self.text = "\n".join(map(str.strip, self.text.split("\n")))
         self.decimal_comma = self.delimiter == ";"
         self.plain = "_" not in text and text.isascii()
 

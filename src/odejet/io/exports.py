@@ -1,6 +1,8 @@
 """Exports: a fitted model for other tools, by the suffix of the file.
 
     .py             a function of NumPy and SciPy alone
+    .casadi.py      symbols and an integrator of CasADi
+    .mo             a model of Modelica
     .stan           a Stan program with the measurements beside it as JSON
     .tex            the equations and a table of the estimates
     .toml .xml .ant the model with its estimates, as odejet, SBML and Antimony have it
@@ -27,6 +29,7 @@ from odejet.io.code import PYTHON, STAN
 from odejet.io.files import write_all
 from odejet.io.formats import ANTIMONY, SBML
 from odejet.io.sbml.writing import document
+from odejet.io.systems import casadi, modelica
 from odejet.model import Model
 from odejet.model.cumulated import has_windows, refuse_windows
 from odejet.model.events import Event
@@ -34,12 +37,13 @@ from odejet.model.expressions import TIME, Comparison, Expression
 from odejet.numerals import measured
 from odejet.result import Fit
 
-SUFFIXES = (".py", ".stan", ".tex", ".toml", *SBML, *ANTIMONY)
+CASADI, MODELICA = ".casadi.py", ".mo"
+SUFFIXES = (".py", CASADI, MODELICA, ".stan", ".tex", ".toml", *SBML, *ANTIMONY)
 
 
 @attach(Fit.export)
 def export(fit: Fit, path: str | os.PathLike[str], experiment: str | None = None) -> None:
-    suffix = Path(path).suffix.lower()
+    suffix = suffix_of(path)
     if suffix not in SUFFIXES:
         raise ModelError(f"{path}: the name must end in one of {', '.join(SUFFIXES)}")
     if not fit.found:
@@ -50,12 +54,23 @@ def export(fit: Fit, path: str | os.PathLike[str], experiment: str | None = None
     write_all({name: lambda file, text=text: file.write(text.encode()) for name, text in texts.items()})  # type: ignore[misc]
 
 
+def suffix_of(path: str | os.PathLike[str]) -> str:
+    """How the name of a file ends, where that says what it holds."""
+    return CASADI if os.fspath(path).lower().endswith(CASADI) else Path(path).suffix.lower()
+
+
 def text_of(fit: Fit, suffix: str, experiment: str | None = None) -> str:
     """The text of the file of a fit."""
     if suffix not in (".tex", ".toml"):
         refuse_windows(fit.problem.model, f"a file {suffix}")
     if suffix == ".py":
         return python(fit, experiment)
+    if suffix in (CASADI, MODELICA):
+        own, parameters, states = _values(fit, experiment)
+        values = {**{name: float(value) for name, value in own.fixed.items()}, **parameters}
+        if suffix == MODELICA:
+            return modelica(own, _experiment(fit, experiment), values, states)
+        return casadi(own, _experiment(fit, experiment), values, states, _quoted(own.name))
     if suffix == ".stan":
         return stan(fit, experiment)
     if suffix == ".tex":

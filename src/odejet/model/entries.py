@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from collections.abc import Set as AbstractSet
 from datetime import date, datetime, time
 from decimal import Decimal
@@ -30,7 +30,7 @@ from odejet.model.names import checked_name
 from odejet.model.symbolic import from_sympy
 from odejet.model.wellformed import MAX_DEPTH, IllFormed, well_formed
 
-MAX_ENTRIES = 1000
+MAX_ENTRIES = 2000
 """States of a network in a file."""
 MAX_LINES = 10_000
 """Entries of a table in a file; what a program puts together may have more."""
@@ -115,7 +115,8 @@ def equations(
     """States, outputs and known initial values; each with the names it may not use and why."""
     outputs = {name: f"'{name}' is an output; write its expression instead" for name in given["outputs"]}
     fixed = declared or tuple(given["fixed"])
-    known = None if declared is None else (*given["states"], *given["inputs"], *declared)
+    told = None if declared is None else dict.fromkeys(declared)  # for looking up, in their order
+    known = None if told is None else {**dict.fromkeys((*given["states"], *given["inputs"])), **told}
     inside = outputs if "pi" in (*given["states"], *given["inputs"], *fixed) else {"pi": _PI} | outputs
     before = {
         name: f"'{name}' is {_KINDS[table]}; {_INITIAL}" for table in ("states", "inputs") for name in given[table]
@@ -129,9 +130,9 @@ def equations(
         for table, names_, refused in (
             ("states", known, inside),
             ("outputs", known, inside),
-            ("initial", declared, before),
-            ("before", declared, before),
-            ("history", declared, {name: reason for name, reason in before.items() if name != TIME}),
+            ("initial", told, before),
+            ("before", told, before),
+            ("history", told, {name: reason for name, reason in before.items() if name != TIME}),
         )
     }
 
@@ -203,14 +204,15 @@ def check_owners(given: Mapping[str, Mapping[str, Any]], parameters: Iterable[st
 
 
 def _expression(
-    table: str, key: str, value: object, known: Iterable[str] | None, refused: Mapping[str, str]
+    table: str, key: str, value: object, known: Collection[str] | None, refused: Mapping[str, str]
 ) -> Expression:
     """Whatever stands for an expression: all kinds obey one grammar and print as they are read."""
     try:
         found = tree(value)
-        allowed = None if known is None else {TIME, *known}
         past = table in _LOOKING_BACK
-        strange = found is None or any(n in refused or (allowed is not None and n not in allowed) for n in names(found))
+        strange = found is None or any(
+            n in refused or (known is not None and n != TIME and n not in known) for n in names(found)
+        )
         if strange or (not past and next(delays(found), None) is not None):
             return parse(text(value), known, refused, past)
         return found

@@ -243,8 +243,10 @@ def signed(term: Expression) -> tuple[int, Expression]:
 
 def children(expression: Expression | Condition) -> tuple[Expression | Condition, ...]:
     match expression:
+        case Symbol() | Number():
+            return ()  # first, since most are
         case Sum(parts) | Product(parts):
-            return tuple(part for _, part in parts)
+            return tuple([part for _, part in parts])
         case Power(base, exponent):
             return base, exponent
         case Function(_, argument):
@@ -277,10 +279,14 @@ def switches(expression: Expression | Condition) -> bool:
 
 def delays(expression: Expression | Condition) -> Iterator[Delay]:
     """Every delay in the expression, in order of appearance, outer ones before those inside them."""
-    if isinstance(expression, Delay):
-        yield expression
-    for part in children(expression):
-        yield from delays(part)
+    found = expression.__dict__.get("_delays")
+    if found is None:
+        own = (expression,) if isinstance(expression, Delay) else ()
+        found = expression.__dict__["_delays"] = (
+            *own,
+            *(delay for part in children(expression) for delay in delays(part)),
+        )
+    return iter(found)
 
 
 def fresh(name: str, taken: set[str]) -> str:
@@ -294,9 +300,11 @@ def fresh(name: str, taken: set[str]) -> str:
 
 def substituted(expression: Any, new: Mapping[str, Expression]) -> Any:
     """The expression, or condition, with other expressions in the place of names."""
+    if new.keys().isdisjoint(names(expression)):
+        return expression  # with all that is remembered of it
     match expression:
         case Symbol(name):
-            return new.get(name, expression)
+            return new[name]
         case Sum(terms):
             return Sum(tuple((sign, substituted(term, new)) for sign, term in terms))
         case Product(factors):

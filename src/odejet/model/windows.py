@@ -68,11 +68,15 @@ class Output:
 
 
 def windows(expression: Expression | Condition) -> Iterator[Function]:
-    """Yield every window in an expression, outer ones before those inside them."""
-    if isinstance(expression, Function) and expression.name in WINDOWS:
-        yield expression
-    for part in children(expression):
-        yield from windows(part)
+    """Iterate over every window in an expression, outer ones before those inside them."""
+    found = expression.__dict__.get("_windows")
+    if found is None:
+        own = (expression,) if isinstance(expression, Function) and expression.name in WINDOWS else ()
+        found = expression.__dict__["_windows"] = (
+            *own,
+            *(window for part in children(expression) for window in windows(part)),
+        )
+    return iter(found)
 
 
 Equations = Mapping[str, Mapping[str, Expression]]

@@ -103,3 +103,4 @@ class NoiseAt:
     scores: np.ndarray  # residuals that normal noise of unit size would have with the same probability
     sds: np.ndarray  # in the units of the measurement
     scales: np.ndarray  # of the law, in the units in which values are compared
+    degrees: np.ndarray  # per output: how many independent measurements would tell its noise as well

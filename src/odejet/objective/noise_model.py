@@ -207,7 +207,7 @@ class NoiseModel:
         assert found.residuals is not None
         rows = np.repeat(levels, self.counts)
         scores, sds = found.residuals[: self.points] / rows, rows * self.shapes
-        scales = sds.copy()
+        scales, persistent = sds.copy(), np.zeros(len(self.outputs))
         for own, block in zip(self.measurements.rows, self.measurements.blocks, strict=True):
             if block.logarithm and block.density is None:
                 mu = np.exp(block.logarithm * (found.residuals[own] * block.shapes + block.targets))
@@ -217,7 +217,11 @@ class NoiseModel:
             scores[part.rows] = part.scores
             sds[part.rows] = law.sd(part.mu, part.s)
             scales[part.rows] = sds[part.rows] if law.whole else part.s
-        return NoiseAt(scores, sds, scales)
+            if part.memory is not None:
+                persistent[self.outputs.index(part.density.output)] += part.memory.innovations.degrees(
+                    part.memory.sought
+                )
+        return NoiseAt(scores, sds, scales, np.where(persistent > 0, np.minimum(persistent, self.counts), self.counts))
 
     def group_levels(self, levels: np.ndarray) -> np.ndarray:
         """A level for every group of rows: one for what belongs to no output."""

@@ -205,6 +205,11 @@ class Layout:
         second = [sds[a] if a == b else omega[a, b] / (sds[a] * sds[b]) for a, b in self.pairs]
         return np.concatenate([self.first(u)[0], second, np.exp(u[self.gammas]), self.noise_values(u)])
 
+    def slopes(self, u: Array, step: float = 1e-6) -> Array:
+        """Derivatives of what is estimated, as people read it, by u."""
+        rows = step * np.eye(len(u))
+        return np.stack([(self.natural(u + row) - self.natural(u - row)) / (2 * step) for row in rows], axis=1)
+
     def to(self, values: Mapping[str, float]) -> Array:
         """Return u for values by name."""
         u = np.zeros(len(self))

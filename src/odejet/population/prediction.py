@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from odejet.data import Data
 from odejet.errors import ModelError, nearest
 from odejet.objective.courses import flows
+from odejet.population.layout import Layout
+from odejet.population.population import Population
 from odejet.population.subject import Subject, subjects_of
 from odejet.problem.conditions import conditions
-
-if TYPE_CHECKING:
-    from odejet.population.result import PopulationFit
 
 Array = np.ndarray
 
@@ -45,8 +44,28 @@ class PopulationPrediction:
         return self.outputs[output]
 
 
+@dataclass(frozen=True, eq=False)
+class Known:
+    """What a fit knows of a population: the vector u of a layout and its covariance."""
+
+    population: Population
+    layout: Layout
+    u: Array
+    covariance: Array
+
+    @classmethod
+    def restored(cls, population: Population, told: Mapping[str, Any]) -> Known:
+        """Return it from the plain values that `PopulationFit.to_dict` gives, and the population that was fitted."""
+        for name in told["removed"]:
+            population = population.without(name)
+        layout = population.layout
+        u = layout.to({name: told["population"][name]["value"] for name in layout.names})
+        inverse = np.linalg.inv(layout.slopes(u))
+        return cls(population, layout, u, inverse @ np.asarray(told["covariance"], dtype=float) @ inverse.T)
+
+
 def predicted(
-    fit: PopulationFit,
+    known: Known,
     times: Array,
     doses: Any,
     covariates: Mapping[str, float],
@@ -55,14 +74,14 @@ def predicted(
     seed: int,
 ) -> PopulationPrediction:
     """Return the prediction of a new subject."""
-    population, layout, u = fit.asked, fit.estimated.layout, fit.estimated.u
+    population, layout, u = known.population, known.layout, known.u
     if times.ndim != 1 or not len(times) or not np.isfinite(times).all():
         raise ModelError("times must be a list of finite numbers")
     missing = [name for name in layout.columns if name not in covariates]
     if missing:
         raise ModelError(f"the covariate '{missing[0]}' of the new subject is missing; give covariates={{...}}")
     columns = {name: np.array([float(covariates[name])]) for name in layout.columns}
-    subject = _new_subject(fit, times, doses, covariates)
+    subject = _new_subject(known, times, doses, covariates)
     rng = np.random.default_rng([seed, 3])
 
     def run(v: Array, z: Array) -> Array:
@@ -73,20 +92,20 @@ def predicted(
     nothing = np.zeros((1, layout.dimension))
     typical = run(u, nothing)[0]
     subjects = run(u, rng.standard_normal((draws, layout.dimension)))
-    values, vectors = np.linalg.eigh(fit.estimated.covariance)
+    values, vectors = np.linalg.eigh(known.covariance)
     root = vectors * np.sqrt(np.maximum(values, 0.0))
-    known = np.concatenate([run(u + root @ rng.standard_normal(len(u)), nothing) for _ in range(draws)])
+    typicals = np.concatenate([run(u + root @ rng.standard_normal(len(u)), nothing) for _ in range(draws)])
     ends = 50 * (1 - level), 50 * (1 + level)
     outputs = {}
     for block in subject.blocks:
         low, high = np.nanpercentile(subjects[:, block.rows], ends, axis=0)
-        known_low, known_high = np.nanpercentile(known[:, block.rows], ends, axis=0)
+        known_low, known_high = np.nanpercentile(typicals[:, block.rows], ends, axis=0)
         outputs[block.name] = Bands(typical[block.rows], low, high, known_low, known_high)
     return PopulationPrediction(times, {name: outputs[name] for name in population.noises}, level)
 
 
-def _new_subject(fit: PopulationFit, times: Array, doses: Any, covariates: Mapping[str, float]) -> Subject:
-    population = fit.asked
+def _new_subject(known: Known, times: Array, doses: Any, covariates: Mapping[str, float]) -> Subject:
+    population = known.population
     model = population.own_model
     given = {name: float(value) for name, value in covariates.items() if name in (*model.parameters, *model.fixed)}
     zeros = {name: (times, np.ones(len(times))) for name in population.noises}
@@ -103,4 +122,4 @@ def _new_subject(fit: PopulationFit, times: Array, doses: Any, covariates: Mappi
         name: replace(noise, kind="constant", level=1.0) if noise.kind == "data" else noise
         for name, noise in population.noises.items()
     }
-    return subjects_of(own, flows(own), noises, fit.estimated.layout, model)[0]
+    return subjects_of(own, flows(own), noises, known.layout, model)[0]

@@ -34,7 +34,7 @@ from odejet.population.estimates import Estimates, Parameter
 from odejet.population.estimation import SUCCESS, Estimated
 from odejet.population.figures import drawn
 from odejet.population.population import Population
-from odejet.population.prediction import PopulationPrediction, predicted
+from odejet.population.prediction import Known, PopulationPrediction, predicted
 from odejet.population.rivals import Rival
 
 if TYPE_CHECKING:
@@ -81,17 +81,8 @@ class PopulationFit:
     @cached_property
     def covariance(self) -> Array:
         """The covariance of the estimates, in the order of `names`, from the observed information."""
-        slopes = self._slopes
+        slopes = self.estimated.layout.slopes(self.estimated.u)
         return slopes @ self.estimated.covariance @ slopes.T
-
-    @cached_property
-    def _slopes(self) -> Array:
-        """Derivatives of the estimates by u."""
-        layout, u, step = self.estimated.layout, self.estimated.u, 1e-6
-        columns = [
-            (layout.natural(u + step * row) - layout.natural(u - step * row)) / (2 * step) for row in np.eye(len(u))
-        ]
-        return np.stack(columns, axis=1)
 
     @cached_property
     def population(self) -> Estimates:
@@ -338,7 +329,8 @@ class PopulationFit:
         The band of the population holds a share `level` of subjects; that of knowledge is what the data leave open of
         the typical subject.
         """
-        return predicted(self, np.asarray(times, dtype=float), doses, dict(covariates or {}), level, draws, seed)
+        known = Known(self.asked, self.estimated.layout, self.estimated.u, self.estimated.covariance)
+        return predicted(known, np.asarray(times, dtype=float), doses, dict(covariates or {}), level, draws, seed)
 
     # --- looks ---
 
@@ -360,6 +352,7 @@ class PopulationFit:
                 one.name: {"value": one.value, "stderr": one.stderr, "interval": list(one.interval)}
                 for one in self.population.values()
             },
+            "covariance": self.covariance.tolist(),
             "individuals": {name: dict(own) for name, own in self.individuals.items()},
             "individual_sds": {name: dict(own) for name, own in self.individuals.sd.items()},
             "shrinkage": self.shrinkage,

@@ -127,6 +127,20 @@ class Innovations:
         by_rho = float((2 * share**2 + self.slopes**2 / self.left).sum())
         return np.array([[2.0 * len(self.errors), mixed], [mixed, by_rho]])
 
+    def degrees(self, sought: np.ndarray) -> float:
+        """Return how many independent errors tell the noise as well, of which scale or rho or both are to be found.
+
+        What unknowns that move predictions slowly have for their variance is about that of a mean, 1/(1' C^-1 1).  An
+        estimate of it whose logarithm has the variance v is worth 2/v degrees of freedom (Satterthwaite 1946): n of n
+        independent errors, and far fewer where rho is near one and to be found.
+        """
+        phi, whole = self.phi, float(((1 - self.phi) / (1 + self.phi)).sum())
+        slopes = np.array([2.0, 2 * float((self.slopes / (1 + phi) ** 2).sum()) / whole])[sought]
+        information = self.information[np.ix_(sought, sought)]
+        if not len(sought) or np.linalg.matrix_rank(information) != len(sought):
+            return math.inf
+        return 2 / float(slopes @ np.linalg.solve(information, slopes))
+
 
 def rho_bounds(series: Sequence[np.ndarray]) -> tuple[float, float] | None:
     """Return bounds of the correlation after one unit of time that measurements at such times can tell; None where no

@@ -228,7 +228,10 @@ class Problem:
     def sizes(self) -> np.ndarray:
         """About how large each unknown is; one where bounds say where to look."""
         ends = np.array(list(self.bounds.values())).reshape(-1, 2)
-        sizes = np.where(np.isfinite(ends).all(axis=1), 1.0, scales(self.conditions, self.layout, self.noises))
+        bounded = np.isfinite(ends).all(axis=1)
+        sizes = np.ones(len(ends))
+        if not bounded.all():
+            sizes = np.where(bounded, 1.0, scales(self.conditions, self.layout, self.noises))
         for entry, prior in self._priors.items():
             sizes[entry] = abs(prior.typical)
         return sizes

@@ -13,6 +13,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
+from scipy.sparse import csc_array, csr_array, eye_array
+from scipy.sparse.linalg import splu
 
 from odejet.jets.inputs import Sampled
 from odejet.model.expressions import TIME, constant, substituted
@@ -26,6 +28,9 @@ CHANGES = 5.0
 
 ONE = 1e-3
 """The weight of the wish to be of size one, beside that of an equation."""
+
+LARGE = 300
+"""Sizes beyond which the normal equations are solved, which are sparse: an SVD of thousands takes minutes."""
 
 MOST = 6
 """Experiments whose equations are used; in others, what has the same name has about the same size."""
@@ -111,14 +116,16 @@ class _Sizes:
         return self.count - 1
 
     def solve(self) -> np.ndarray:
-        matrix = np.zeros((len(self.rows) + self.count, self.count))
-        right = np.zeros(len(matrix))
-        for i, (coefficients, offset) in enumerate(self.rows):
-            for variable, coefficient in coefficients.items():
-                matrix[i, variable] += coefficient
-            right[i] = -offset
-        matrix[len(self.rows) :] = ONE * np.eye(self.count)
-        return np.linalg.lstsq(matrix, right, rcond=None)[0]
+        terms = [(i, *term) for i, (coefficients, _) in enumerate(self.rows) for term in coefficients.items()]
+        rows, columns, entries = np.array(terms).reshape(-1, 3).T
+        shape = len(self.rows), self.count
+        matrix = csr_array((entries, (rows.astype(int), columns.astype(int))), shape=shape)  # adds up doubles
+        right = np.array([-offset for _, offset in self.rows])
+        if self.count > LARGE:
+            normal = matrix.T @ matrix + ONE**2 * eye_array(self.count)
+            return np.asarray(splu(csc_array(normal)).solve(matrix.T @ right))
+        whole = np.concatenate([matrix.toarray(), ONE * np.eye(self.count)])
+        return np.linalg.lstsq(whole, np.concatenate([right, np.zeros(self.count)]), rcond=None)[0]
 
 
 @dataclass

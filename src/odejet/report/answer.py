@@ -19,6 +19,9 @@ from odejet.uncertainty.doubts import doubts
 from odejet.uncertainty.practical import DETERMINED, UNDETERMINED, Practical
 from odejet.uncertainty.profile import Profile
 
+DOUBT_SECONDS = 3.0
+"""What looking at the ends of intervals without a profile may take."""
+
 PROFILE_SECONDS = 20.0
 """What the profiles of a page may take together."""
 
@@ -59,7 +62,7 @@ def known(fit: Fit) -> Known:
             return Known(doubts=fit.doubts)
         end, found = now() + PROFILE_SECONDS, fit.practical
         profiles = dict(found.profiles)
-        for label in text.ordered(fit)[:MOST_PROFILES]:
+        for label in _followed(fit):
             if (
                 label not in profiles
                 and (left := end - now()) > 0
@@ -73,11 +76,18 @@ def known(fit: Fit) -> Known:
         return Known()
 
 
+def _followed(fit: Fit) -> list[str]:
+    """Unknowns whose profiles are drawn: of very many, those that all experiments share."""
+    labels = text.ordered(fit)
+    return labels if len(labels) <= MOST_PROFILES else labels[: min(_shared(fit), MOST_PROFILES)]
+
+
 def _doubts(fit: Fit, profiles: Mapping[str, Profile]) -> Mapping[str, str]:
     """Intervals that are not to be trusted, as far as no profile stands beside them."""
     if text.doubted(fit):
         return fit.doubts
-    found = doubts(fit.likelihood, {k: v for k, v in fit.intervals().items() if k not in profiles}, LEVEL, fit.held)
+    others = {label: interval for label, interval in fit.intervals().items() if label not in profiles}
+    found = doubts(fit.likelihood, others, LEVEL, fit.held, DOUBT_SECONDS)
     return {label: doubt.words for label, doubt in found.items()}
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from odejet.report.diagnostics import by_output, diagnostic_pictures
 from odejet.report.markup import MEDIUM, SMALL, folded, gallery, key, left_out, part, section, soft
@@ -29,9 +29,9 @@ _NEW = ("band light", "95 % band of a new measurement")
 _RING = ("ring", "suspicious measurement")
 
 
-def courses(fit: Fit, pairs: Sequence[Comparison]) -> dict[str, Curve]:
-    """The course of every experiment of which a series is shown."""
-    return curves(fit, pairs[:MOST_SERIES], states=True)
+def courses(fit: Fit, pairs: Sequence[Comparison], doubts: Collection[str] | None = None) -> dict[str, Curve]:
+    """The course of every experiment of which a series is shown; `doubts` are labels of intervals not to be trusted."""
+    return curves(fit, pairs[:MOST_SERIES], states=True, doubts=doubts)
 
 
 def fit_and_data(fit: Fit, pairs: Sequence[Comparison], drawn: Mapping[str, Curve]) -> str:

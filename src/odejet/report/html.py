@@ -35,7 +35,8 @@ def page(fit: Fit) -> str:
 
 def _parts(fit: Fit) -> Iterator[str]:
     pairs = fit.compare() if fit.found else ()
-    known, courses = answer.known(fit), course.courses(fit, pairs)
+    known = answer.known(fit)
+    courses = course.courses(fit, pairs, known.doubts)
     yield _header(fit)
     yield section("Estimates", answer.estimates(fit, known))
     yield section("All solutions", answer.solutions(fit))

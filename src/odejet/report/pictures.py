@@ -6,7 +6,7 @@ edge, marked with its distance.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -33,7 +33,7 @@ from odejet.report.panels import (
     span,
 )
 from odejet.report.ticks import Axis, linear, logarithmic, short, symmetric
-from odejet.result import Band, Comparison, Fit, Prediction
+from odejet.result import LEVEL, Band, Comparison, Fit, Prediction
 from odejet.simulate import Simulation
 from odejet.smooth import Linear, Smoothed
 from odejet.uncertainty.bands import GLANCE_EVALUATIONS, QUICK
@@ -64,16 +64,25 @@ _NEAR = 2e-2  # deviations below this are drawn on a linear scale
 # --- fit and data -----------------------------------------------------------------------------------------------------
 
 
-def curves(fit: Fit, pairs: Sequence[Comparison], states: bool = False) -> dict[str, Curve]:
-    """The experiments on many times, with bands if there is a fit: by profiles as far as a glance goes."""
+def curves(
+    fit: Fit, pairs: Sequence[Comparison], states: bool = False, doubts: Collection[str] | None = None
+) -> dict[str, Curve]:
+    """The experiments on many times, with bands if there is a fit: by profiles as far as a glance goes.
+
+    Where intervals have been looked at, and `doubts` are those that are not to be trusted, bands of many experiments
+    come from curvature but where an unknown of the experiment is doubted.
+    """
     names = list(dict.fromkeys(pair.experiment for pair in pairs))
     evaluations, seconds = GLANCE_EVALUATIONS // max(len(names), 1), QUICK / max(len(names), 1)
+    doubted = {unknown.experiment for unknown in fit.unknowns if unknown.label in (doubts or ())}
     found: dict[str, Curve] = {}
     for name in names:
         own = fit.experiment(name)
+        plain = doubts is not None and len(names) > FEW and not doubted & {None, name}
         times = np.linspace(own.start, own.end, CURVE if len(names) < FEW else SHORT_CURVE)
         try:
-            found[name] = fit.predict(times, name, states=states, evaluations=evaluations, time_limit=seconds)
+            how = "delta" if plain else "auto"
+            found[name] = fit.predict(times, name, LEVEL, how, states, evaluations, seconds)
         except ModelError:  # without a fit there is nothing to be uncertain about
             found[name] = fit.simulate(times, name)
     return found

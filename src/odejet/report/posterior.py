@@ -13,11 +13,13 @@ import numpy as np
 
 from odejet import __version__
 from odejet.attach import attach
+from odejet.errors import ModelError
 from odejet.report.markup import SMALL, gallery, section, sentence, soft, table
 from odejet.report.panels import Area, Dots, Layer, Line, Panel, Picture, Rule, Stripe, size_of, span
 from odejet.report.script import POLICY, SCRIPT
 from odejet.report.style import STYLE
 from odejet.report.ticks import linear
+from odejet.result import Fit
 from odejet.uncertainty.posterior import Posterior
 
 CORRELATED = 0.5
@@ -33,6 +35,21 @@ GRID = 120
 
 Intervals = Mapping[str, Mapping[str, tuple[float, float]]]
 """By label and method: intervals to compare with."""
+
+
+def compared_intervals(fit: Fit) -> Intervals:
+    """Return the intervals of a fit by curvature and by profile, where there are any."""
+    found: dict[str, dict[str, tuple[float, float]]] = {}
+    for label in fit.labels:
+        own = {}
+        for method, asked in (("curvature", fit.interval), ("profile", lambda name: fit.profile(name).interval())):
+            try:
+                low, high = asked(label)
+            except ModelError:  # what cannot be followed has none
+                continue
+            own[method] = (float(low), float(high))
+        found[label] = own
+    return found
 
 
 def pictures(posterior: Posterior, intervals: Intervals | None = None) -> list[Picture]:

@@ -16,7 +16,7 @@ from odejet.report.pictures import cloud_picture, derivative_picture
 from odejet.result import Comparison, Fit
 from odejet.smooth import Smoothed, fit_series
 
-MOST_DERIVATIVES = 12
+MOST_DERIVATIVES = 6
 """Series whose derivatives a page shows."""
 
 

@@ -256,8 +256,9 @@ class Workers:
         else:
             if reply != _LACKING:
                 told, seconds, kept = pickle.loads(reply)
-                for note in kept if self.keeper is not None else ():
-                    self.keeper.keep(*note)
+                if self.keeper is not None:
+                    for key, content in kept:
+                        self.keeper.keep(key, content)
                 self.longest = max(self.longest, seconds)
                 pending.reply = (told,)
         pending.is_lost = pending.reply is None

@@ -157,6 +157,8 @@ def information(misfit: Misfit, refined: Refined, check: FitCheck, free: np.ndar
     inflation = noise_inflation(misfit, refined, check)
     estimated = misfit.free_noise if misfit.weighted else np.ones(len(misfit.outputs), dtype=bool)
     own = np.array([output.degrees_of_freedom for output in check.outputs])
+    if refined.noise is not None:  # errors that persist tell less of their noise
+        own = own * np.minimum(refined.noise.degrees / np.maximum(misfit.counts, 1), 1.0)
     degrees = np.maximum(own, 1.0)
     # An output without degrees of freedom of its own takes its noise from all, and their degrees of freedom with it.
     together = float(degrees[estimated].sum()) if own[estimated].sum() >= TOLD else LEAST_DEGREES

@@ -75,7 +75,7 @@ HOSTILE = {
     "doubling functions": (doubling_functions(60), "terms once functions are written out"),
     "chained rules": (chained_rules(1000), "more deeply than can be followed"),
     "deep": (document(rules=assignment_rule("x", "<apply><minus/>" * 5000 + cn(1) + "</apply>" * 5000)), "nested more"),
-    "large": (large(30_000), "30000 states, and 1000 is the limit"),
+    "large": (large(30_000), "30000 states, and 2000 is the limit"),
     "empty": ("", "this is not XML"),
     "cut off": (document()[:-20], "this is not XML"),
     "no model": ('<sbml xmlns="http://www.sbml.org/sbml/level3/version2/core" level="3" version="2"/>', "no model"),

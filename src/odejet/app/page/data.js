@@ -10,14 +10,17 @@ const NOISE = [
   ["negbinomial", "counts that vary more (negative binomial)", (output) => `negbinomial(d_${output})`],
   ["student", "with outliers (Student)", (output) => `student(s_${output}, 4)`],
 ];
+const NONMEM = { ID: "subject", TIME: "time", AMT: "dose", DV: "measured", Y: "measured", EVID: "kind of row", MDV: "1: not measured", CMT: "into which state", ADM: "into which state",
+  RATE: "rate of infusion", DUR: "duration", TINF: "duration", ADDL: "further doses", II: "their interval", SS: "steady state", DVID: "which output", YTYPE: "which output", CENS: "censored", BLQ: "below the limit", LLOQ: "the limit", LIMIT: "other limit", OCC: "occasion" };
 const DOSE = [["time", "time"], ["state", "into"], ["amount", "amount"], ["duration", "duration"], ["every", "every"], ["count", "times"]];
 
 export class DataCard {
-  constructor(changed, dropped) {
+  constructor(changed, dropped, written) {
     this.changed = changed;
+    this.written = written;
     this.file = h("input", { type: "file", multiple: true, hidden: true, onchange: () => { dropped([...this.file.files]); this.file.value = ""; } });
     this.choose = h("button", { type: "button", onclick: () => this.file.click() }, "Choose files …");
-    this.words = h("span", {}, "Drop a table (CSV), or a model (SBML, TOML, Antimony, PEtab), anywhere on the page");
+    this.words = h("span", {}, "Drop a table (CSV, NONMEM), a model (SBML, TOML, Antimony, PEtab) or a study (zip), anywhere on the page");
     this.drop = h("div", { class: "drop" }, this.choose, this.words, this.file);
     this.trouble = h("p", { class: "note bad", id: "trouble", hidden: true });
     this.columns = h("div", { class: "columns" });
@@ -40,11 +43,12 @@ export class DataCard {
 
   set(draft, seen) {
     this.draft = draft;
+    this.seen = seen;
     const problem = draft.language === "petab";
     const file = seen?.file;
     this.drop.classList.toggle("slim", Boolean(draft.data) || problem);
     this.words.textContent = problem ? `${draft.file}, with its own data` : draft.data ? `${draft.data}${file ? `, ${file.rows} rows` : ""}`
-      : "Drop a table (CSV), or a model (SBML, TOML, Antimony, PEtab), anywhere on the page";
+      : "Drop a table (CSV, NONMEM), a model (SBML, TOML, Antimony, PEtab) or a study (zip), anywhere on the page";
     this.trouble.hidden = !seen?.trouble;
     this.trouble.textContent = seen?.trouble || "";
     this.positive.checked = draft.positive;
@@ -57,7 +61,7 @@ export class DataCard {
     this.dosing.hidden = problem || !model || !draft.data;
     this.noising.hidden = problem || !model || !draft.data;
     if (!model) return;
-    const key = JSON.stringify([file, seen.titles, model, draft.doses.length, draft.noise, seen.experiments?.map((one) => one.name), draft.titles]);
+    const key = JSON.stringify([file, seen.titles, model, draft.doses.length, draft.noise, file?.kind === "nonmem" && draft.text, seen.experiments?.map((one) => one.name), draft.titles]);
     if (key === this.key || writing(this.element)) return;
     this.key = key;
     remade(this.element, () => {
@@ -69,10 +73,7 @@ export class DataCard {
 
   renderColumns(file, titles, model) {
     if (!file || !this.draft.data) { this.columns.replaceChildren(); return; }
-    if (file.kind === "nonmem") {
-      this.columns.replaceChildren(h("p", { class: "soft" }, "A table as NONMEM has it: DV is the output, a subject is an experiment."));
-      return;
-    }
+    if (file.kind === "nonmem") { this.columns.replaceChildren(...this.nonmem(file)); return; }
     const role = (name) => {
       const pick = h("select", { "aria-label": `What ${name} is`, onchange: () => this.changed({ titles: { ...titles, [name]: pick.value } }) },
         h("option", { value: "" }, "not used"),
@@ -87,6 +88,25 @@ export class DataCard {
     const head = h("tr", { class: "roles" }, file.names.map((name) => h("th", { scope: "col" }, h("div", {}, name), role(name))));
     const body = file.kind === "wide" ? file.first.slice(0, 4).map((row) => h("tr", {}, row.map((cell) => h("td", {}, cell)))) : [];
     this.columns.replaceChildren(h("table", {}, h("caption", { class: "hidden" }, "Columns of the table, and what they are"), h("thead", {}, head), h("tbody", {}, body)));
+  }
+
+  // What each column of such a table means is known; a model to begin with is one click away.
+  nonmem(file) {
+    const meaning = (name) => NONMEM[name.replace(/^#/, "").toUpperCase()] || "covariate";
+    const starters = (this.seen.starters || []).map((one) => h("button", { type: "button", class: "small", "aria-pressed": one.text === this.draft.text ? "true" : "false", onclick: () => this.begin(one.text) }, one.title));
+    return [h("p", { class: "soft small" }, `A table as NONMEM has it, with ${this.seen.experiments?.length || "its"} subjects: each is an experiment, with its doses.`),
+      h("table", {}, h("caption", { class: "hidden" }, "Columns of the table, and what they are"),
+        h("thead", {}, h("tr", {}, file.names.map((name) => h("th", { scope: "col" }, h("div", {}, name), h("div", { class: "soft small" }, meaning(name)))))),
+        h("tbody", {}, file.first.slice(0, 4).map((row) => h("tr", {}, row.map((cell) => h("td", {}, cell)))))),
+      starters.length ? h("div", {}, h("h3", {}, "Models to begin with"), h("div", { class: "row starters" }, starters)) : ""];
+  }
+
+  // Another starter; its parameters differ between subjects where those of the one before did.
+  begin(text) {
+    const names = [...new Set(text.match(/\b(ka|Cl|V2?|Q)\b/g))];
+    const random = Object.keys(this.draft.random).length ? Object.fromEntries(names.map((name) => [name, "lognormal"])) : {};
+    this.changed({ text, language: "equations", random });
+    this.written(text);
   }
 
   renderDoses(model, experiments) {

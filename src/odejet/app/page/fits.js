@@ -2,20 +2,25 @@
 
 import { address, ask } from "./api.js";
 import { confirmed, h, say, seconds } from "./dom.js";
+import { Predicting } from "./predicting.js";
 
 const STAGES = {
   start: "starting", identify: "what can be known", smooth: "smoothing", algebra: "solving the algebra", rank: "ranking", refine: "refining",
   stretches: "fitting stretches", alternatives: "other solutions", multistart: "searching the box", report: "writing the report",
+  draws: "drawing from the posterior", "pooled fit": "fitting all subjects together", starts: "starting from several places", nodes: "integrating over subjects", likelihood: "computing the likelihood",
 };
+const TASKS = { posterior: "posterior", population: "population", models: "models" };
+const FILES = { fit: ["fit.json"], posterior: ["draws.json", "fit.json"], population: ["population.json"], models: ["models.txt", "fit.json"] };
 const STATES = { waiting: "waiting", running: "running", done: "done", failed: "no fit", cancelled: "cancelled", interrupted: "interrupted" };
 const KINDS = { global: ["good", "one value"], local: ["fair", "one of several values"], none: ["bad", "cannot be known"], undecided: ["soft", "not decided"],
   "likely global": ["good", "likely one value"], "likely local": ["fair", "one of several values"],
 };
 
+const wordOf = (fit) => fit.task && fit.task !== "fit" && fit.word ? fit.word : fit.certified ? "certified" : "not certified";
 const underWay = (fit) => fit.state === "waiting" || fit.state === "running";
 
 export class Fits {
-  constructor({ begin, picked, compared, failed }) {
+  constructor({ begin, picked, compared, failed, asking }) {
     this.begin = begin;
     this.picked = picked;
     this.failed = failed;
@@ -27,7 +32,7 @@ export class Fits {
     this.progress = h("div", { class: "progress", hidden: true });
     this.list = h("ul", { class: "fits" });
     this.comparison = h("div", { class: "compared" });
-    this.card = h("div", {},
+    this.card = h("div", {}, asking,
       h("div", { class: "row" }, this.button,
         h("label", { class: "field" }, h("span", {}, "Effort"), this.effort),
         h("label", { class: "field" }, h("span", {}, "At most, seconds"), this.limit)),
@@ -66,7 +71,7 @@ export class Fits {
       const old = before.get(one.number);
       if (one.result && !first && !old?.result) {
         await this.show(one.number, true);
-        say(`Fit ${one.number} has found values: ${one.certified ? "certified" : "not certified"}.`);
+        say(`Fit ${one.number} has found values: ${wordOf(one)}.`);
       } else if (old && underWay(old) && !underWay(one) && !one.result) {
         say(`Fit ${one.number}: ${STATES[one.state]}. ${one.message || ""}`);
       }
@@ -105,14 +110,14 @@ export class Fits {
     const key = JSON.stringify([this.fits.map((one) => [one.number, one.state, one.result, one.certified, one.message]), this.shown]);
     if (key === this.listKey) return;
     this.listKey = key;
-    const comparable = this.fits.filter((one) => one.result).length > 1;
+    const comparable = this.fits.filter((one) => one.result && one.task !== "population").length > 1;
     this.list.replaceChildren(...this.fits.map((one) => {
       const tone = one.result ? (one.certified ? "good" : "fair") : one.state === "failed" ? "bad" : "soft";
-      const words = one.result ? (one.certified ? "certified" : "not certified") : STATES[one.state] || one.state;
-      const box = comparable && one.result && h("input", { type: "checkbox", checked: this.checked.has(one.number), "aria-label": `Compare fit ${one.number}`, onchange: () => this.check(one.number, box.checked) });
+      const words = one.result ? wordOf(one) : STATES[one.state] || one.state;
+      const box = comparable && one.result && one.task !== "population" && h("input", { type: "checkbox", checked: this.checked.has(one.number), "aria-label": `Compare fit ${one.number}`, onchange: () => this.check(one.number, box.checked) });
       return h("li", { class: one.number === this.shown ? "shown" : "" }, box || "",
         h("button", { type: "button", class: "quiet open", disabled: !one.result, "aria-pressed": one.number === this.shown ? "true" : "false", onclick: () => this.show(one.number, true).catch(this.failed) }, `Fit ${one.number}`),
-        h("span", { class: `badge ${tone}` }, words),
+        h("span", { class: `badge ${tone}` }, words), TASKS[one.task] ? h("span", { class: "soft small" }, TASKS[one.task]) : "",
         one.message && !one.result ? h("span", { class: "small" }, one.message) : "",
         h("span", { class: "end soft small" }, underWay(one) ? "" : seconds(one.seconds || 0),
           h("button", { type: "button", class: "quiet danger", "aria-label": `Remove fit ${one.number}`, onclick: () => this.remove(one.number) }, "✕")));
@@ -164,10 +169,10 @@ export class Fits {
     const number = this.shown, result = this.results.get(number);
     const one = this.fits.find((fit) => fit.number === number) || {};
     if (!result) return;
-    const heads = ["quantity", "value", "± stderr", "95 % interval", "can it be known?"];
+    const { heads } = result;
     const verdict = (row) => {
       const [tone, words] = KINDS[row.kind] || ["soft", row.kind];
-      return h("td", { "data-head": heads[4] }, h("span", {}, row.kind ? h("span", { class: tone }, words) : "", row.remark ? h("span", { class: "fair" }, `${row.kind ? ", " : ""}${row.remark}`) : ""));
+      return h("td", { "data-head": heads[4] }, h("span", {}, row.kind ? h("span", { class: tone }, words) : "", row.remark ? h("span", { class: "fair" }, `${row.kind ? ", " : ""}${row.remark}`) : "", row.note ? h("span", { class: "soft" }, row.note) : ""));
     };
     const rows = result.rows.map((row) => h("tr", {}, h("td", { class: "name" }, h("code", {}, row.label)), ...[row.value, row.error, row.interval].map((cell, i) => h("td", { class: "number", "data-head": heads[i + 1] }, cell)), verdict(row)));
     const link = (name, words) => h("a", { class: "button", href: address(`api/studies/${this.study}/fits/${number}/files/${name}`), download: "" }, words);
@@ -179,18 +184,30 @@ export class Fits {
       }
     });
     this.resultCard.replaceChildren(
-      h("div", { class: "head" }, h("h2", { id: "result" }, `Fit ${number}`), h("span", { class: `badge ${result.tone}` }, result.state)),
+      h("div", { class: "head" }, h("h2", { id: "result" }, TASKS[result.kind] ? `Fit ${number}: ${TASKS[result.kind]}` : `Fit ${number}`), h("span", { class: `badge ${result.tone}` }, result.state)),
       ...told.map((words) => h("p", { class: "soft" }, sentence(words))),
       result.reasons.length ? h("ul", {}, result.reasons.map((words) => h("li", {}, sentence(words)))) : "",
+      ...this.ranked(result),
       h("div", { class: "scroll", tabindex: "0", role: "group", "aria-label": "Estimates" }, h("table", { class: "estimates" }, h("caption", { class: "hidden" }, "Estimates"),
         h("thead", {}, h("tr", {}, heads.map((head, i) => h("th", { scope: "col", class: i > 0 && i < 4 ? "number" : "" }, head)))), h("tbody", {}, rows))),
       ...this.others(result.solutions),
       result.noise.length ? h("p", { class: "soft small" }, "Noise (standard deviation): ", result.noise.slice(0, 12).map((one) => `${one.output} ${one.sd}`).join(", ")) : "",
       h("dl", { class: "facts" }, Object.entries(result.facts).map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd", {}, value)))),
+      result.form ? new Predicting(`api/studies/${this.study}/fits/${number}/predict`, result.form, this.failed).element : "",
       h("div", { class: "downloads" }, one.report ? link("report.html", "Report") : h("span", { class: "button soft", "aria-disabled": "true" }, "Report …"),
-        link("fit.json", "fit.json"), link("model.toml", "Model (TOML)"), link("fit.py", "Python script"), link("all.zip", "All files (zip)")),
+        ...FILES[result.kind || "fit"].map((name) => link(name, name)), link("model.toml", "Model (TOML)"), link("fit.py", "Python script"), link("all.zip", "All files (zip)")),
       one.report ? frame : h("p", { class: "soft small" }, "The report is being written."));
     this.resultCard.hidden = false;
+  }
+
+  // Models by their switches, the best first.
+  ranked(result) {
+    if (result.kind !== "models") return [];
+    const { heads, rows } = result.models;
+    return [table("Models", heads, rows),
+      result.tests.length ? h("p", { class: "soft small" }, "Likelihood-ratio tests: ", result.tests.join("; "), ".") : "",
+      h("p", { class: "small" }, "Weight of all models that have it: ", Object.entries(result.importance).map(([name, share]) => `${name} ${share}`).join(", "), "."),
+      h("h3", {}, "The best model")];
   }
 
   // Sets of values that explain the data equally well, side by side.

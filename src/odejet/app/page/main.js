@@ -1,6 +1,7 @@
 // The page: the list of studies, or one study with its model, data, unknowns and fits, kept in step with the server.
 
-import { Refused, ask } from "./api.js";
+import { Refused, address, ask } from "./api.js";
+import { Asking } from "./asking.js";
 import { DataCard } from "./data.js";
 import { byId, confirmed, debounced, h, latest, say } from "./dom.js";
 import { Editor } from "./editor.js";
@@ -14,10 +15,12 @@ const content = byId("content"), nameField = byId("name"), saved = byId("saved")
 let study = null, seen = null, verdict = null, curves = [], posed = 0, turn = 0;
 
 const editor = new Editor((patch) => change(patch), translate);
-const card = new DataCard((patch) => change(patch), (files) => drop(files));
+const card = new DataCard((patch) => change(patch), (files) => drop(files), () => refresh());
 const pictures = new Pictures();
 const unknowns = new Unknowns((values) => move(values), (patch, again = true) => change(patch, again));
-const fits = new Fits({ begin, picked, compared, failed });
+const asking = new Asking((patch, again = true) => { change(patch, again); if (!again) render(); });
+const fits = new Fits({ begin, picked, compared, failed, asking: asking.element });
+const exporting = h("a", { class: "button small", download: "" }, "Export the study (zip)");
 const states = h("input", { type: "checkbox", onchange: () => pictures.set({ states: states.checked }) });
 const log = h("input", { type: "checkbox", onchange: () => pictures.set({ log: log.checked }) });
 const empty = h("p", { class: "empty" });
@@ -35,7 +38,7 @@ const screen = h("div", { class: "study" },
       h("label", { class: "check small" }, states, "states"), h("label", { class: "check small" }, log, "logarithmic")), empty, pictures.element, stopped),
     h("section", { class: "card", "aria-label": "Unknowns" }, h("div", { class: "head" }, title("4", "Unknowns"), unknowns.picking), unknowns.element)),
   h("div", { class: "ask" },
-    h("section", { class: "card", "aria-label": "Fit" }, h("div", { class: "head" }, title("5", "Fit")), fits.card),
+    h("section", { class: "card", "aria-label": "Fit" }, h("div", { class: "head" }, title("5", "Fit"), exporting), fits.card),
     fits.resultCard));
 
 // --- trouble ---
@@ -121,6 +124,7 @@ async function open(id, mine) {
   seen = verdict = null;
   curves = [];
   fits.open(study.id);
+  exporting.href = address(`api/studies/${study.id}/study.zip`);
   pictures.set({ series: [], curves: [], fits: [] });
   saved.textContent = "";
   nameField.hidden = go.hidden = false;
@@ -240,6 +244,9 @@ function render() {
     rows: seen?.unknowns || [], draft, experiments: seen?.experiments || [], known: seen?.model?.known, verdict,
     result: shownFit?.result, readonly: draft.language === "petab", states: seen?.model?.states || [],
   });
+  asking.set(draft, seen);
+  fits.button.textContent = asking.action;
+  go.textContent = asking.short;
   fits.button.disabled = go.disabled = !seen?.ready;
   fits.why.hidden = Boolean(seen?.ready);
   fits.why.textContent = !draft.text.trim() ? "A fit needs a model and data." : seen?.mistake ? "The model has a mistake." : seen?.trouble || (draft.data ? "" : "A fit needs data: drop a table on the page.");

@@ -84,12 +84,12 @@ class Panel {
     }
     parts.push(s("line", { class: "axis", x1: LEFT, x2: width - RIGHT, y1: height - BOTTOM, y2: height - BOTTOM }));
     const inside = s("g", { "clip-path": `url(#${clip})` });
-    for (const fit of fits) if (fit.low) inside.append(s("path", { class: "band", d: band(fit, x, y, height) }));
+    for (const fit of fits) if (fit.low) inside.append(s("path", { class: fit.outer ? "band outer" : "band", d: band(fit, x, y, height) }));
     if (series) inside.append(...points(series, x, y));
     // The curve of the sliders is under the fit: where they are the same, it is the fit that is seen.
     this.hand = s("path", { class: "hand", d: curve ? line(curve.times, curve.values, x, y) : "" });
     inside.append(this.hand);
-    for (const fit of fits) inside.append(s("path", { class: fit.other ? "fit other" : "fit", d: line(fit.times, fit.values, x, y) }));
+    for (const fit of fits) if (!fit.outer) inside.append(s("path", { class: fit.other ? "fit other" : "fit", d: line(fit.times, fit.values, x, y) }));
     for (const one of rings) inside.append(s("circle", { class: "rings", cx: x(one.time), cy: y(one.value), r: 6 }));
     this.scale = { x, y, follows: !measured.length && !fits.length };
     this.svg.setAttribute("viewBox", `0 0 ${width} ${height}`);
@@ -106,6 +106,47 @@ class Panel {
     this.told.textContent = told || "";
     return true;
   }
+}
+
+// A prediction: a panel for each output, with the band of the curve and a wider one around it.
+export class Bands {
+  constructor() {
+    this.grid = h("div", { class: "pictures" });
+    this.legend = h("ul", { class: "legend" });
+    this.saving = h("a", { class: "button small", download: "prediction.csv", hidden: true }, "Prediction (CSV)");
+    this.element = h("div", {}, this.grid, this.legend, this.saving);
+    new ResizeObserver(() => this.redraw()).observe(this.grid);
+  }
+
+  set(told) {
+    this.told = told;
+    this.panels = Object.keys(told.outputs).map((output) => new Panel("prediction", output, output));
+    this.grid.replaceChildren(...this.panels.map((panel) => panel.element));
+    const [curve, inner, outer] = told.words;
+    const entries = [["fit", curve], ["band", inner], Object.values(told.outputs).some((one) => one.outer_low.some((v) => v !== null)) && ["outer", outer]].filter(Boolean);
+    this.legend.replaceChildren(...entries.map(([kind, words]) => h("li", {}, h("i", { class: kind }), words)));
+    if (this.saving.href) URL.revokeObjectURL(this.saving.href);
+    this.saving.href = URL.createObjectURL(new Blob([table(told)], { type: "text/csv" }));
+    this.saving.hidden = false;
+    this.redraw();
+  }
+
+  redraw() {
+    for (const panel of this.panels || []) {
+      const { times } = this.told, found = this.told.outputs[panel.output];
+      const width = Math.max(panel.element.clientWidth, 180), height = Math.min(300, Math.max(190, 0.5 * width));
+      const wide = { times, values: found.values, low: found.outer_low, high: found.outer_high, outer: true };
+      const fits = [found.outer_low.some((v) => v !== null) && wide, { times, values: found.values, low: found.low, high: found.high }].filter(Boolean);
+      panel.draw(width, height, { series: null, curve: null, fits, rings: [], log: false });
+    }
+  }
+}
+
+function table({ times, outputs }) {
+  const keys = ["values", "low", "high", "outer_low", "outer_high"];
+  const head = ["time", ...Object.keys(outputs).flatMap((name) => keys.map((key) => key === "values" ? name : `${name}_${key}`))];
+  const rows = times.map((time, i) => [time, ...Object.values(outputs).flatMap((one) => keys.map((key) => one[key][i] ?? ""))]);
+  return [head, ...rows].map((row) => row.join(",")).join("\n") + "\n";
 }
 
 function line(times, values, x, y) {
@@ -229,7 +270,7 @@ export class Pictures {
       series.length && ["dots", "measurements"],
       curves.length && ["hand", "sliders"],
       shown && ["fit", shown.name],
-      shown && shown.bands && shown.bands.length && ["band", "95 % band"],
+      shown?.bands?.some((one) => Object.values(one.outputs).some((own) => own.low)) && ["band", "95 % band"],
       ...fits.filter((fit) => fit.other).map((fit) => ["other", fit.name]),
     ].filter(Boolean);
     this.legend.replaceChildren(...entries.map(([kind, words]) => h("li", {}, h("i", { class: kind }), words)));
