@@ -121,7 +121,7 @@ def test_seeds_lead_to_one_optimum() -> None:
 def test_cores_do_not_change_the_answer(monkeypatch) -> None:
     monkeypatch.setattr("odejet.search.workers.PATIENCE", 0.0)
     population = oj.Population(DECAY, decays(np.random.default_rng(6), 5), {"k": "lognormal"}, fixed={"x0": 10})
-    one, two = (oj.fit(population, jobs=jobs) for jobs in (1, 2))
+    one, two = (oj.fit(population, jobs=jobs, time_limit=600) for jobs in (1, 2))
     assert np.array_equal(one.estimated.u, two.estimated.u)
     assert one.log_likelihood == two.log_likelihood
 

@@ -39,17 +39,30 @@ def _logistic(x: Array) -> Array:
     return 1 / (1 + np.exp(-np.asarray(x, dtype=float)))
 
 
+def _slope_of_logistic(x: Array) -> Array:
+    return _logistic(x) * _logistic(-np.asarray(x))
+
+
+def _slope_of_logit(phi: Array) -> Array:
+    return 1 / (np.asarray(phi) * (1 - np.asarray(phi)))
+
+
+def _slope_of_log(phi: Array) -> Array:
+    return 1 / np.asarray(phi)
+
+
+# Functions with names, for other processes to know them by.
 EFFECTS = {
     effect.name: effect
     for effect in (
-        Effect("lognormal", np.log, np.exp, np.exp, lambda phi: 1 / np.asarray(phi), (0.0, math.inf)),
+        Effect("lognormal", np.log, np.exp, np.exp, _slope_of_log, (0.0, math.inf)),
         Effect("normal", np.asarray, np.asarray, np.ones_like, np.ones_like, (-math.inf, math.inf)),
         Effect(
             "logitnormal",
             _logit,
             _logistic,
-            lambda x: _logistic(x) * _logistic(-np.asarray(x)),
-            lambda phi: 1 / (np.asarray(phi) * (1 - np.asarray(phi))),
+            _slope_of_logistic,
+            _slope_of_logit,
             (0.0, 1.0),
         ),
     )
