@@ -120,7 +120,7 @@ def _when(own: _Writer, event: Event) -> list[str]:
     if event.when is not None:
         if not isinstance(event.when, Comparison) or event.when.relation in ("==", "!="):
             raise ModelError(f"an event when {event.when} cannot be written in Modelica; only one comparison can")
-        conditions = [own.code(event.when)]  # type: ignore[arg-type]
+        conditions = [MODELICA.write(event.when, own.names)]
     elif event.every is None:
         conditions = [f"time >= {own.code(time)}" for time in event.at]
     else:
