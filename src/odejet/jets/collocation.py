@@ -26,6 +26,7 @@ from odejet.jets.direct import Benches, Direct
 from odejet.jets.drive import Drive
 from odejet.jets.features import VANISHES, awake_step, exponent_of, may_hide, next_peak, slack_of
 from odejet.jets.kernel import Layout, lay_out, prepare
+from odejet.jets.kept import NOT_KEPT, Kept, keep_step
 from odejet.jets.lanes import (
     entry,
     kernel,
@@ -98,16 +99,18 @@ def collocate(
     switches: Switches,
     stages: int | None = None,
     found: tuple[np.ndarray, np.ndarray] | None = None,
+    kept: Kept = NOT_KEPT,
 ) -> tuple[np.ndarray, np.ndarray, float, int, bool]:
     """States and outputs at `times`, which lead away from `start`; and the time reached, how many steps it took, and
     whether a switching function lost its sign there.
 
     `parameters` and `states` are rows of value and tangents, of which the latter may be left out; the states are left
     at the time reached.  Sampled inputs are those of one piece.  Steps below `least` are not worth their effort.
-    Rows of the times that are reached are written to what is to be `found`, if there is such a place.
+    Rows of the times that are reached are written to what is to be `found`, if there is such a place, and steps to
+    what is to be `kept` of them.
     """
     rule, lanes = radau(stages or stages_for(tolerance)), states.shape[1]
-    plan = _plan(tape, rule, lanes)
+    plan = plan_of(tape, rule, lanes)
     work, memories = plan.benches.cleared(plan.shapes, plan.arranged, scratch=1)
     if found is None:
         found = np.empty((len(times), *states.shape)), np.empty((len(times), len(tape.outputs), lanes))
@@ -128,6 +131,7 @@ def collocate(
         own_tables(),
         found,
         switches,
+        kept,
     )
     return found[0][:done], found[1][:done], reached, steps, crossed
 
@@ -161,7 +165,8 @@ class Plan(NamedTuple):
         return work, memories
 
 
-def _plan(tape: Tape, rule: Radau, lanes: int) -> Plan:
+def plan_of(tape: Tape, rule: Radau, lanes: int) -> Plan:
+    """Return what trajectories of a tape have in common, made once."""
     key = "collocation", len(rule.points), lanes
     if key not in tape.layouts:
         moving, fill = sparse_order(tape), fill_of(tape)
@@ -344,6 +349,7 @@ def follow(
     tables,
     found,
     switches,
+    kept,
 ):
     """`collocate`, with all memory allotted: times done, the time reached, steps, and whether a switching function
     lost its sign there.
@@ -436,6 +442,7 @@ def follow(
                 break
             sample(rule, work, moving, states, (times[done] - t) / h, trajectory[done], with_tangents)
             done += 1
+        keep_step(kept, work, t, h)
         start_next(rule, work, with_tangents)
         before, t = h, (end if done == len(times) or is_at(end, t + h) else t + h)
         if crossed:
