@@ -125,3 +125,20 @@ def test_a_solution_that_ends_early_says_so():
     flow = RestingFlow(oj.Model({"x": "x**2"}, {"y": "x"}))
     kept = backward.keep(flow, np.zeros(0), np.array([1.0]), np.array([0.5, 2.0]), 0.0)
     assert kept is None or kept.found.message != "every requested time was reached"
+
+
+def test_equations_that_switch_at_known_times():
+    model = oj.Model(
+        {"x": "piecewise(-k*x, t < 2, d - k*x)", "z": "piecewise(0, t < 2, x*q - z)"},
+        {"y": "x*q", "w": "z"},
+        initial={"z": "q**2"},
+    )
+    flow = RestingFlow(model)
+    assert backward.can_be_kept(flow)
+    values = {"k": 0.5, "d": 1.3, "q": 0.8}
+    back, forward = compared(flow, [values[k] for k in model.parameters], [1.5, 0], [0.0, 1.0, 2.0, 2.5, 7.0])
+    assert back == pytest.approx(forward, rel=1e-9)
+
+
+def test_switches_that_parameters_move_are_not_followed_back():
+    assert not backward.can_be_kept(RestingFlow(oj.Model({"x": "piecewise(-k*x, t < T, 0)"}, {"y": "x"})))

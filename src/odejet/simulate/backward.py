@@ -21,6 +21,9 @@ from odejet.jets.drive import Drive
 from odejet.jets.kept import Kept
 from odejet.jets.roots import Switches
 from odejet.jets.sparsity import sparse_order
+from odejet.model import Model
+from odejet.model.expressions import TIME, Choice, Comparison, Condition, Expression, children, names, switches
+from odejet.model.tape import Tape
 from odejet.simulate.flow import TOLERANCE, Flow
 from odejet.simulate.initial_value import Allowance, InitialValueProblem, Leg
 from odejet.simulate.steady import RestingFlow
@@ -37,6 +40,7 @@ ENDLESS = Allowance(math.inf, math.inf, 0.0)
 class Stretch(NamedTuple):
     """Steps of collocation without a stop, with what is asked for along them."""
 
+    tape: Tape
     states: np.ndarray  # rows at the start
     drive: Drive
     piece: int
@@ -69,14 +73,18 @@ class KeptSolution:
     def gradient(self, seeds: np.ndarray) -> np.ndarray | None:
         """Return the derivatives by all unknowns of a function that has the derivatives `seeds` (times, outputs) by
         outputs; None where the way back is lost."""
-        problem, flow = self.problem, self.problem.flow
-        tape, tolerance = problem.tape, problem.tolerance
-        initial = None if self.tangents is not None else places_of(tape, tolerance, tape.initial)
-        bars, moving = room_for_bars(tape, tolerance), tape.states >= tape.statics
-        order = np.arange(len(tape.states))
-        pulled = np.zeros(int(moving.sum()))
+        problem, model = self.problem, self.problem.flow.model
+        bars = dict[int, np.ndarray]()
+        by_states, by_parameters = np.zeros(len(problem.states)), np.zeros(len(problem.parameters))
         for number, one in reversed(list(enumerate(problem.stretches))):
-            here = slice(one.first, one.first + len(one.times))
+            tape, here = one.tape, slice(one.first, one.first + len(one.times))
+            own = bars.setdefault(id(tape), room_for_bars(tape, problem.tolerance))
+            moving, places = sparse_order(tape), places_of(tape, problem.tolerance, tape.states)
+            static = np.flatnonzero(places >= 0)
+            initial = places_of(tape, problem.tolerance, tape.initial)
+            known = number == 0 and self.tangents is None
+            pulled = by_states[moving]
+            own[places[static]] = by_states[static]
             if not pull_back(
                 tape,
                 problem.parameters,
@@ -86,32 +94,26 @@ class KeptSolution:
                 one.start,
                 one.times,
                 one.kept,
-                tolerance,
+                problem.tolerance,
                 self.found.states[here],
                 seeds[here],
                 pulled,
-                bars,
-                None if number else (initial if initial is not None else np.full(len(order), -1)),
+                own,
+                initial if known else np.full(len(initial), -1),
             ):
                 return None
-        by_states = self._by_states(bars, pulled)
-        places = places_of(tape, tolerance, tape.parameters)
-        by_parameters = np.where(places >= 0, bars[np.maximum(places, 0)], 0.0)
+            by_states[moving], by_states[static] = pulled, own[places[static]]
+            own[places[static]] = 0.0
+            felt = places_of(tape, problem.tolerance, tape.parameters)
+            by_parameters[felt >= 0] += own[felt[felt >= 0]]
+            own[felt[felt >= 0]] = 0.0
         if self.tangents is not None:
             found = self.tangents.T @ by_states
             found[len(found) - len(by_parameters) :] += by_parameters
         else:
-            free = [i for i, name in enumerate(flow.model.states) if name in set(flow.model.free_states)]
+            free = [i for i, name in enumerate(model.states) if name in set(model.free_states)]
             found = np.concatenate([by_states[free], by_parameters])
         return found if np.isfinite(found).all() else None
-
-    def _by_states(self, bars: np.ndarray, pulled: np.ndarray) -> np.ndarray:
-        """Derivatives by all states at the start."""
-        tape, tolerance = self.problem.tape, self.problem.tolerance
-        places = places_of(tape, tolerance, tape.states)
-        found = np.where(places >= 0, bars[np.maximum(places, 0)], 0.0)
-        found[self.problem.moving] = pulled
-        return found
 
 
 class _Keeping(InitialValueProblem):
@@ -125,22 +127,31 @@ class _Keeping(InitialValueProblem):
     def follow(self, leg: Leg, times: np.ndarray, tolerance: float) -> Outcome:
         room = _ROOM // (8 * max(self.tape.moving, 1) * lanes_of(self.tape, self.tolerance))
         self.slices = 1, min(max(room, _FEWEST), _MOST)
-        # At the start nothing has to be solved, but what is known of it is put in place.
-        now = times[: max(int(np.searchsorted(times, leg.time, side="right")), 0)]
-        place = leg if len(now) else replace(leg, trajectory=leg.trajectory[:1].copy(), outputs=leg.outputs[:1].copy())
-        self.explicit(place, now if len(now) else np.array([leg.time]), tolerance, 1 << 62, 1 << 62)
-        if len(now):
-            nothing = Kept.room(0, self.tape.moving, lanes_of(self.tape, self.tolerance))
-            drive = self.flow.drive(now)
-            self.stretches.append(Stretch(leg.states.copy(), drive, 0, leg.time, 0, now, nothing))
+        if self.passage is None:
+            self.begin(leg, times, tolerance)
         if leg.done == len(times) or self.implicit(leg, times[leg.done :], tolerance, 0.0):
             return Outcome.COMPLETED
         return Outcome.OUT_OF_TIME if self.is_late else Outcome.STIFF_FAILURE
 
-    @property
-    def moving(self) -> np.ndarray:
-        """The moving states in the order of collocation."""
-        return sparse_order(self.tape)
+    def begin(self, leg: Leg, times: np.ndarray, tolerance: float) -> None:
+        """Put known initial states in place, and take down what is asked for at the start."""
+        now = times[: int(np.searchsorted(times, leg.time, side="right"))]
+        place = leg if len(now) else replace(leg, trajectory=leg.trajectory[:1].copy(), outputs=leg.outputs[:1].copy())
+        self.explicit(place, now if len(now) else np.array([leg.time]), tolerance, 1 << 62, 1 << 62)
+        if len(now):
+            self.keep_instant(leg, 0, now)
+
+    def record(self, leg: Leg, times: np.ndarray) -> None:
+        first = leg.done
+        super().record(leg, times)
+        if leg.done > first:
+            self.keep_instant(leg, first, times[first : leg.done])
+
+    def keep_instant(self, leg: Leg, first: int, times: np.ndarray) -> None:
+        """Keep what is asked for where the solution is."""
+        nothing = Kept.room(0, self.tape.moving, lanes_of(self.tape, self.tolerance))
+        drive = self.flow.drive(times)
+        self.stretches.append(Stretch(self.tape, leg.states.copy(), drive, 0, leg.time, first, times, nothing))
 
     def collocate(
         self,
@@ -174,15 +185,31 @@ class _Keeping(InitialValueProblem):
         if self.bytes > MEMORY:
             self.deadline = -math.inf
         reached = min(len(done[0]), len(grid) - (found is None))
-        self.stretches.append(Stretch(states, drive, piece, start, first, grid[:reached], kept))
+        self.stretches.append(Stretch(self.tape, states, drive, piece, start, first, grid[:reached], kept))
         return done
 
 
 def can_be_kept(flow: Flow) -> bool:
-    """Whether solutions of a flow can be followed backward."""
-    if flow.program is not None or flow.lookback is not None:
+    """Whether solutions of a flow can be followed backward: nothing happens to them but that equations switch at known
+    times, which leaves states as they are."""
+    if flow.lookback is not None or (flow.program is not None and not _switches_by_the_clock(flow.model)):
         return False
     return not (isinstance(flow, RestingFlow) and (flow.model.regimens or flow.set_before))
+
+
+def _switches_by_the_clock(model: Model) -> bool:
+    """Whether all switches are at times that nothing moves, and none is in an output."""
+    if model.events or any(map(switches, model.outputs.values())):
+        return False
+    inputs = [value for value in model.inputs.values() if value is not None]
+    fixed = {TIME, *model.fixed}
+    return all(_by_the_clock(part, fixed) for part in (*model.states.values(), *inputs, *model.initial.values()))
+
+
+def _by_the_clock(part: Expression | Condition, fixed: set[str]) -> bool:
+    if isinstance(part, Choice) or (isinstance(part, Comparison) and not set(names(part)) <= fixed):
+        return False
+    return all(_by_the_clock(inner, fixed) for inner in children(part))
 
 
 class Solution(NamedTuple):
@@ -217,8 +244,20 @@ def keep(
             return None
         rows = rest.rows[: len(flow.model.states)]
         states, tangents = rows[:, 0], rows[:, 1:]
+    elif flow.program is not None:
+        rows = _begun(flow, parameters, states, start, float(times[-1]))
+        states, tangents = rows[:, 0], rows[:, 1:]
     kept = KeptSolution(flow, parameters, states, times, start, tolerance, allowance, deadline, tangents)
     return Solution(kept.found, kept.gradient, kept.problem.bytes)
+
+
+def _begun(flow: Flow, parameters: np.ndarray, states: np.ndarray, start: float, end: float) -> np.ndarray:
+    """Rows of value and derivatives of states at the start, where a program tells them."""
+    frame = flow.frame(True, False)
+    problem = InitialValueProblem(flow, frame, parameters, states, False, None, {})
+    leg = Leg(start, problem.states.copy(), np.abs(problem.states[:, 0]), np.empty((0, 0, 0)), np.empty((0, 0, 0)))
+    problem.set_out(leg, np.array([end]) if end > start else np.array([np.nextafter(start, np.inf)]))
+    return frame.spread(leg.states)
 
 
 def _kept_lean(flow: RestingFlow, parameters: np.ndarray, states: np.ndarray, *others: Any) -> Solution | None:
