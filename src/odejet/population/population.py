@@ -245,6 +245,14 @@ class Population:
             self.model, self.data.knowing(known), bounds=used or None, noise=self.noise, fixed=self.given_fixed
         )
 
+    def alone(self, subject: str | None = None) -> Problem:
+        """Return the problem of one subject with parameters of its own, by default of the first with most measurements."""
+        if subject is not None and subject not in self.subjects:
+            raise ModelError(f"there is no subject '{subject}'{nearest(subject, self.subjects)}")
+        points = [one.experiment.points for one in self.conditions]
+        place = points.index(max(points)) if subject is None else self.subjects.index(subject)
+        return Problem(self.model, Data.of([self.data.experiments[place]]), noise=self.noise, fixed=self.given_fixed)
+
     def penalty(self, layout: Layout) -> Callable[[Array], tuple[float, Array]] | None:
         """Return the negative logarithm of the priors as a function of u, with its gradient; None without priors."""
         if not self.priors:
