@@ -182,6 +182,7 @@ class Population:
                     continue
                 if name in noise:
                     raise ModelError(f"covariates of '{parameter}': '{name}' belongs to the noise; choose another name")
+                self.table.check_new(name, f"covariates of '{parameter}'")
                 found[name] = None
         return list(found)
 

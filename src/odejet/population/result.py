@@ -284,7 +284,10 @@ class PopulationFit:
 
     @cached_property
     def residuals(self) -> dict[str, Array]:
-        """Columns of every measurement: subject, time, observed, predicted (typical and individual), CWRES, NPDE."""
+        """Columns of every measurement: subject, time, observed, predicted (typical and individual), CWRES, NPDE.
+
+        Of a censored value `completed` is one drawn within its limits, which CWRES and NPDE are of.
+        """
         design, columns = self._design, []
         for i, subject in enumerate(self.asked.members):
             mode = design.mode(i)
@@ -296,6 +299,8 @@ class PopulationFit:
                     "time": subject.measured_at,
                     "output": np.concatenate([np.full(len(block.values), block.output) for block in subject.blocks]),
                     "observed": subject.values,
+                    "censored": np.concatenate([block.censored for block in subject.blocks]),
+                    "completed": observed,
                     "typical": typical,
                     "individual": mode.predictions,
                     "cwres": conditional_residuals(design, i, mode, observed),

@@ -41,6 +41,11 @@ class Block:
     sds: Array | None  # where they are known, in place of the law's scale
     limits: Limits | None = None  # of values that are censored
 
+    @property
+    def censored(self) -> Array:
+        """Which values are known by limits alone."""
+        return np.zeros(len(self.values), bool) if self.limits is None else np.asarray(self.limits.censored)
+
 
 @dataclass(frozen=True, eq=False)
 class Likelihood:
