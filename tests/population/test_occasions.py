@@ -103,11 +103,7 @@ def test_an_occasion_with_a_gap_names_the_row() -> None:
 
 
 def test_a_dose_without_an_occasion_is_refused(tmp_path) -> None:
-    rows = [
-        f"{subject},{row}"
-        for subject in (1, 2)
-        for row in ("0,100,.,1", "1,.,3,1", "24,100,.,.", "25,.,4,2")
-    ]
+    rows = [f"{subject},{row}" for subject in (1, 2) for row in ("0,100,.,1", "1,.,3,1", "24,100,.,.", "25,.,4,2")]
     path = tmp_path / "visits.csv"
     path.write_text("\n".join(["ID,TIME,AMT,DV,OCC", *rows]) + "\n", encoding="utf-8")
     model = oj.Model({"x": "-k*x"}, {"y": "x/V"}, initial={"x": 0}, parameters=["k", "V"])

@@ -25,4 +25,13 @@ from odejet.population.population import Population
 from odejet.population.ranking import PopulationRanking, compare
 from odejet.population.result import PopulationFit
 
-__all__ = ["Population", "PopulationFit", "PopulationRanking", "compare", "exact", "expected", "fit_population", "objective"]
+__all__ = [
+    "Population",
+    "PopulationFit",
+    "PopulationRanking",
+    "compare",
+    "exact",
+    "expected",
+    "fit_population",
+    "objective",
+]

@@ -218,7 +218,8 @@ class PopulationFit:
         return tuple(
             name
             for name, one in self.expected.items()
-            if one.stderr > VAGUE * abs(one.value) and name not in self.estimated.layout.coefficients
+            if one.stderr > VAGUE * abs(one.value)
+            and name not in self.estimated.layout.coefficients
             and not name.startswith("corr_")
         )
 
