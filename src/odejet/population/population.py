@@ -247,7 +247,7 @@ class Population:
         )
 
     def alone(self, subject: str | None = None) -> Problem:
-        """Return the problem of one subject with parameters of its own, by default of the first with most measurements."""
+        """Return the problem of one subject by itself, by default of the first with the most measurements."""
         if subject is not None and subject not in self.subjects:
             raise ModelError(f"there is no subject '{subject}'{nearest(subject, self.subjects)}")
         points = [one.experiment.points for one in self.conditions]
