@@ -23,7 +23,7 @@ import numpy as np
 
 from odejet.clock import now
 from odejet.errors import ModelError
-from odejet.objective import backward, slopes
+from odejet.objective import backward, many, slopes
 from odejet.objective.evaluation import Evaluation
 from odejet.objective.linear_model import LinearModel
 from odejet.objective.misfit import Misfit
@@ -77,6 +77,19 @@ class Objective:
                 return slopes.value(self.misfit, z, now() + self.time_limit)  # type: ignore[arg-type]
         found = self._evaluated(z, jacobian=False)
         return math.inf if found is None else self._cost(found)
+
+    def values(self, thetas: np.ndarray, until: float = math.inf) -> np.ndarray:
+        """Return the value at every row of thetas, sooner than one by one; NaN for those that are not looked at before
+        the clock is beyond `until`."""
+        found = np.full(len(thetas), math.inf)
+        inside = ((thetas >= self.bounds[0]) & (thetas <= self.bounds[1])).all(axis=1)
+        if self._has_slopes:
+            with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+                found[inside] = many.values(self.misfit, thetas[inside], self.time_limit, until)  # type: ignore[arg-type]
+            return found
+        for i in np.flatnonzero(inside):
+            found[i] = self.value(thetas[i]) if now() <= until else math.nan
+        return found
 
     def value_and_gradient(self, theta: Sequence[float] | np.ndarray) -> tuple[float, np.ndarray]:
         """Return the value and its gradient by theta; (inf, NaN) where there is none."""
