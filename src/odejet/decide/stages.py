@@ -112,8 +112,8 @@ def roots(state: State, rung: Rung) -> list[Candidate]:
 
 
 def matches(state: State) -> list[Candidate]:
-    """Candidates of a model whose states are all measured: roots of a large one are too sensitive to noise, and one that
-    looks back in time has none."""
+    """Candidates of a model whose states are all measured: roots of a large one are too sensitive to noise, and one
+    that looks back in time has none."""
     task = state.task
     way = lags if lags.is_lagged(task.problem) else matching
     with task.stage("match") as budget:

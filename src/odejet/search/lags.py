@@ -181,9 +181,7 @@ class _Side:
     ) -> _Side:
         condition, places = problem.conditions[number], problem.layout.places[number]
         model, experiment = condition.model, condition.experiment
-        outputs = {
-            value.name: name for name in experiment.outputs if isinstance(value := model.outputs[name], Symbol)
-        }
+        outputs = {value.name: name for name in experiment.outputs if isinstance(value := model.outputs[name], Symbol)}
         functions = {name: value for name, value in model.inputs.items() if value is not None}
         rate = substituted(model.states[state], functions)
         taken = {*model.states, *model.outputs, *model.inputs, *model.parameters, *model.fixed}
@@ -211,7 +209,7 @@ class _Side:
             measured=series.values,
             level=noise[outputs[state]],
             places={name: places[name] for name in (*free, *lags)},
-            initial=places[state] if state in places else begun,
+            initial=places.get(state, begun),
         )
         by_name = {name: one for one, name in looked.items()}
         return cls(state, equation, by_name, courses, model.history, first, {places[name]: name for name in lags})
