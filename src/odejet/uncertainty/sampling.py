@@ -26,6 +26,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
+from scipy.optimize import minimize
 from scipy.special import expit
 
 from odejet.clock import now
@@ -39,7 +40,7 @@ WARMUP, PILOTS = 50, (30, 100, 300)
 that only show their covariance: by WALNUTS, then with independent proposals."""
 
 AGAIN, FIRMNESS = 15, 50.0
-"""Iterations in which steps are learnt again where the target has been whitened, and draws that its unit metric counts
+"""Iterations in which steps are learnt where the target is white already, and draws that its unit metric counts
 for: little is left to learn.  With 50 iterations a time, two thirds of all gradients of a small model went there."""
 
 SHRINKAGE = 5
@@ -59,6 +60,9 @@ LEAST_CURVATURE = 0.1
 
 SPREAD = 1.0
 """Standard deviations by which starts of chains differ from the optimum, each in every direction."""
+
+CLIMBS, HIGHER = 60, 0.5
+"""Steps of a search for the mode of w, and how much higher it must be than at the optimum to begin there."""
 
 ATTEMPTS = 50
 """Draws of a start, of which one must have a likelihood."""
@@ -209,7 +213,7 @@ def drawn(
     walnutpie, end = needed("walnutpie"), now() + time_limit
     rng = np.random.default_rng(seed)
     count = max(chains, 2 * len(optima)) if len(optima) > 1 else chains
-    counted = [_Counted(Target.at(objective, optimum), end) for optimum in optima]
+    counted = [_Counted(_at_mode(objective, optimum, end), end) for optimum in optima]
     runs = [_Chain(walnutpie, counted[i % len(optima)], i % len(optima), seed, i) for i in range(count)]
     for chain in runs:
         chain.begin(_start(chain.counted, rng))
@@ -230,23 +234,27 @@ def drawn(
 
 
 def _pilot(counted: _Counted, chains: Sequence[_Chain]) -> None:
-    """Learn steps, and from draws that are not kept how the target is to be whitened."""
+    """Learn from draws that are not kept how the target is to be whitened, and what steps and proposals are worth."""
+    _tune(counted, chains)
     for length in PILOTS:
         for chain in chains:
-            chain.learnt = chain.learnt or chains[0].learnt
             chain.run(length)
         # The first draws of a chain still show where it began.
         v = np.concatenate([chain.draws[len(chain.draws) // 4 :] for chain in chains])
         if len(v) > 2 * len(counted.target.centre):
             counted.target, counted.whitened = counted.target.rewhitened(v), True
         for chain in chains:
-            chain.begin(chain.place, counted.whitened)
-        chains[0].follow(1)
-        for chain in chains:
-            chain.learnt = chains[0].learnt
-        rates = [chain.trial() for chain in chains]
-        counted.proposing = float(np.mean(rates)) >= ACCEPTED
-        chains[0].parts = []
+            chain.begin(chain.place)
+        _tune(counted, chains)
+
+
+def _tune(counted: _Counted, chains: Sequence[_Chain]) -> None:
+    """Try independent proposals, and learn the steps of trajectories."""
+    counted.proposing = float(np.mean([chain.trial() for chain in chains])) >= ACCEPTED
+    chains[0].follow(1)
+    for chain in chains:
+        chain.learnt = chains[0].learnt
+    chains[0].parts = []
 
 
 def _together(counted: Sequence[_Counted], runs: Sequence[_Chain], late: bool) -> Drawn:
@@ -290,6 +298,30 @@ class _Counted:
         return value, gradient
 
 
+def _at_mode(objective: Objective, optimum: np.ndarray, end: float) -> Target:
+    """The target whitened where the density of w has its mode next to an optimum.
+
+    That of the unknowns may have it on a bound, as that of a scale that few data tell has: there nothing is known of
+    the law, and a chain that begins there comes away slowly.
+    """
+    target = Target.at(objective, optimum)
+    size = len(optimum)
+
+    def downhill(w: np.ndarray) -> tuple[float, np.ndarray]:
+        if now() > end:
+            return 0.0, np.zeros(size)  # it ends here
+        value, gradient = target(w)
+        return (-value, -gradient) if math.isfinite(value) else (1e300, np.zeros(size))
+
+    level = target(np.zeros(size))[0]
+    if not math.isfinite(level):
+        return target
+    found = minimize(downhill, np.zeros(size), jac=True, method="L-BFGS-B", options={"maxiter": CLIMBS})
+    if not -float(found.fun) > level + HIGHER or now() > end:
+        return target
+    return Target.at(objective, target.natural(target.v(found.x)))
+
+
 def _start(counted: _Counted, rng: np.random.Generator) -> np.ndarray:
     """A point around the centre of a target that has a likelihood, as v."""
     target, size = counted.target, len(counted.target.centre)
@@ -313,7 +345,6 @@ class _Chain:
     number: int
     runs: int = 0
     learnt: dict[str, Any] = field(default_factory=dict)
-    warmup: int = WARMUP
     place: np.ndarray = field(default_factory=lambda: np.empty(0))  # v
     parts: list[np.ndarray] = field(default_factory=list)
 
@@ -323,10 +354,9 @@ class _Chain:
         self.parts = [np.concatenate(self.parts)] if self.parts else [self.place[None][:0]]
         return self.parts[0]
 
-    def begin(self, place: np.ndarray, whitened: bool = False) -> None:
-        """Begin anew from v; a target that is whitened by draws has its metric already."""
+    def begin(self, place: np.ndarray) -> None:
+        """Begin anew from v."""
         self.place, self.learnt, self.parts = place, {}, []
-        self.warmup = AGAIN if whitened else WARMUP
 
     @property
     def is_late(self) -> bool:
@@ -385,7 +415,9 @@ class _Chain:
         self.place = draws[-1]
 
     def _run(self, length: int) -> np.ndarray:
-        warmup, target = (0 if self.learnt else self.warmup), self.counted.target
+        # What is white already, as draws or proposals have shown, has its metric.
+        white = self.counted.whitened or self.counted.proposing
+        warmup, target = (0 if self.learnt else AGAIN if white else WARMUP), self.counted.target
         known = self.learnt or {"init_inv_metric": np.ones(len(self.place)), "mass_init_count": FIRMNESS}
         self.runs += 1
         (found,) = self.walnutpie.walnuts_pyfunc(
@@ -401,7 +433,7 @@ class _Chain:
             min_sampling_iter=length,
             max_sampling_iter=length,
             save_inv_metric=True,
-            **(known if self.learnt or warmup < WARMUP else {}),
+            **(known if self.learnt or white else {}),
         )
         if warmup:
             learnt = found.warmup
