@@ -21,6 +21,7 @@ from odejet.decide.task import Task
 from odejet.decide.valleys import join
 from odejet.problem import Problem
 from odejet.problem.stretches import stretch
+from odejet.search.lags import is_lagged
 from odejet.search.pieces import MultipleShooting, pieces
 from odejet.search.proposals import ALL, FEW, AlgebraicStarts
 from odejet.search.refine import Refined
@@ -118,7 +119,7 @@ def rungs(state: State) -> list[Step]:
     if shooting is not None and pieces(state.task.problem) is not None:
         return [partial(by_stretches, settings=shooting, search=search), *plan]
     if not algebraic:
-        return plan
+        return [FEW_TIMES, *plan] if is_lagged(state.task.problem) else plan
     if options.effort == "full":
         return [EVERY, *plan]
     return [FEW_TIMES, *plan, EVERY] if can_smooth(state.task.problem) else [*plan, FEW_TIMES, EVERY]

@@ -23,7 +23,7 @@ from odejet.objective.misfit import Misfit
 from odejet.problem import coordinates, joint
 from odejet.problem.coordinates import Coordinates
 from odejet.problem.stretches import stretch
-from odejet.search import candidates, matching
+from odejet.search import candidates, lags, matching
 from odejet.search import sweep as sweeping
 from odejet.search.alternatives import EXPERIMENTS, Alternatives, alternatives
 from odejet.search.candidates import Candidate
@@ -114,10 +114,12 @@ def roots(state: State, rung: Rung) -> list[Candidate]:
 
 
 def matches(state: State) -> list[Candidate]:
-    """Candidates of a large model whose states are all measured, for which roots are too sensitive to noise."""
+    """Candidates of a model whose states are all measured: roots of a large one are too sensitive to noise, and one
+    that looks back in time has none."""
     task = state.task
+    way = lags if lags.is_lagged(task.problem) else matching
     with task.stage("match") as budget:
-        found = matching.candidates(task.problem, state.smoothed, state.levels, state.frame, budget)
+        found = way.candidates(task.problem, state.smoothed, state.levels, state.frame, budget)
     task.record.census.add("candidates", "matched", len(found))
     return found
 
@@ -125,7 +127,8 @@ def matches(state: State) -> list[Candidate]:
 def shoot(state: State, rung: Rung) -> Steps:
     """Candidates at the shooting times of a rung, and refinements of the best."""
     task, record = state.task, state.task.record
-    everything = matches(state) if matching.is_matched(task.problem) else roots(state, rung)
+    matched = matching.is_matched(task.problem) or lags.is_lagged(task.problem)
+    everything = matches(state) if matched else roots(state, rung)
     with task.stage("rank") as budget:
         inside, outside = candidates.within(everything, state.frame, record.census)
         ranked = partial(
