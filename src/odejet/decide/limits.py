@@ -1,8 +1,8 @@
 """Limits: unknowns that run off, because the model fits best where it has become a simpler one.
 
 Data without a sign of saturation want its constant infinite, and a second compartment that nothing shows wants its
-exchange to stop.  The likelihood then rises, or stays as it is, all the way to a bound or without end, so that the value
-that a search ends with means nothing; what means something is the model in the limit, which has an unknown less.
+exchange to stop.  The likelihood then rises, or stays as it is, all the way to a bound or without end, so that the
+value that a search ends with means nothing; what means something is the model in the limit, which has an unknown less.
 
 Where a combination of unknowns makes no difference, the one that moves most in it is taken to both ends of its range,
 and all others follow to the lowest point.  If only one end is as good as the best, it runs off to there.
