@@ -11,7 +11,7 @@ from functools import partial
 
 from odejet import clock, interruption
 from odejet.data.series import MIN_TIMES
-from odejet.decide import stages
+from odejet.decide import limits, stages
 from odejet.decide.answer import Answer, answer
 from odejet.decide.apart import fitted_apart, groups
 from odejet.decide.optimality import Optimality
@@ -79,7 +79,8 @@ def climb(state: State) -> Iterator[State]:
         state = yield from climbed(state, stages.sweep if state.is_rough else stages.search_box)
     if state.task.options.refine:
         state = yield from stages.find_others(state)
-        yield join(state)
+        yield (state := join(state))
+        yield limits.find(state)
 
 
 def _answered(task: Task) -> tuple[Refined, Optimality]:
