@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from odejet.errors import nearest
 from odejet.extras import needed
 from odejet.numerals import short
+from odejet.population.layout import Layout
 from odejet.tables import html_table, table
 
 if TYPE_CHECKING:
@@ -82,3 +83,22 @@ class Estimates(Mapping[str, Any]):
         columns = list(next(iter(self.cells.values()), {}))
         rows = [(name, *(short(own[key], 4) for key in columns)) for name, own in self.cells.items()]
         return [("", *columns), *rows]
+
+
+def interval_of(layout: Layout, name: str, value: float, error: float, level: float) -> tuple[float, float]:
+    """Return the interval of an estimate from its standard error, symmetric on the scale where it is most normal."""
+    from scipy.special import ndtri
+
+    wide = float(ndtri(0.5 + level / 2)) * error
+    if name.startswith("corr_"):
+        low, high = (math.tanh(math.atanh(value) + sign * wide / (1 - value**2)) for sign in (-1, 1))
+        return low, high
+    scale = layout.scales[layout.typical.index(name)].name if name in layout.typical else ""
+    if scale == "logitnormal":
+        middle, reach = math.log(value / (1 - value)), wide / (value * (1 - value))
+        low, high = (1 / (1 + math.exp(min(-middle - sign * reach, 700.0))) for sign in (-1, 1))
+        return low, high
+    if scale == "lognormal" or name.startswith(("omega_", "gamma_")) or name in layout.noise:
+        factor = math.exp(min(wide / value, 700.0))
+        return value / factor, value * factor
+    return value - wide, value + wide

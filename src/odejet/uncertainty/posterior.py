@@ -218,7 +218,6 @@ def sample(
     if not likelihood.misfit.weighted:
         raise ModelError("draws need the likelihood, and this fit is of plain squares; fit with weights='likelihood'")
     _check_proper(likelihood, problem)
-    needed("arviz")
     begin = now()
     optima = [likelihood.optimum.z, *rivals]
     asked = float(ess)
