@@ -187,3 +187,55 @@ def test_a_call_of_an_attached_method_is_seen() -> None:
     for text in ("model.to_toml()", "Model.from_toml(path)", "[verdict.likely for verdict in several]"):
         assert len(list(called(ast.parse(text), ATTACHED))) == 1, text
     assert list(called(ast.parse("@attach(Verdict.likely)\ndef likely(verdict): ..."), ATTACHED)) == []
+
+
+MEANINGS = 61
+"""Names of public classes that stand for more than one thing.  Fewer is better, and none is to be added."""
+
+
+def test_a_class_name_has_one_meaning() -> None:
+    owners: dict[str, set[str]] = {}
+    for name, path in MODULES.items():
+        for node in ast.parse(path.read_text()).body:
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                owners.setdefault(node.name, set()).add(name)
+    doubles = {name: sorted(where) for name, where in owners.items() if len(where) > 1}
+    assert len(doubles) <= MEANINGS, f"give the new one another name: {doubles}"
+
+
+UNDECLARED = {("decide/optimality.py", "Watch"), ("io/csv.py", "Parser")}
+"""Classes with attributes that appear outside of `__init__`, where a reader does not look for them."""
+
+
+def test_attributes_are_declared() -> None:
+    """Every attribute that a method sets is one of `__init__`, of the class or of what it comes from."""
+    found = set()
+    for name, path in MODULES.items():
+        for node in ast.parse(path.read_text()).body:
+            if isinstance(node, ast.ClassDef) and set_late(node) and not inherits(node):
+                found.add((name, node.name))
+    assert found <= UNDECLARED
+
+
+def inherits(node: ast.ClassDef) -> bool:
+    """Whether a class may have attributes from others, a protocol aside."""
+    return any(not ast.unparse(base).startswith(("Protocol", "Generic")) for base in node.bases)
+
+
+def set_late(node: ast.ClassDef) -> set[str]:
+    """Attributes of a class that only methods set."""
+    known, late = set[str](), set[str]()
+    for part in node.body:
+        if isinstance(part, ast.AnnAssign | ast.Assign):
+            targets = part.targets if isinstance(part, ast.Assign) else [part.target]
+            known |= {target.id for target in targets if isinstance(target, ast.Name)}
+        elif isinstance(part, ast.FunctionDef):
+            attributes = {
+                each.attr
+                for each in ast.walk(part)
+                if isinstance(each, ast.Attribute)
+                and isinstance(each.ctx, ast.Store)
+                and ast.unparse(each.value) == "self"
+            }
+            known, late = (known | attributes, late) if part.name == "__init__" else (known, late | attributes)
+    return late - known

@@ -83,3 +83,33 @@ def test_a_folder_that_others_can_write_to_is_not_trusted(tmp_path, monkeypatch)
     assert Path(compilation._temporary_folder()).name not in ("", shared.name)
     shared.chmod(0o700)
     assert compilation._temporary_folder() == str(shared)
+
+
+def test_code_on_disk_with_types_that_are_gone_is_compiled_again(tmp_path):
+    """After an update a class may have another name, while code for the old one is still beside the sources."""
+    source = """
+from typing import NamedTuple
+from odejet.jets.compilation import compiled
+
+class {name}(NamedTuple):
+    size: float
+
+@compiled
+def doubled(pair):
+    return 2 * pair.size
+
+print(doubled({name}({size})))
+"""
+    module = tmp_path / "kernels.py"
+    for name, size in (("Old", 1.5), ("New", 2.5)):
+        module.write_text(source.format(name=name, size=size))
+        command = [sys.executable, "-c", "import kernels"]
+        told = subprocess.run(
+            command,
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            check=False,
+            env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)},
+        )
+        assert told.stdout.split() == [str(2 * size)], told.stderr

@@ -67,6 +67,7 @@ def test_instances_have_the_attributes_that_we_read() -> None:
     assert "_data_layout" in set_on_instances(numba.core.codegen.CPUCodegen)
     assert "_cache_file" in set_on_instances(FunctionCache)
     assert "_source_stamp" in set_on_instances(IndexDataCacheFile)
+    assert hasattr(IndexDataCacheFile, "_load_index")
     assert "_nrt" in dir(options.DefaultOptions)
     for each in numba_internals._SPARED:
         assert getattr(typed_passes, each.__name__, None) or getattr(untyped_passes, each.__name__)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.optimize import lsq_linear
 
-from odejet.objective.line import Line, bounded
+from odejet.objective.line import LinearOutput, bounded
 
 
 @pytest.mark.parametrize("seed", range(30))
@@ -35,5 +35,5 @@ def test_a_scale_of_logarithms_that_its_bound_holds_is_exactly_there():
         lower, best = (plain / values).sum() / ((plain / values) ** 2).sum(), np.exp(np.log(values / plain).mean())
         low, high = np.array([1e-9]), np.array([rng.uniform(lower, best)])
         numbers = np.zeros(8, dtype=int), np.zeros((8, 0)), np.log(values), values
-        line = Line(slice(0, 8), np.arange(1), *numbers, 1.0, low, high)
+        line = LinearOutput(slice(0, 8), np.arange(1), *numbers, 1.0, low, high)
         assert line.best(plain, 1.0) == high

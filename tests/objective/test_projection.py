@@ -6,6 +6,7 @@ import pytest
 import odejet as oj
 from odejet.objective.projection import projected
 from odejet.problem import Problem
+from odejet.problem.distributions import LAWS
 from odejet.search import refine as refinement
 from odejet.search.refine import Ending, refine
 
@@ -208,3 +209,34 @@ def test_along_a_bound_of_a_scale_the_way_goes_on_with_all_unknowns(start):
     # The least of (a - 0.01)^2 + 100 (b - 0.01)^2 where a + b = 2.
     b = 0.01 + 1.98 / 101
     assert found == pytest.approx({"s": 0.5, "b": b, "a": 2 - b}, rel=1e-3)
+
+
+WITH_SCALES = {
+    "normal": ("normal(s)", {"a", "s"}),
+    "lognormal": ("lognormal(s)", {"a", "s"}),
+    "log10normal": ("log10normal(s)", {"a", "s"}),
+    "laplace": ("laplace(s)", set()),
+    "loglaplace": ("loglaplace(s)", set()),
+    "log10laplace": ("log10laplace(s)", set()),
+    "student": ("student(s, 4)", set()),
+    "gamma": ("gamma(s)", set()),
+    "poisson": ("poisson", set()),
+    "negbinomial": ("negbinomial(s)", set()),
+    "binomial": ("binomial(40)", set()),
+    "betabinomial": ("betabinomial(40, s)", set()),
+    "ar1": ("ar1(s, rho)", set()),
+    "logar1": ("logar1(s, rho)", set()),
+}
+"""Of every law: which of a scale and the size of its noise follow from all else by squares."""
+
+
+@pytest.mark.parametrize("law", LAWS)
+def test_every_law_says_what_is_eliminated_beside_it(law):
+    """A search looks for the scales of an output whose law is not one of squares: whoever adds a law says so here."""
+    assert law in WITH_SCALES, f"say whether scales are eliminated beside {law}, and see `distributions.is_of_squares`"
+    noise, expected = WITH_SCALES[law]
+    model = oj.Model({"x": "-k*x"}, {"y": "a*x"}, initial={"x": 1})
+    data = oj.Data(np.arange(1.0, 9.0), {"y": np.array([30.0, 22, 17, 12, 9, 7, 5, 3])}, start=0)
+    objective = oj.Problem(model, data, noise=noise).objective
+    gone = set(objective.names) - set(objective.without_scales().names)
+    assert gone == expected

@@ -84,10 +84,18 @@ class Coefficients:
     equations: list[Polynomial] = field(default_factory=list)
     tests: list[Polynomial] = field(default_factory=list)
     nonzero: list[Polynomial] = field(default_factory=list)
+    parameters: list[int] = field(init=False, repr=False)  # their values, then those of what counts as one
+    first: Projection = field(init=False, repr=False)  # the elimination that made the plan
+    meaning: list[Polynomial] = field(default_factory=list, init=False, repr=False)  # of each, in terms of unknowns
+    references: dict[int, Key] = field(default_factory=dict, init=False, repr=False)  # coefficients scaled to 1
+    # Of the last look: the coefficients, by how much each grows with every parameter, and marks of that.
+    keys: list[Key] = field(default_factory=list, init=False, repr=False)
+    growth: dict[int, dict[Key, int]] = field(default_factory=dict, init=False, repr=False)
+    marks: dict[int | str, np.ndarray] = field(default_factory=dict, init=False, repr=False)
+    tried: set[tuple[int, ...]] = field(default_factory=set, init=False, repr=False)  # ratios that were looked at
 
     def __post_init__(self) -> None:
         self.parameters = list(self.at.point.parameters)
-        self.tried: set[tuple[int, ...]] = set()
 
     @property
     def prime(self) -> int:
@@ -163,7 +171,7 @@ class Coefficients:
         """How all coefficients change when a parameter that is free is doubled."""
         base = self._values(self.parameters)
         self.keys = sorted(base)
-        self.growth: dict[int, dict[Key, int]] = {}
+        self.growth = {}
         for i in self.free:
             if i not in self.several:
                 doubled = self._values(self._moved(i))
@@ -172,7 +180,7 @@ class Coefficients:
                 }
         # Sums of random marks of all changes tell coefficients that change alike, much faster than the changes do.
         own = [hash((-1, key[0])) for key in self.keys]
-        self.marks: dict[int | str, np.ndarray] = {
+        self.marks = {
             i: np.array([hash((i, growth[key])) for key in self.keys], dtype=np.int64)
             for i, growth in self.growth.items()
         }
@@ -194,8 +202,7 @@ class Coefficients:
         projection = self.way(self.problem, self.prime, parameters, plan=self.plan, seed=self.seed, budget=self.budget)
         projection.run()
         found = {key: parts[()] for key, parts in projection.coefficients().items()}
-        if not hasattr(self, "references"):
-            self.references: dict[int, Key] = {}
+        if not self.references:
             for key in found:
                 self.references[key[0]] = min(key, self.references.get(key[0], key))
         scale = {output: pow(found[key], -1, self.prime) for output, key in self.references.items() if key in found}

@@ -60,9 +60,6 @@ MAX_EXTRA = 16
 """Further orders for which data are kept: each that is needed halves the number of solutions."""
 
 
-OutOfTime = OutOfBudget
-
-
 @dataclass(frozen=True)
 class Engine:
     """What computes Groebner bases, and what may be spent on that; a number is a time by `clock.now`."""

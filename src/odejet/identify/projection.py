@@ -104,6 +104,16 @@ class Projection:
     seed: int = 0
     budget: Budget = field(default_factory=Budget)
     steps: list[Step] = field(default_factory=list)
+    # What `start` makes of the model, and elimination changes.
+    symbols: Symbols = field(init=False, repr=False)
+    eliminants: Eliminants = field(init=False, repr=False)
+    point: modular.Point = field(init=False, repr=False)
+    rates: dict[str, Ratio | nmod_mpoly] = field(init=False, repr=False)  # of the states
+    tops: list[nmod_mpoly] = field(init=False, repr=False)  # the equation of the highest derivative of each output
+    orders: list[int] = field(init=False, repr=False)  # of these derivatives
+    left: list[str] = field(init=False, repr=False)  # the states that are not eliminated
+    laws: tuple[Law, ...] = field(init=False, repr=False)  # what is conserved, and its values
+    values_of_laws: list[Ratio] = field(init=False, repr=False)
 
     @cached_property
     def tape(self) -> Tape:
@@ -112,10 +122,6 @@ class Projection:
     @cached_property
     def outputs(self) -> int:
         return len(self.problem.model.outputs)
-
-    @cached_property
-    def laws(self) -> tuple[Law, ...]:
-        return self.plan.laws if self.plan else ()
 
     @cached_property
     def field(self) -> modular.Field:
@@ -138,6 +144,7 @@ class Projection:
 
     def start(self) -> None:
         """States, rates and outputs as rational functions, and a point of the curve."""
+        self.laws = self.plan.laws if self.plan else ()
         functions = [f"f{place}" for place in range(len(self.tape.quadratures))]
         moving = {f"x{i}": int(r) for i, r in enumerate(self.tape.states) if i not in self.problem.still}
         states = list(moving)
@@ -148,7 +155,7 @@ class Projection:
         self._place_point()
         run = self._run()
         moving |= {f"f{i}": int(row[Column.OUT]) for i, row in enumerate(self.tape.quadratures)}
-        self.rates: dict[str, Ratio | nmod_mpoly] = {}
+        self.rates = {}
         for name, register in moving.items():
             self.budget.check()
             rate = run.at(register, 1)
@@ -157,7 +164,7 @@ class Projection:
             if below == 0:
                 raise modular.Unlucky("a zero denominator")
             self.symbols.values[f"d{name}"] = self.symbols.at(rate.above) * pow(below, -1, self.prime) % self.prime
-        self.tops: list[nmod_mpoly] = []
+        self.tops = []
         for output in range(self.outputs):
             value = run.output(output, 0)
             self.tops.append(self.symbols.gens[f"y{output}_0"] * value.below - value.above)

@@ -6,7 +6,7 @@ Every variable has a value too, so that polynomials can be told apart by whether
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 
 from flint import Ordering, nmod_mpoly, nmod_mpoly_ctx
@@ -48,6 +48,10 @@ class Symbols:
 
     names: tuple[str, ...]
     prime: int
+    context: nmod_mpoly_ctx = field(init=False, repr=False)
+    index: dict[str, int] = field(init=False, repr=False)
+    gens: dict[str, nmod_mpoly] = field(init=False, repr=False)
+    values: dict[str, int] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         self.context = nmod_mpoly_ctx.get(self.names, modulus=self.prime, ordering=Ordering.degrevlex)

@@ -98,7 +98,7 @@ NOW = record(
 )
 
 
-class Method(NamedTuple):
+class Scheme(NamedTuple):
     """A rule on the equations of a model, and the memory of its steps."""
 
     point: Point  # with a lane per node
@@ -111,7 +111,7 @@ class Method(NamedTuple):
     watched: np.ndarray
 
 
-class Task(NamedTuple):
+class StiffRequest(NamedTuple):
     """What is asked of a trajectory."""
 
     times: np.ndarray
@@ -432,8 +432,8 @@ def follow(
     constants, parameters = rows
     point, slope = point_of(layouts[0], memories[0], drive, tables), point_of(layouts[1], memories[1], drive, tables)
     force = point_of(layouts[2], memories[2], drive, tables)
-    method = Method(point, slope, force, rule, work, moving, recorded, layouts[0].watched)
-    task = Task(times, piece, tolerance, least, with_tangents, kept)
+    method = Scheme(point, slope, force, rule, work, moving, recorded, layouts[0].watched)
+    task = StiffRequest(times, piece, tolerance, least, with_tangents, kept)
     none = np.int64(0)  # named: numba would compile kernels anew for each literal
     unmark(point.tables)
     prepare(force.p, layouts[2], constants, parameters, states, point.tables, none)

@@ -11,15 +11,15 @@ import os
 import stat
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numba
 
 from odejet import clock
-from odejet.jets.numba_internals import WITHOUT_REFERENCES, WholeCompiler, event
+from odejet.jets.numba_internals import WITHOUT_REFERENCES, WholeCompiler, event, forgiving
 from odejet.progress import aside
 
 
@@ -99,7 +99,7 @@ def find_place() -> None:
 
 
 def _temporary_folder() -> str:
-    """The same one for every process of this user, and closed to others: what is kept there is executed."""
+    """Return one folder for all processes of this user, closed to others: what is kept there is executed."""
     try:
         parent = tempfile.gettempdir()
         if hasattr(os, "getuid"):
@@ -122,6 +122,9 @@ find_place()
 OPTIONS = {"error_model": "numpy", **WITHOUT_REFERENCES}
 """Kernels divide as NumPy does, without an exception, and make no arrays."""
 
-compiled = partial(numba.njit, cache=True, nogil=True, no_cfunc_wrapper=True, pipeline_class=WholeCompiler, **OPTIONS)
-"""Decorator of what Python calls: compiled once per installation, kept on disk in the place found above, and run
-without Python's lock, so that experiments can be simulated side by side."""
+
+def compiled(function: Callable[..., Any], pipeline_class: type = WholeCompiler) -> Any:
+    """Decorate what Python calls: compiled once per installation, kept in the place found above, and run without
+    Python's lock, so that experiments can be simulated side by side."""
+    options = {"cache": True, "nogil": True, "no_cfunc_wrapper": True, **OPTIONS}
+    return forgiving(numba.njit(function, pipeline_class=pipeline_class, **options))

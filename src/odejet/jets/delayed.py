@@ -44,7 +44,7 @@ _MANY = 600  # small steps still to go that stability alone may be the reason fo
 _NOTHING = 1e-150  # no quantity of a model is so small
 
 
-class Arrays(NamedTuple):
+class DelayedArrays(NamedTuple):
     """The memory of an integration, which Python allots."""
 
     memory: np.ndarray
@@ -296,7 +296,7 @@ def steps_along(
         layouts = lay_out(tape, lanes, MAX_ORDER + 1, True), lay_out(tape, lanes, 2, True)
         tape.layouts[key] = Plan(layouts, Benches())
     plan = tape.layouts[key]
-    arrays = Arrays._make((*plan.benches.cleared(plan.shapes, lambda made: tuple(made.values())), *found))
+    arrays = DelayedArrays._make((*plan.benches.cleared(plan.shapes, lambda made: tuple(made.values())), *found))
     status, done, time, steps = _INTEGRATE(
         *plan.layouts,
         tape.constant_values,

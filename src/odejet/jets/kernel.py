@@ -399,7 +399,7 @@ def interpret_numbers(c, code, terms, first, last, low, high, dynamic, lanes, in
 def interpret_residues(
     c, code, terms, first, last, low, high, dynamic, lanes, integers, reciprocals, advances, modulus
 ):
-    """The same for residues."""
+    """Orders low..high-1 of the instructions first..last-1, for residues."""
     tables, field = (integers, reciprocals, advances), (peek(modulus, 0), peek(modulus, 1), peek(modulus, 2))
     for k in range(low, high):
         execute(c, code, terms, first, last, k, dynamic, lanes, tables, field)

@@ -214,7 +214,7 @@ def solve(systems, right):
 
 @kernel
 def solve_many(systems, right, columns):
-    """The solution of the first system, which is real, for rows of as many numbers as there are columns, in place."""
+    """Solve the first system, which is real, for rows of as many numbers as there are columns, in place."""
     a, size, entry = systems.a, systems.size, 2 * systems.lanes
     for k in range(size):
         p = peek(systems.pivots, k)
@@ -235,7 +235,7 @@ def solve_many(systems, right, columns):
 
 @kernel
 def solve_many_complex(systems, q, real, imaginary, columns):
-    """The same for the system in lane q, of right-hand sides as real and imaginary parts."""
+    """Solve the complex system in lane q for rows of real and of imaginary parts, in place."""
     a, size, entry, lanes = systems.a, systems.size, 2 * systems.lanes, systems.lanes
     for k in range(size):
         p = peek(systems.pivots, k)

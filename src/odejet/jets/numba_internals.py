@@ -35,6 +35,7 @@ __all__ = [
     "cgutils",
     "entry_point",
     "event",
+    "forgiving",
     "from_dtype",
     "import_arrays",
     "signature",
@@ -175,6 +176,24 @@ def stamp(function: Any, sources: Sequence[Any]) -> None:
     numba looks only at the file in which the function stands.
     """
     function._cache._cache_file._source_stamp = sources
+
+
+def forgiving(function: Any) -> Any:
+    """Let compiled code on disk count as none where it knows types that are gone, as after an update of odejet.
+
+    numba reads the types of all arguments from the disk before it looks whether they are those of an older source.
+    """
+    file = function._cache._cache_file
+    load = file._load_index
+
+    def load_index() -> Any:
+        try:
+            return load()
+        except (AttributeError, ImportError):
+            return {}
+
+    file._load_index = load_index
+    return function
 
 
 def entry_point(dispatcher: Any, arguments: Sequence[Any]) -> Callable[..., Any]:

@@ -33,10 +33,6 @@ class Jets:
         """The derivatives y^(k) themselves."""
         return self.outputs * _factorials(self.outputs.shape[2])
 
-    @property
-    def state_derivatives(self) -> np.ndarray:
-        return self.states * _factorials(self.states.shape[2])
-
 
 def _factorials(orders: int) -> np.ndarray:
     return np.array([float(factorial(k)) for k in range(orders)])[:, None]

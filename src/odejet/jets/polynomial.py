@@ -53,7 +53,8 @@ def analyse_row(rule, values, i, coefficients):
 
 @kernel
 def analyse(rule, work):
-    """Legendre coefficients of the step: the last two beyond rounding, relative to the size of each state on it."""
+    """Find the Legendre coefficients of the step; return the last two beyond rounding, relative to the size of each
+    state on it."""
     nodes, highest, high = len(rule.nodes), 0.0, 0.0
     for a in range(len(work.values)):
         analyse_row(rule, work.values, a, work.coefficients[a])
@@ -67,7 +68,8 @@ def analyse(rule, work):
 
 @kernel
 def analyse_tangents(rule, work, left):
-    """The same of the sensitivities, relative to the largest of a lane; `left` is what they lack to their equations."""
+    """Return the last two Legendre coefficients of all sensitivities beyond rounding, relative to the largest of a
+    lane; `left` is what they lack to their equations."""
     nodes, n, lanes = work.ahead.shape
     ahead, analysis, rough, plane = pointer(work.ahead), pointer(rule.analysis), 0.0, n * lanes
     largest = pointer(work.columns)  # of the last coefficients, and of those before

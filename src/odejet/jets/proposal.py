@@ -63,7 +63,7 @@ NOW = record(
 )
 
 
-class Series(NamedTuple):
+class Expansion(NamedTuple):
     """The series of all states in one mode of a model, by pointers."""
 
     c: Any
@@ -74,7 +74,7 @@ class Series(NamedTuple):
     watches: int
 
 
-class Task(NamedTuple):
+class SeriesRequest(NamedTuple):
     """What is asked of a trajectory, and what does not change along it."""
 
     times: np.ndarray
@@ -97,7 +97,9 @@ def series_of(layout, point, memory, point_memory, drive, tables, rates):
     """The series that begin in a mode whose registers are prepared."""
     c = pointer(memory)
     at = Checks(c, pointer(layout.states), point_of(point, point_memory, drive, tables), pointer(rates))
-    return Series(c, at, pointer(layout.switches), len(layout.switches), pointer(layout.watched), len(layout.watched))
+    return Expansion(
+        c, at, pointer(layout.switches), len(layout.switches), pointer(layout.watched), len(layout.watched)
+    )
 
 
 @inlined

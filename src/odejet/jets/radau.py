@@ -25,7 +25,7 @@ def stages_for(tolerance: float) -> int:
 
 
 class Abreast(NamedTuple):
-    """The same rule for kernels that keep the nodes in lanes, or the systems that the stages fall into."""
+    """A Radau rule for kernels that keep the nodes in lanes, or the systems that the stages fall into."""
 
     nodes: np.ndarray  # in lanes; lanes without a node are as the start
     rates: np.ndarray  # (2, systems): real and imaginary parts; lanes without a system have the real one

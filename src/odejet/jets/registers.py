@@ -36,7 +36,7 @@ class Registers:
         self.indices: dict[str, _Index] = {}
 
     def copy(self) -> Registers:
-        """The same with a memory of its own."""
+        """Return registers of the same layout with memory of their own."""
         made = copy(self)
         made.memory = self.memory.copy()
         return made

@@ -19,7 +19,7 @@ def leading(c, place, lanes, order):
 
 @kernel
 def lowest(c, place, lanes, h):
-    """The size of a series by its first terms at step h."""
+    """Measure a series by its first terms at step h."""
     first, second = abs(peek(c, place)), abs(peek(c, place + lanes)) * h
     third, fourth = abs(peek(c, place + 2 * lanes)) * h * h, abs(peek(c, place + 3 * lanes)) * h * h * h
     return max(first, second, third, fourth)
@@ -27,7 +27,8 @@ def lowest(c, place, lanes, h):
 
 @kernel
 def size_at(c, place, lanes, order, h):
-    """The same of a series that may begin late, as that of a state at the end of a chain does."""
+    """Measure a series at step h by its first terms that do not vanish: that of a state at the end of a chain begins
+    late."""
     if peek(c, place) != 0:
         return lowest(c, place, lanes, h)
     first = leading(c, place, lanes, order)
@@ -49,7 +50,7 @@ def evaluate(c, x, order, lanes, h, out, place):
 
 @kernel
 def evaluate_four(c, x, order, lanes, t, unit, times, out, place, stride):
-    """The same at four times at once, which keeps the arithmetic units busy."""
+    """Sum the series at x at four times at once, which keeps the arithmetic units busy."""
     h0, h1 = (peek(times, 0) - t) / unit, (peek(times, 1) - t) / unit
     h2, h3 = (peek(times, 2) - t) / unit, (peek(times, 3) - t) / unit
     for lane in range(0, lanes, WIDTH):

@@ -21,7 +21,7 @@ from numba import types
 from numba.extending import intrinsic
 
 from odejet.jets import compilation
-from odejet.jets.numba_internals import ByHandCompiler, CFunc, cgutils, from_dtype, signature, stamp
+from odejet.jets.numba_internals import ByHandCompiler, CFunc, cgutils, forgiving, from_dtype, signature, stamp
 
 _ELSEWHERE = ("model/tape.py", "algebra/newton.py", "algebra/tracker.py")
 
@@ -72,7 +72,7 @@ def interpreter(number: types.Type) -> CFunc:
         options = {"nopython": True, "error_model": "numpy"}
         function = CFunc(_FUNCTIONS[number], (_arguments(number), types.void), {}, options, ByHandCompiler)
         function.enable_caching()
-        stamp(function, SOURCES)
+        stamp(forgiving(function), SOURCES)
         with compilation.counted():
             function.compile()
         _COMPILED[number] = function

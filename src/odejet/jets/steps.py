@@ -20,7 +20,7 @@ from odejet.jets.jumps import HAPPEN, STOP
 from odejet.jets.kernel import MAX_ORDER, prepare
 from odejet.jets.lanes import inlined, kernel, peek, plain_entry, pointer
 from odejet.jets.lengths import is_smooth, move
-from odejet.jets.proposal import LONGEST, RESOLUTION, ROUNDING, Task, propose, series_of
+from odejet.jets.proposal import LONGEST, RESOLUTION, ROUNDING, SeriesRequest, propose, series_of
 from odejet.jets.records import observe, pass_jumps
 from odejet.jets.roots import first_crossing, polished
 from odejet.jets.series import sample
@@ -297,7 +297,7 @@ def integrate(
     series = series_of(layout, point, arrays.memory, arrays.point_memory, drive, tables, arrays.rates)
     goal, kept = max(_HOLDS, _LOSS * tolerance), arrays.kept
     slopes = pointer(kept[2 * len(states)])
-    task = Task(
+    task = SeriesRequest(
         times, drive, len(layout.inputs) > 0, tolerance, goal, many, patience, work, scaled, plain,
         pointer(arrays.scales), slopes, pointer(kept),
     )  # fmt: skip

@@ -24,7 +24,6 @@ CHOICES = ("abs", "min", "max", "floor", "ceil", "sign")
 WINDOWS = ("increment", "mean", "integral")
 """Functions of outputs: what happened since the last measurement."""
 
-RELATIONS = ("<", "<=", ">", ">=", "==", "!=")
 TIME = "t"
 RESERVED = frozenset({TIME, "time", *FUNCTIONS})
 
@@ -144,7 +143,7 @@ class Choice:
 
 @_node
 class Comparison:
-    """`left < right`, or another of `RELATIONS`."""
+    """`left < right`, or with <=, >, >=, == or !=."""
 
     relation: str
     left: Expression

@@ -12,28 +12,33 @@ from typing import Any
 import numpy as np
 
 from odejet.model.formula import NUMBER
-from odejet.objective.likeliest import Laws, Points, likeliest
-from odejet.objective.line import Line
+from odejet.objective.likeliest import Points, ScaleLaws, likeliest
+from odejet.objective.line import LinearOutput
 from odejet.problem.laws import Density
 from odejet.problem.measurements import Measurements
 
 
 @dataclass(frozen=True, eq=False)
-class Joint:
+class JointNoise:
     """An output with scales, offsets and noise that are to be found together."""
 
     entries: np.ndarray  # of z: scales, offsets, then what only the noise of this output depends on
     own: int  # how many of these are scales and offsets
     points: Points
-    laws: Laws
+    laws: ScaleLaws
     outside: np.ndarray  # (laws, most): entries of z behind the symbols of laws, found here or not
     low: np.ndarray  # bounds of the entries
     high: np.ndarray
 
     @classmethod
     def of(
-        cls, line: Line, output: str, noise: np.ndarray, measurements: Measurements, box: tuple[np.ndarray, np.ndarray]
-    ) -> Joint:
+        cls,
+        line: LinearOutput,
+        output: str,
+        noise: np.ndarray,
+        measurements: Measurements,
+        box: tuple[np.ndarray, np.ndarray],
+    ) -> JointNoise:
         entries = np.concatenate([line.entries, noise])
         densities: dict[Any, tuple[int, Density]] = {}
         law = np.zeros(len(line.values), dtype=np.int64)
@@ -53,7 +58,7 @@ class Joint:
         return likeliest(self.points, self.laws, known, plain, self.own, first, self.low, self.high)
 
 
-def _laws(densities: list[Density], entries: np.ndarray) -> tuple[Laws, np.ndarray]:
+def _laws(densities: list[Density], entries: np.ndarray) -> tuple[ScaleLaws, np.ndarray]:
     """Their formulas, one after the other, and the entries of z behind the symbols of each."""
     place, most = {int(entry): i for i, entry in enumerate(entries)}, max(len(one.entries) for one in densities)
     symbols, outside = np.full((len(densities), most), -1), np.zeros((len(densities), most), dtype=np.int64)
@@ -65,4 +70,4 @@ def _laws(densities: list[Density], entries: np.ndarray) -> tuple[Laws, np.ndarr
         numbers = np.append(numbers, one.formula.numbers)
         outside[i, :count] = one.entries
         symbols[i, :count] = [place.get(int(entry), -1) for entry in one.entries]
-    return Laws(np.concatenate(codes), numbers, np.cumsum([0, *map(len, codes)]), symbols, counts), outside
+    return ScaleLaws(np.concatenate(codes), numbers, np.cumsum([0, *map(len, codes)]), symbols, counts), outside

@@ -43,7 +43,7 @@ _ABS, _MIN, _MAX, _FLOOR, _CEIL, _SIGN = range(17, 23)
 _LESS, _AT_MOST, _MORE, _AT_LEAST, _SAME, _OTHER, _AND, _OR, _NOT, _SELECT = range(23, len(OPERATIONS))
 
 
-class Laws(NamedTuple):
+class ScaleLaws(NamedTuple):
     """Formulas of the scales of normal noise, one after the other."""
 
     code: np.ndarray
@@ -64,7 +64,7 @@ class Points(NamedTuple):
     law: np.ndarray  # of each
 
 
-class Work(NamedTuple):
+class Workspace(NamedTuple):
     """Memory of one call."""
 
     registers: np.ndarray  # (operations, 2 + symbols): values and gradients
@@ -440,7 +440,7 @@ _find_directly = Direct(_find)
 
 def likeliest(
     points: Points,
-    laws: Laws,
+    laws: ScaleLaws,
     known: np.ndarray,
     plain: np.ndarray,
     own: int,
@@ -452,7 +452,7 @@ def likeliest(
     zero; NaN where there are none.  `known` are the values of the symbols of laws that are not to be found, `first`
     tells about how large the others are."""
     size, most = len(low), laws.symbols.shape[1]
-    work = Work(
+    work = Workspace(
         np.empty((int(np.diff(laws.ends).max(initial=1)), 2 + most)),
         np.empty(1 + most),
         np.empty((9, size)),

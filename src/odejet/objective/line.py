@@ -22,7 +22,7 @@ which are flat there, may rise by none the less."""
 
 
 @dataclass(frozen=True, eq=False)
-class Line:
+class LinearOutput:
     """The measurements of an output, and where its scales and offsets enter."""
 
     rows: slice
@@ -36,7 +36,7 @@ class Line:
     high: np.ndarray
 
     @classmethod
-    def of(cls, measurements: Measurements, part: Affine, frame: Coordinates) -> Line:
+    def of(cls, measurements: Measurements, part: Affine, frame: Coordinates) -> LinearOutput:
         name, group = measurements.outputs[part.output], measurements.groups[part.output]
         size, stretched = group.stop - group.start, dict(part.stretched)
         scale, ones, base = np.full(size, -1), np.zeros((size, len(part.offsets))), 0.0

@@ -25,8 +25,8 @@ from odejet.model.expressions import Symbol, names
 from odejet.objective.affine import Affine
 from odejet.objective.evaluation import Aim, Eliminated, Evaluation
 from odejet.objective.jacobian import DenseJacobian
-from odejet.objective.joint import Joint
-from odejet.objective.line import Line
+from odejet.objective.joint import JointNoise
+from odejet.objective.line import LinearOutput
 from odejet.objective.misfit import Misfit
 from odejet.objective.reduced import AnyMisfit, Reduced
 from odejet.problem.coordinates import Coordinates
@@ -140,19 +140,19 @@ class Elimination:
         return self.whole.outputs
 
     @cached_property
-    def lines(self) -> tuple[Line, ...]:
+    def lines(self) -> tuple[LinearOutput, ...]:
         """The outputs that have scales or offsets."""
-        return tuple(Line.of(self.measurements, part, self.frame) for part in self.parts)
+        return tuple(LinearOutput.of(self.measurements, part, self.frame) for part in self.parts)
 
     @cached_property
-    def joints(self) -> dict[int, Joint]:
+    def joints(self) -> dict[int, JointNoise]:
         """Those of them whose noise depends on the output, by their numbers."""
-        box, gone, found = (self.frame.low, self.frame.high), set(self.gone.tolist()), dict[int, Joint]()
+        box, gone, found = (self.frame.low, self.frame.high), set(self.gone.tolist()), dict[int, JointNoise]()
         for number, (part, line) in enumerate(zip(self.parts, self.lines, strict=True)):
             if part.output in self.noisy:
                 noise = [entry for entry in _own_noise(self.whole, self.frame, part) if entry in gone]
                 output, own = self.outputs[part.output], np.array(noise, dtype=int)
-                found[number] = Joint.of(line, output, own, self.measurements, box)
+                found[number] = JointNoise.of(line, output, own, self.measurements, box)
         return found
 
     @cached_property
@@ -217,7 +217,7 @@ class Elimination:
                 break
         return outputs
 
-    def _own_sizes(self, line: Line) -> list[int]:
+    def _own_sizes(self, line: LinearOutput) -> list[int]:
         """The sizes of noise that the measurements of an output have."""
         return [
             entry for entry, rows in self.sizes.items() if np.any((rows >= line.rows.start) & (rows < line.rows.stop))

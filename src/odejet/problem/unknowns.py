@@ -116,7 +116,7 @@ class Unknowns(Sequence[Unknown]):
         return self.limited({i: POSITIVE for i, one in enumerate(self.entries) if one.name in names})
 
     def usually(self, bounds: Mapping[str, tuple[float, float]]) -> Unknowns:
-        """The same with bounds by name for where none are given."""
+        """Return the layout with bounds by name for where none are given."""
         return replace(self, entries=tuple(replace(one, usual=bounds.get(one.name)) for one in self.entries))
 
 
