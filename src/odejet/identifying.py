@@ -14,6 +14,7 @@ from odejet.model.cumulated import of_rates
 from odejet.model.transform import written_out
 from odejet.population import Population
 from odejet.problem import Problem, joint
+from odejet.progress import doing
 from odejet.renaming import renamed
 
 
@@ -53,7 +54,8 @@ def identify(
             raise ModelError("experiments: a problem has experiments of its own; ask its model instead")
         together = joint(model)
         model, starts = together.model, together.starts
-    verdict = judge(model, functions, inputs, time_limit, seed, engine, experiments, starts)
-    if verdict.reason and engine in ("auto", "monodromy"):
-        return likely(verdict, max(time_limit - verdict.seconds, 0.0), seed)
-    return verdict
+    with doing("finding out what can be known", limit=time_limit):
+        verdict = judge(model, functions, inputs, time_limit, seed, engine, experiments, starts)
+        if verdict.reason and engine in ("auto", "monodromy"):
+            return likely(verdict, max(time_limit - verdict.seconds, 0.0), seed)
+        return verdict

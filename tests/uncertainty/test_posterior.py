@@ -172,3 +172,23 @@ def test_predators_and_prey_as_in_posteriordb():
         error = max(3 * np.hypot(own["MCSE"], known.std() / 100), 0.05 * known.std())
         assert own["mean"] == pytest.approx(known.mean(), abs=error)
         assert own["sd"] == pytest.approx(known.std(), rel=0.08)
+
+
+def test_a_scale_whose_most_probable_value_is_zero():
+    """Counts that scatter less than Poisson's: the density of the dispersion has its mode on the bound, its law is known
+    by quadrature."""
+    times = np.linspace(0, 2, 8)
+    mu = 50 * np.exp(-times)
+    counts = np.round(mu)
+    model = oj.Model({"x": "-k*x"}, {"y": "x"}, initial={"x": "50"}, fixed={"k": 1})
+    data = oj.Data(times, {"y": counts})
+    fit = refined_fit(model, data, [1e-9], noise="negbinomial(a)", positive=True, priors={"a": "halfnormal(0.5)"})
+    found = fit.sample(ess=1000, seed=1)
+    grid = np.geomspace(1e-9, 4, 20001)
+    logs = stats.halfnorm.logpdf(grid, scale=0.5)
+    logs += stats.nbinom.logpmf(counts, 1 / grid[:, None], 1 / (1 + grid[:, None] * mu)).sum(axis=1)
+    weights = np.exp(logs - logs.max()) * grid  # of logarithms
+    below = np.cumsum(weights) / weights.sum()
+    assert found.success
+    for p in (0.05, 0.25, 0.5, 0.75, 0.95):
+        assert np.mean(found["a"] <= grid[np.searchsorted(below, p)]) == pytest.approx(p, abs=0.03)

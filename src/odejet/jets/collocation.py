@@ -25,6 +25,7 @@ from odejet.jets.caps import caps_matter, is_marked, own_tables, unmark
 from odejet.jets.direct import Benches, Direct
 from odejet.jets.drive import Drive
 from odejet.jets.inspection import GRAIN_OF_TIME, SHORTEST, aimed, attentive_part, is_at
+from odejet.jets.kept import NOT_KEPT, Kept, keep_step
 from odejet.jets.kernel import Layout, lay_out, prepare
 from odejet.jets.lanes import (
     entry,
@@ -118,6 +119,7 @@ class Task(NamedTuple):
     tolerance: float
     least: float  # length of a step that is worth its effort
     with_tangents: bool
+    kept: Kept
 
 
 def collocate(
@@ -135,16 +137,18 @@ def collocate(
     switches: Switches,
     stages: int | None = None,
     found: tuple[np.ndarray, np.ndarray] | None = None,
+    kept: Kept = NOT_KEPT,
 ) -> tuple[np.ndarray, np.ndarray, float, int, bool]:
     """States and outputs at `times`, which lead away from `start`; and the time reached, how many steps it took, and
     whether a switching function lost its sign there.
 
     `parameters` and `states` are rows of value and tangents, of which the latter may be left out; the states are left
     at the time reached.  Sampled inputs are those of one piece.  Steps below `least` are not worth their effort.
-    Rows of the times that are reached are written to what is to be `found`, if there is such a place.
+    Rows of the times that are reached are written to what is to be `found`, if there is such a place, and steps to
+    what is to be `kept` of them.
     """
     rule, lanes = radau(stages or stages_for(tolerance)), states.shape[1]
-    plan = _plan(tape, rule, lanes)
+    plan = plan_of(tape, rule, lanes)
     work, memories, now = plan.benches.cleared(plan.shapes, plan.arranged, scratch=1)
     if found is None:
         found = np.empty((len(times), *states.shape)), np.empty((len(times), len(tape.outputs), lanes))
@@ -166,6 +170,7 @@ def collocate(
         found,
         switches,
         now,
+        kept,
     )
     return found[0][:done], found[1][:done], reached, steps, crossed
 
@@ -204,7 +209,8 @@ class Plan(NamedTuple):
         return work, memories, now
 
 
-def _plan(tape: Tape, rule: Radau, lanes: int) -> Plan:
+def plan_of(tape: Tape, rule: Radau, lanes: int) -> Plan:
+    """Return what trajectories of a tape have in common, made once."""
     key = "collocation", len(rule.points), lanes
     if key not in tape.layouts:
         moving, fill = sparse_order(tape), fill_of(tape)
@@ -367,6 +373,7 @@ def commit(now, method, task, trajectory, states):
         s = (times[now.done] - now.time) / now.length
         sample(method.rule, method.work, method.moving, states, s, trajectory[now.done], task.with_tangents)
         now.done += 1
+    keep_step(task.kept, method.work, now.time, now.length)
     start_next(method.rule, method.work, task.with_tangents)
     now.before, now.time = now.length, (now.end if now.done == len(times) or is_at(now.end, reached) else reached)
 
@@ -413,6 +420,7 @@ def follow(
     found,
     switches,
     places,
+    kept,
 ):
     """`collocate`, with all memory allotted: times done, the time reached, steps, and whether a switching function
     lost its sign there.
@@ -425,7 +433,7 @@ def follow(
     point, slope = point_of(layouts[0], memories[0], drive, tables), point_of(layouts[1], memories[1], drive, tables)
     force = point_of(layouts[2], memories[2], drive, tables)
     method = Method(point, slope, force, rule, work, moving, recorded, layouts[0].watched)
-    task = Task(times, piece, tolerance, least, with_tangents)
+    task = Task(times, piece, tolerance, least, with_tangents, kept)
     none = np.int64(0)  # named: numba would compile kernels anew for each literal
     unmark(point.tables)
     prepare(force.p, layouts[2], constants, parameters, states, point.tables, none)

@@ -43,6 +43,7 @@ from odejet.objective.streaming import Rows, Streaming
 from odejet.problem.measurements import Measurements
 from odejet.problem.priors import Truncated
 from odejet.simulate.flow import Outcome, Trajectory
+from odejet.simulate.repeated import Repeated
 
 ROUGH_POINTS = 30
 """Measurements per series that are compared at a glance."""
@@ -142,6 +143,14 @@ class Misfit(NoiseModel):
     def measured(self) -> tuple[Course, ...]:
         """The simulations of the experiments with measurements."""
         return together([course for course in self.courses if course.series])
+
+    @cached_property
+    def repeated(self) -> tuple[Repeated | None, ...]:
+        """What simulates each of these for many z at once, without derivatives; None where that takes more."""
+        return tuple(
+            None if course.windows else Repeated.of(course.flow, course.start, course.times, self.effort.tolerance)
+            for course in self.measured
+        )
 
     @cached_property
     def brief(self) -> Misfit:

@@ -23,7 +23,7 @@ import numpy as np
 
 from odejet.clock import now
 from odejet.errors import ModelError
-from odejet.objective import slopes
+from odejet.objective import backward, many, slopes
 from odejet.objective.evaluation import Evaluation
 from odejet.objective.linear_model import LinearModel
 from odejet.objective.misfit import Misfit
@@ -78,12 +78,30 @@ class Objective:
         found = self._evaluated(z, jacobian=False)
         return math.inf if found is None else self._cost(found)
 
+    def values(self, thetas: np.ndarray, until: float = math.inf) -> np.ndarray:
+        """Return the value at every row of thetas, sooner than one by one; NaN for those that are not looked at before
+        the clock is beyond `until`."""
+        found = np.full(len(thetas), math.inf)
+        inside = ((thetas >= self.bounds[0]) & (thetas <= self.bounds[1])).all(axis=1)
+        if self._has_slopes:
+            with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+                found[inside] = many.values(self.misfit, thetas[inside], self.time_limit, until)  # type: ignore[arg-type]
+            return found
+        for i in np.flatnonzero(inside):
+            found[i] = self.value(thetas[i]) if now() <= until else math.nan
+        return found
+
     def value_and_gradient(self, theta: Sequence[float] | np.ndarray) -> tuple[float, np.ndarray]:
         """Return the value and its gradient by theta; (inf, NaN) where there is none."""
         z = self._vector(theta)
         nothing = math.inf, np.full(len(z), math.nan)
         if not self._inside(z):
             return nothing
+        if self._leads_back:
+            with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+                found = backward.value_and_gradient(self.misfit, z, now() + self.time_limit)  # type: ignore[arg-type]
+            if found is not None:
+                return found
         if self._has_slopes:
             with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
                 found = slopes.value_and_gradient(self.misfit, z, now() + self.time_limit)  # type: ignore[arg-type]
@@ -92,10 +110,18 @@ class Objective:
         return nothing if evaluated is None else (self._cost(evaluated), self._weighted(evaluated).gradient())
 
     @cached_property
-    def _has_slopes(self) -> bool:
+    def _compares_all(self) -> bool:
         """Whether the gradient follows from predictions alone: no rows are left out or weighed otherwise."""
-        misfit = self.misfit
-        return isinstance(misfit, Misfit) and misfit.weighted and not misfit.large and self.noise_levels is None
+        return isinstance(self.misfit, Misfit) and self.misfit.weighted and self.noise_levels is None
+
+    @cached_property
+    def _has_slopes(self) -> bool:
+        return self._compares_all and not self.misfit.large
+
+    @cached_property
+    def _leads_back(self) -> bool:
+        """Whether one way back is worth more than sensitivities."""
+        return self._compares_all and backward.pays(self.misfit)  # type: ignore[arg-type]
 
     def residuals(self, theta: Sequence[float] | np.ndarray) -> np.ndarray:
         """Return one number per measurement in units of its noise, then those of noise scales and of priors.

@@ -17,7 +17,7 @@ import numpy as np
 from odejet.data.censored import Limits
 from odejet.objective.jacobian import Links
 from odejet.problem.chains import Chain, Innovations
-from odejet.problem.distributions import Terms
+from odejet.problem.distributions import Distribution, Terms
 from odejet.problem.laws import Density
 from odejet.problem.measurements import ROUNDING
 
@@ -148,17 +148,12 @@ def scored(
     z: np.ndarray,
 ) -> Scored | Refusal:
     """Measurements at their predictions, if their law allows these."""
-    mu = mu.copy()
-    if density.law.positive:
-        least = 0.0 if density.law.logarithm else -_ROUNDED * (1 + float(values.max(initial=0.0)))
-        bad = ~(mu > 0) & ((values > 0) | ~(mu >= least))
-        if bad.any():
-            return not_positive(rows, bad)
-        mu = np.maximum(mu, 0.0)
-    if math.isfinite(largest := density.law.largest):
-        if (bad := (mu >= largest) & ((values < largest) | (mu > largest * (1 + _ROUNDED)))).any():
-            return Refusal(rows.start + int(np.argmax(bad)), f"{density.output} is above {largest:g}, all there are")
-        mu = np.minimum(mu, largest)
+    mu, bad = admitted(density.law, values, mu)
+    if bad.any():
+        most = density.law.largest
+        if math.isfinite(most) and not (~(mu > 0) & bad).any():
+            return Refusal(rows.start + int(np.argmax(bad)), f"{density.output} is above {most:g}, all there are")
+        return not_positive(rows, bad)
     s, by_mu, by_entries = density.scales(mu, z)
     if (bad := ~((s > 0) & np.isfinite(s))).any():
         return Refusal(rows.start + int(np.argmax(bad)), f"the scale of the noise of {density.output} is not positive")
@@ -172,6 +167,20 @@ def scored(
         innovations, rho, float(s[0]), np.array([by_entries[:, 0] / s[0], by_rho / (rho or 1.0)]), density.sought
     )
     return Scored(rows, further, density, values, mu, s, by_mu, by_entries, limits, memory)
+
+
+def admitted(law: Distribution, values: np.ndarray, mu: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return predictions within what a law allows, where only rounding led out of it, and which are beyond;
+    predictions may have further axes in front."""
+    bad = np.zeros(mu.shape, dtype=bool)
+    if law.positive:
+        least = 0.0 if law.logarithm else -_ROUNDED * (1 + float(values.max(initial=0.0)))
+        bad |= ~(mu > 0) & ((values > 0) | ~(mu >= least))
+        mu = np.where(bad, mu, np.maximum(mu, 0.0))
+    if math.isfinite(largest := law.largest):
+        bad |= (mu >= largest) & ((values < largest) | (mu > largest * (1 + _ROUNDED)))
+        mu = np.minimum(mu, largest)
+    return mu.copy(), bad
 
 
 def not_positive(rows: slice, bad: np.ndarray) -> Refusal:

@@ -11,7 +11,7 @@ from odejet.errors import nearest
 from odejet.extras import needed
 from odejet.numerals import short
 from odejet.population.layout import Layout
-from odejet.tables import table
+from odejet.tables import html_table, table
 
 if TYPE_CHECKING:
     import pandas
@@ -72,9 +72,17 @@ class Estimates(Mapping[str, Any]):
         return pandas.DataFrame.from_dict(dict(self.cells), orient="index").rename_axis(self.kind)
 
     def __repr__(self) -> str:
+        rows = self._rows()
+        return "\n".join(table(rows, right=range(1, len(rows[0]))))
+
+    def _repr_html_(self) -> str:
+        rows = self._rows()
+        return html_table(rows, range(1, len(rows[0])))
+
+    def _rows(self) -> list[tuple[str, ...]]:
         columns = list(next(iter(self.cells.values()), {}))
         rows = [(name, *(short(own[key], 4) for key in columns)) for name, own in self.cells.items()]
-        return "\n".join(table([("", *columns), *rows], right=range(1, len(columns) + 1)))
+        return [("", *columns), *rows]
 
 
 def interval_of(layout: Layout, name: str, value: float, error: float, level: float) -> tuple[float, float]:

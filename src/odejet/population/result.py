@@ -8,6 +8,7 @@ correlations.
 
 from __future__ import annotations
 
+import html
 import json
 import math
 import os
@@ -38,6 +39,7 @@ from odejet.population.population import Population
 from odejet.population.prediction import Known, PopulationPrediction, predicted
 from odejet.population.profiles import profile
 from odejet.population.rivals import Rival
+from odejet.progress import doing
 from odejet.uncertainty.profile import SECONDS, Profile
 
 if TYPE_CHECKING:
@@ -278,12 +280,14 @@ class PopulationFit:
         return self.asked.layout.to(self.values)
 
     @cached_property
+    @doing("simulating the design")
     def simulations(self) -> tuple[Array, ...]:
         """Simulated measurements of every subject's design, in rows."""
         rng = np.random.default_rng([self.seed, 1])
         return tuple(self._design.simulated(i, REPLICATES, rng) for i in range(len(self.asked.members)))
 
     @cached_property
+    @doing("computing residuals")
     def residuals(self) -> dict[str, Array]:
         """Columns of every measurement: subject, time, observed, predicted (typical and individual), CWRES, NPDE.
 
@@ -336,6 +340,7 @@ class PopulationFit:
             found.append(replace(self.asked.data.experiments[i], name=name, outputs=outputs))
         return Data.of(found)
 
+    @doing("predicting a new subject")
     def predict(
         self,
         times: Any,
@@ -355,6 +360,7 @@ class PopulationFit:
 
     # --- looks ---
 
+    @doing("drawing a figure")
     def plot(self, kind: str = "vpc", path: str | os.PathLike[str] | None = None) -> matplotlib.figure.Figure:
         """Draw "vpc", "individual", "observed-predicted" or "residuals"; `path` is a file to write."""
         return drawn(self, kind, path)
@@ -401,23 +407,31 @@ class PopulationFit:
             file.write(text + "\n")
 
     def __repr__(self) -> str:
+        title, criteria, *said = self._said()
+        lines = [criteria, *repr(self.population).splitlines(), *said]
+        return "\n".join([title, *(f"  {line}" for line in lines)])
+
+    def _repr_html_(self) -> str:
+        title, *said = self._said()
+        return f"<p>{html.escape(title)}</p>{self.population._repr_html_()}<p>{'<br>'.join(map(html.escape, said))}</p>"
+
+    def _said(self) -> list[str]:
+        """What was fitted, its criteria, and what is to be known of the answer, as lines."""
         pop, least = self.asked, self.estimated
         lines = [
             f"Population fit of {pop.model.name}: {len(pop.subjects)} subjects, {pop.points} measurements, "
             f"{self.seconds:.1f} s",
-            f"  -2 log L = {self.minus_two_log_likelihood:.3f} ± {least.error:.3f}, "
+            f"-2 log L = {self.minus_two_log_likelihood:.3f} ± {least.error:.3f}, "
             f"AIC {self.aic:.2f}, BIC {self.bic:.2f}",
-            *(f"  {line}" for line in repr(self.population).splitlines()),
-            "  shrinkage: " + ", ".join(f"{name} {100 * value:.0f} %" for name, value in self.shrinkage.items()),
+            "shrinkage: " + ", ".join(f"{name} {100 * value:.0f} %" for name, value in self.shrinkage.items()),
+            f"best fit: {self.search.sentence}",
         ]
         if self.vague:
-            lines.append(f"  the design tells little of {', '.join(self.vague)}: see fit.expected")
-        lines.append(f"  best fit: {self.search.sentence}")
+            lines.append(f"the design tells little of {', '.join(self.vague)}: see fit.expected")
         if self.removed:
-            names = ", ".join(self.removed)
-            lines.append(f"  taken out: the random effect of {names}, whose variance went to zero")
+            lines.append(f"taken out: the random effect of {', '.join(self.removed)}, whose variance went to zero")
         if least.stopped:
-            lines.append(f"  not at the maximum: {least.stopped}")
+            lines.append(f"not at the maximum: {least.stopped}")
         elif not self.success:
-            lines.append(f"  not at the maximum: another {least.gain:.2g} of -2 log L is to be expected")
-        return "\n".join(lines)
+            lines.append(f"not at the maximum: another {least.gain:.2g} of -2 log L is to be expected")
+        return lines

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Protocol
 
+import numpy as np
+
 _KINK = 1e-5
 """Of the scale: where the modulus of a Laplace prior is rounded off."""
 
@@ -344,3 +346,13 @@ class Rayleigh:
 
     def below(self, x: float) -> float:
         return -math.expm1(-0.5 * (x / self.scale) ** 2) if x > 0 else 0.0
+
+
+def costs_of(prior: Prior, x: np.ndarray) -> np.ndarray:
+    """Return the negative logarithm of a density at many values; the two that are met most often as one array."""
+    if isinstance(prior, Normal):
+        return 0.5 * ((x - prior.centre) / prior.scale) ** 2 + math.log(prior.scale * math.sqrt(2 * math.pi))
+    if isinstance(prior, Logarithmic):
+        u = np.log(np.maximum(x, 1e-300))
+        return np.where(x > 0, costs_of(prior.of, u) + u, math.inf)
+    return np.array([prior.at(value).cost for value in x.tolist()])

@@ -18,10 +18,10 @@ from odejet.clock import now
 from odejet.jets import stepper, steps
 from odejet.jets.collocation import collocate
 from odejet.jets.crossings import LATE
-from odejet.jets.drive import NO_DRIVE
+from odejet.jets.drive import NO_DRIVE, Drive
 from odejet.jets.lanes import WIDTH, padded
 from odejet.jets.radau import stages_for
-from odejet.jets.roots import no_switches
+from odejet.jets.roots import Switches, no_switches
 from odejet.jets.taylor import steps_along
 from odejet.model.tape import Tape
 from odejet.simulate.branch_points import get_past
@@ -420,18 +420,8 @@ class InitialValueProblem:
         limits = self.stiff_tolerance(tolerance), int(min(leg.implicit_steps, self.slices[1])), least, self.used > 1
         switches = _NO_SWITCHES if self.passage is None else self.passage.switches
         drive, start = self.flow.drive(grid), leg.time
-        trajectory, outputs, time, count, crossed = collocate(
-            self.tape,
-            self.parameters,
-            leg.states,
-            drive,
-            piece,
-            start,
-            grid,
-            *limits,
-            switches,
-            None,
-            leg.ahead if direct else None,
+        trajectory, outputs, time, count, crossed = self.collocate(
+            leg, drive, piece, grid, limits, switches, leg.ahead if direct else None
         )
         reached = min(len(trajectory), inside)
         if not direct:
@@ -442,6 +432,21 @@ class InitialValueProblem:
         leg.add(reached, time)
         leg.sizes = np.abs(leg.states[:, 0])
         return crossed or len(trajectory) == len(grid), crossed, count
+
+    def collocate(
+        self,
+        leg: Leg,
+        drive: Drive,
+        piece: int,
+        grid: np.ndarray,
+        limits: tuple[float, int, float, bool],
+        switches: Switches,
+        found: tuple[np.ndarray, np.ndarray] | None,
+    ) -> tuple[np.ndarray, np.ndarray, float, int, bool]:
+        """Take steps of collocation from where the leg is."""
+        return collocate(
+            self.tape, self.parameters, leg.states, drive, piece, leg.time, grid, *limits, switches, None, found
+        )
 
     def passed(self, times: np.ndarray, stop: float, inclusive: bool = True) -> int:
         """How many of the times ahead come before a stop, or not after it."""

@@ -64,7 +64,7 @@ class RestingFlow(Flow):
         self._shared = {} if rests is None else rests  # of all flows of a problem, by what they are the rest of
         self._periodic = {one: Periodic(model, self.samples, one) for one in model.regimens}
         self.lean = None if model.regimens or model.is_delayed else Lean.of(model)
-        self._leaner = None if self.lean is None else RestingFlow(self.lean.model, inputs, self._shared)
+        self.leaner = None if self.lean is None else RestingFlow(self.lean.model, inputs, self._shared)
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Set up anew elsewhere: what it keeps is found by identities, which only hold here.
@@ -89,9 +89,9 @@ class RestingFlow(Flow):
 
     def plain(self, parameters, states, times, *, start=None, sensitivities=True, free_states=False, **options):
         """Run from the given start, whether there is a regimen or not."""
-        if self.lean is not None and self._leaner is not None and not free_states and "tangents" not in options:
+        if self.lean is not None and self.leaner is not None and not free_states and "tangents" not in options:
             own = np.asarray(parameters, dtype=float)[self.lean.parameters], np.asarray(states)[self.lean.states]
-            found = self._leaner.run(*own, times, start=start, sensitivities=sensitivities, **options)
+            found = self.leaner.run(*own, times, start=start, sensitivities=sensitivities, **options)
             used = 1 + len(self.unknowns()) if sensitivities else 1
             return self.lean.whole(found, len(self.model.states), used)
         if not (self.model.steady and not free_states) and np.isfinite(times).all():

@@ -1,9 +1,8 @@
 """Mixing: whether chains have come to one law, how many draws they are worth, and what is to be said against them.
 
-Rank-normalised R-hat and the effective numbers of draws in the bulk and in the tails are those of Vehtari, Gelman,
-Simpson, Carpenter and Bürkner (2021), by ArviZ.  Chains that stay at different optima cannot tell how probable these
-are; the normal law with the mean and covariance of each group of chains gives the order of magnitude, and chains at an
-optimum without a share worth mentioning are left out.
+Chains are judged by R-hat and by effective numbers of draws (see `effective`).  Chains that stay at different optima
+cannot tell how probable these are; the normal law with the mean and covariance of each group of chains gives the order
+of magnitude, and chains at an optimum without a share worth mentioning are left out.
 """
 
 from __future__ import annotations
@@ -14,8 +13,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from odejet.extras import needed
 from odejet.objective.objective import Objective
+from odejet.uncertainty import effective
 from odejet.uncertainty.sampling import BLOCK, Drawn, Target
 
 RHAT = 1.01
@@ -40,15 +39,14 @@ FEWEST = 4
 
 def statistics(draws: np.ndarray) -> dict[str, float]:
     """Return mean, sd, quantiles, R-hat, effective draws and error of the mean of draws by chain."""
-    arviz = needed("arviz")
     low, middle, high = np.quantile(draws, [0.025, 0.5, 0.975])
     worth = {"R-hat": math.nan, "ESS bulk": math.nan, "ESS tail": math.nan, "MCSE": math.nan}
     if draws.shape[1] >= FEWEST:
         worth = {
-            "R-hat": float(arviz.rhat(draws)),
-            "ESS bulk": float(arviz.ess(draws, method="bulk")),
-            "ESS tail": float(arviz.ess(draws, method="tail")),
-            "MCSE": float(draws.std(ddof=1) / math.sqrt(arviz.ess(draws, method="mean"))),
+            "R-hat": effective.rhat(draws),
+            "ESS bulk": effective.bulk(draws),
+            "ESS tail": effective.tail(draws),
+            "MCSE": float(draws.std(ddof=1) / math.sqrt(effective.mean(draws))),
         }
     spread = float(draws.std(ddof=1)) if draws.size > 1 else math.nan
     return {
@@ -71,14 +69,11 @@ def is_enough(found: Drawn, ess: float) -> bool:
 
 
 def _is_mixed(chains: np.ndarray, ess: float) -> bool:
-    arviz = needed("arviz")
     if chains.shape[0] > 1 and _cheap_rhat(chains) > CHEAP_RHAT:
         return False
     for i in range(chains.shape[2]):
         draws = chains[:, :, i]
-        if any(not float(arviz.ess(draws, method=method)) >= ess for method in ("tail", "bulk")):
-            return False
-        if not float(arviz.rhat(draws)) <= RHAT:
+        if not (effective.tail(draws) >= ess and effective.bulk(draws) >= ess and effective.rhat(draws) <= RHAT):
             return False
     return True
 
@@ -127,8 +122,7 @@ def settled(found: Drawn, objective: Objective) -> tuple[Drawn, list[str]]:
 
 
 def _is_apart(chains: np.ndarray) -> bool:
-    arviz = needed("arviz")
-    return any(not float(arviz.rhat(chains[:, :, i])) <= RHAT for i in range(chains.shape[2]))
+    return any(not effective.rhat(chains[:, :, i]) <= RHAT for i in range(chains.shape[2]))
 
 
 def _shares(found: Drawn, groups: Mapping[int, np.ndarray], objective: Objective) -> dict[int, float]:
@@ -156,7 +150,7 @@ def doubts(table: Mapping[str, Mapping[str, float]], found: Drawn, ess: float) -
     few = [label for label, own in table.items() if not min(own["ESS bulk"], own["ESS tail"]) >= ess]
     if apart:
         worst = max((table[label]["R-hat"] for label in apart), key=lambda x: math.inf if math.isnan(x) else x)
-        shown = "is not known" if math.isnan(worst) else f"is up to {worst:.3g}"
+        shown = "is not known" if math.isnan(worst) else f"is up to {worst:.4g}"
         said.append(
             f"the chains have not come to the same law: R-hat {shown} ({_few(apart)}); "
             "draw longer, or give priors to what the data leave open"

@@ -5,10 +5,11 @@ for what keeps its sign), and noise levels that are not known have Jeffreys' pri
 
 What is sampled is w, on all numbers and about standard normal:
 
-    x = low + (high - low) sigmoid(v),    v = v0 + L w,    L L' = covariance of v
+    x = low + (high - low) sigmoid(v),    v = v0 + L bent(w),    L L' = covariance of v
 
-The sigmoid keeps x in its box, and L takes out sizes and correlations, so that a sampler has little left to learn.
-Every optimum has chains of its own.  For a first short run L is that of the curvature there, after it that of draws.
+The sigmoid keeps x in its box, L takes out sizes and correlations, and `bending` what is left of parabolas, so that a
+sampler has little left to learn.  Every optimum has chains of its own.  For a first short run L is that of the
+curvature there, after it all are those of draws.
 The sampler is WALNUTS (Bou-Rabee, Carpenter, Kleppe and Liu 2025), a NUTS whose steps adapt to the curvature.
 
 Where w is nearly standard normal, a draw of Student's t is a good proposal from anywhere, and costs one simulation
@@ -25,16 +26,22 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
+from scipy.optimize import minimize
 from scipy.special import expit
 
 from odejet.clock import now
 from odejet.errors import ModelError
 from odejet.extras import needed
 from odejet.objective.objective import Objective
+from odejet.uncertainty.bending import Bending
 
-WARMUP, PILOT, SECOND = 50, 30, 100
-"""Iterations in which the first chain of an optimum learns steps for all of them, and draws of each chain, twice, that
-only show their covariance: by WALNUTS, then with independent proposals."""
+WARMUP, PILOTS = 50, (30, 100, 300)
+"""Iterations in which the first chain of an optimum learns steps for all of them, and draws of each chain, three times,
+that only show their covariance: by WALNUTS, then with independent proposals."""
+
+AGAIN, FIRMNESS = 15, 50.0
+"""Iterations in which steps are learnt where the target is white already, and draws that its unit metric counts
+for: little is left to learn.  With 50 iterations a time, two thirds of all gradients of a small model went there."""
 
 SHRINKAGE = 5
 """Draws, beside one for each unknown, that the covariance before counts for."""
@@ -54,6 +61,9 @@ LEAST_CURVATURE = 0.1
 SPREAD = 1.0
 """Standard deviations by which starts of chains differ from the optimum, each in every direction."""
 
+CLIMBS, HIGHER = 60, 0.5
+"""Steps of a search for the mode of w, and how much higher it must be than at the optimum to begin there."""
+
 ATTEMPTS = 50
 """Draws of a start, of which one must have a likelihood."""
 
@@ -61,7 +71,7 @@ ENERGY_ERROR = 2.0
 """That a step may have before it is halved.  Gradients for an effective draw, on Lotka-Volterra and on a normal law of
 eight unknowns: 22 and 18 at the sampler's own 0.5, 15 and 12 at 1, 14 and 12 at 2."""
 
-BLOCK, FOLLOWED = 40, 1
+BLOCK, FOLLOWED = 80, 1
 """Draws of a chain of which so many come from WALNUTS, where others are proposed independently."""
 
 ACCEPTED, TRIED = 0.1, 50
@@ -71,8 +81,6 @@ a / (2 - a) each."""
 
 FREEDOM = 6.0
 """Degrees of freedom of the law of proposals: its tails are heavier than those of most posteriors."""
-
-Progress = Callable[[float], None]
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,6 +93,7 @@ class Target:
     width: np.ndarray
     centre: np.ndarray  # v where w is zero
     root: np.ndarray  # L
+    bending: Bending
 
     @classmethod
     def at(cls, objective: Objective, optimum: np.ndarray) -> Target:
@@ -106,22 +115,24 @@ class Target:
         low, high = objective.scaled().bounds
         stated = np.zeros(len(low), dtype=bool)
         stated[objective.prior_entries] = True
-        return cls(objective, stated, low, high - low, np.zeros(len(low)), np.eye(len(low)))
+        return cls(objective, stated, low, high - low, np.zeros(len(low)), np.eye(len(low)), Bending.none(len(low)))
 
-    def rewhitened(self, w: np.ndarray) -> Target:
-        """The target whitened by draws of w."""
-        few = SHRINKAGE + w.shape[1]
-        covariance = (len(w) * np.cov(w.T, bias=True).reshape(w.shape[1], -1) + few * np.eye(w.shape[1])) / (
-            len(w) + few
-        )
-        centre = self.centre + self.root @ w.mean(axis=0)
-        return replace(self, centre=centre, root=self.root @ np.linalg.cholesky(covariance))
+    def rewhitened(self, v: np.ndarray) -> Target:
+        """The target whitened, and straightened, by draws of v."""
+        few = SHRINKAGE + v.shape[1]
+        known = self.root * self.bending.spread
+        covariance = (len(v) * np.cov(v.T, bias=True).reshape(v.shape[1], -1) + few * known @ known.T) / (len(v) + few)
+        sizes, directions = np.linalg.eigh(covariance)
+        # The widest direction first: it bends the others.
+        root = (directions * np.sqrt(np.maximum(sizes, 1e-300)))[:, ::-1]
+        centre = v.mean(axis=0)
+        return replace(self, centre=centre, root=root, bending=Bending.of(np.linalg.solve(root, (v - centre).T).T))
 
     def v(self, w: np.ndarray) -> np.ndarray:
-        return self.centre + w @ self.root.T
+        return self.centre + self.bending.to_w(w) @ self.root.T
 
     def w(self, v: np.ndarray) -> np.ndarray:
-        return np.asarray(np.linalg.solve(self.root, (v - self.centre).T).T)
+        return self.bending.to_u(np.asarray(np.linalg.solve(self.root, (v - self.centre).T).T))
 
     def natural(self, v: np.ndarray) -> np.ndarray:
         """Return the unknowns for draws of v, one in each row."""
@@ -134,16 +145,24 @@ class Target:
 
     def log_density(self, w: np.ndarray) -> float:
         """Return the logarithm of the density of w, up to a constant."""
-        v = self.centre + self.root @ w
+        v = self.v(w)
         up, scale = expit(v), self.objective.coordinates
         theta = scale.back(self.low + self.width * up)
         with np.errstate(divide="ignore"):
             bent = np.log(np.where(self.stated, scale.slopes(theta), 1.0) * up * expit(-v))
         return float(bent.sum()) - self.objective.value(theta)
 
+    def log_densities(self, w: np.ndarray, until: float = math.inf) -> np.ndarray:
+        """Return the logarithm of the density of every row of w; NaN for those that are not looked at in time."""
+        up, scale = expit(self.v(w)), self.objective.coordinates
+        theta = scale.back(self.low + self.width * up)
+        with np.errstate(divide="ignore"):
+            bent = np.log(np.where(self.stated, scale.slopes(theta), 1.0) * up * (1 - up))
+        return np.asarray(bent.sum(axis=1) - self.objective.values(theta, until))
+
     def __call__(self, w: np.ndarray) -> tuple[float, np.ndarray]:
         scale = self.objective.coordinates
-        v = self.centre + self.root @ w
+        v = self.v(w)
         up, down = expit(v), expit(-v)
         theta = scale.back(self.low + self.width * up)
         value, by_theta = self.objective.value_and_gradient(theta)
@@ -156,7 +175,7 @@ class Target:
         # d log cosh(x) = tanh(x) on the scale of asinh; log |theta| is x itself, or -x, on that of logarithms.
         bent = np.where(scale.signs == 0, theta / slopes, scale.signs)
         by_x = np.where(self.stated, bent, 0.0) - by_theta * slopes
-        gradient = (by_x * self.width * up * down + (down - up)) @ self.root
+        gradient = self.bending.gradient(w, (by_x * self.width * up * down + (down - up)) @ self.root)
         if not math.isfinite(total + float(gradient.sum())):
             return -math.inf, np.zeros(len(w))
         return total, gradient
@@ -188,13 +207,13 @@ def drawn(
     chains: int,
     seed: int,
     time_limit: float,
-    progress: Progress | None = None,
+    note: Callable[[str], object] | None = None,
 ) -> Drawn:
     """Return draws of chains that begin around optima, until they are enough; each optimum has two at least."""
     walnutpie, end = needed("walnutpie"), now() + time_limit
     rng = np.random.default_rng(seed)
     count = max(chains, 2 * len(optima)) if len(optima) > 1 else chains
-    counted = [_Counted(Target.at(objective, optimum), end) for optimum in optima]
+    counted = [_Counted(_at_mode(objective, optimum, end), end) for optimum in optima]
     runs = [_Chain(walnutpie, counted[i % len(optima)], i % len(optima), seed, i) for i in range(count)]
     for chain in runs:
         chain.begin(_start(chain.counted, rng))
@@ -206,8 +225,8 @@ def drawn(
             chain.run(max(FIRST_ROUND, int(GROWTH * length)))
         late = now() > end
         whole = _together(counted, runs, late)
-        if progress is not None:
-            progress(min(1 - (end - now()) / time_limit, 1.0))
+        if note is not None:
+            note(f"{whole.places.shape[0] * whole.places.shape[1]:,} so far")
         if late or enough(whole):
             return whole
         if len(runs[0].draws) >= MOST_DRAWS:
@@ -215,23 +234,27 @@ def drawn(
 
 
 def _pilot(counted: _Counted, chains: Sequence[_Chain]) -> None:
-    """Learn steps, and twice from draws that are not kept how the target is to be whitened."""
-    for length in (PILOT, SECOND):
+    """Learn from draws that are not kept how the target is to be whitened, and what steps and proposals are worth."""
+    _tune(counted, chains)
+    for length in PILOTS:
         for chain in chains:
-            chain.learnt = chain.learnt or chains[0].learnt
             chain.run(length)
         # The first draws of a chain still show where it began.
-        w = np.concatenate([counted.target.w(chain.draws[len(chain.draws) // 4 :]) for chain in chains])
-        if len(w) > 2 * len(counted.target.centre):
-            counted.target = counted.target.rewhitened(w)
+        v = np.concatenate([chain.draws[len(chain.draws) // 4 :] for chain in chains])
+        if len(v) > 2 * len(counted.target.centre):
+            counted.target, counted.whitened = counted.target.rewhitened(v), True
         for chain in chains:
             chain.begin(chain.place)
-        chains[0].follow(1)
-        for chain in chains:
-            chain.learnt = chains[0].learnt
-        rates = [chain.trial() for chain in chains]
-        counted.proposing = float(np.mean(rates)) >= ACCEPTED
-        chains[0].parts = []
+        _tune(counted, chains)
+
+
+def _tune(counted: _Counted, chains: Sequence[_Chain]) -> None:
+    """Try independent proposals, and learn the steps of trajectories."""
+    counted.proposing = float(np.mean([chain.trial() for chain in chains])) >= ACCEPTED
+    chains[0].follow(1)
+    for chain in chains:
+        chain.learnt = chains[0].learnt
+    chains[0].parts = []
 
 
 def _together(counted: Sequence[_Counted], runs: Sequence[_Chain], late: bool) -> Drawn:
@@ -257,14 +280,14 @@ class _Counted:
     end: float
     calls: int = 0
     failures: int = 0
+    whitened: bool = False  # by draws
     proposing: bool = False  # whether independent proposals are worth their time
 
-    def value(self, w: np.ndarray) -> float:
-        """Return the log-density without its gradient."""
-        if now() > self.end:
-            return -math.inf
-        found = self.target.log_density(w)
-        return found if math.isfinite(found) else -math.inf
+    def values(self, w: np.ndarray) -> np.ndarray:
+        """Return the log-density of every row without its gradient, of as many as there is time for."""
+        found = self.target.log_densities(w, self.end)
+        seen = found[: int(np.argmax(np.isnan(found)))] if np.isnan(found).any() else found
+        return np.where(np.isfinite(seen), seen, -math.inf)
 
     def __call__(self, w: np.ndarray) -> tuple[float, np.ndarray]:
         if now() > self.end:
@@ -273,6 +296,30 @@ class _Counted:
         value, gradient = self.target(w)
         self.failures += value == -math.inf
         return value, gradient
+
+
+def _at_mode(objective: Objective, optimum: np.ndarray, end: float) -> Target:
+    """The target whitened where the density of w has its mode next to an optimum.
+
+    That of the unknowns may have it on a bound, as that of a scale that few data tell has: there nothing is known of
+    the law, and a chain that begins there comes away slowly.
+    """
+    target = Target.at(objective, optimum)
+    size = len(optimum)
+
+    def downhill(w: np.ndarray) -> tuple[float, np.ndarray]:
+        if now() > end:
+            return 0.0, np.zeros(size)  # it ends here
+        value, gradient = target(w)
+        return (-value, -gradient) if math.isfinite(value) else (1e300, np.zeros(size))
+
+    level = target(np.zeros(size))[0]
+    if not math.isfinite(level):
+        return target
+    found = minimize(downhill, np.zeros(size), jac=True, method="L-BFGS-B", options={"maxiter": CLIMBS})
+    if not -float(found.fun) > level + HIGHER or now() > end:
+        return target
+    return Target.at(objective, target.natural(target.v(found.x)))
 
 
 def _start(counted: _Counted, rng: np.random.Generator) -> np.ndarray:
@@ -326,18 +373,21 @@ class _Chain:
         counted, rng = self.counted, np.random.default_rng([self.seed, self.number, self.runs, 1])
         self.runs += 1
         w, size = counted.target.w(self.place), len(self.place)
-        level = counted.value(w) - _log_proposal(w)
         mixed = np.sqrt(FREEDOM / rng.chisquare(FREEDOM, size=length))
         steps, chances = rng.normal(size=(length, size)) * mixed[:, None], np.log(rng.uniform(size=length))
-        found = np.empty((length, size))
-        for i, step in enumerate(steps):
-            there = counted.value(step) - _log_proposal(step)
-            if chances[i] < there - level:
-                w, level = step, there
-            found[i] = w
-            if self.is_late:
-                return counted.target.v(found[: i + 1])
-        return counted.target.v(found)
+        # Proposals know nothing of each other: all are looked at together.
+        places = np.vstack([w, steps])
+        worth = counted.values(places)
+        worth -= _log_proposal(places[: len(worth)])
+        if len(worth) < 2:
+            return self.place[None]
+        chosen, at = np.zeros(len(worth), dtype=int), 0
+        for i, chance in enumerate(chances[: len(worth) - 1].tolist(), 1):
+            if chance < worth[i] - worth[at]:
+                at = i
+            chosen[i] = at
+        found: np.ndarray = counted.target.v(places[chosen[1:]])
+        return found
 
     def run(self, length: int) -> None:
         """Draw on, in turns with independent proposals where these are worth their time."""
@@ -365,7 +415,10 @@ class _Chain:
         self.place = draws[-1]
 
     def _run(self, length: int) -> np.ndarray:
-        warmup, target = (0 if self.learnt else WARMUP), self.counted.target
+        # What is white already, as draws or proposals have shown, has its metric.
+        white = self.counted.whitened or self.counted.proposing
+        warmup, target = (0 if self.learnt else AGAIN if white else WARMUP), self.counted.target
+        known = self.learnt or {"init_inv_metric": np.ones(len(self.place)), "mass_init_count": FIRMNESS}
         self.runs += 1
         (found,) = self.walnutpie.walnuts_pyfunc(
             self.counted,
@@ -380,7 +433,7 @@ class _Chain:
             min_sampling_iter=length,
             max_sampling_iter=length,
             save_inv_metric=True,
-            **self.learnt,
+            **(known if self.learnt or white else {}),
         )
         if warmup:
             learnt = found.warmup
@@ -388,9 +441,9 @@ class _Chain:
         return target.v(np.array(found))
 
 
-def _log_proposal(w: np.ndarray) -> float:
-    """The logarithm of the density of a multivariate t, up to a constant."""
-    return -0.5 * (FREEDOM + len(w)) * math.log1p(float(w @ w) / FREEDOM)
+def _log_proposal(w: np.ndarray) -> np.ndarray:
+    """The logarithm of the density of a multivariate t at every row, up to a constant."""
+    return np.asarray(-0.5 * (FREEDOM + w.shape[1]) * np.log1p((w * w).sum(axis=1) / FREEDOM))
 
 
 def _longest(draws: np.ndarray) -> int:
