@@ -33,9 +33,11 @@ QUICK = (
         )
     ]
     + COMING_FROM
-    + TUTORIALS
+    + [page for page in TUTORIALS if page.path.name != "anticoagulant.md"]
 )
-SLOW = [pytest.param(Page(DOCS / "uncertainty.md"), marks=pytest.mark.slow)]
+SLOW = [
+    pytest.param(Page(DOCS / name), marks=pytest.mark.slow) for name in ("uncertainty.md", "tutorials/anticoagulant.md")
+]
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
