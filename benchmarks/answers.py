@@ -1,13 +1,13 @@
 """Answers: how often a fit that is said to be the best is the best that is known.
 
-    python -m benchmarks answers [--suites hostile beyond networks] [--seeds S ...] [--only NAMES] [--limit SECONDS]
-                                 [--output FILE]
+    python -m benchmarks answers [--suites systems beyond networks driven hostile] [--seeds S ...] [--only NAMES]
+                                 [--limit SECONDS] [--output FILE]
 
 A fit answers whether it is the best by *confirmed*, *likely* or *open*.  Data are drawn of models whose values are
-known, and the answer is right if the optimum to which the true values lead is no better, by more than 0.05 of the
-log-likelihood.  A fraction k of n answers that are wrong is told with the upper end of its 95 % interval (Clopper and
-Pearson).  Every fit is one line of a file: stopping and starting again repeats nothing.  Limits of time count the
-processor's seconds.  Without seeds the table is told alone.
+known (`systems` are those of the benchmark at 60 points), and the answer is right if the optimum to which the true
+values lead is no better, by more than 0.05 of the log-likelihood.  A fraction k of n answers that are wrong is told
+with the upper end of its 95 % interval (Clopper and Pearson).  Every fit is one line of a file: stopping and starting
+again repeats nothing.  Limits of time count the processor's seconds.  Without seeds the table is told alone.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ import numpy as np
 from scipy.stats import beta
 
 import odejet as oj
-from benchmarks import beyond, hostile, networks
+from benchmarks import accuracy, beyond, driven, hostile, networks
 from benchmarks import lines as records
 from benchmarks.clock import by_processor
 from benchmarks.comparison import AS_GOOD
@@ -32,10 +32,14 @@ from benchmarks.store import write_whole
 from odejet.problem import Problem
 from odejet.search.refine import refine
 from odejet.smooth.threads import one_thread
+from problems import systems
 
 RESULTS = Path(__file__).parent / "results" / "answers" / "fits.jsonl"
 
-SUITES = ("hostile", "beyond", "networks")
+SUITES = ("systems", "beyond", "networks", "driven", "hostile")
+POINTS = 60
+"""Measurements of every output of the benchmark's systems: few, so that starts part."""
+
 NETWORKS = 8
 """Random networks of a seed."""
 
@@ -46,12 +50,20 @@ def names(suite: str) -> list[str]:
     """The problems of a suite."""
     if suite == "networks":
         return [str(number) for number in range(NETWORKS)]
-    return sorted(hostile.FAMILIES if suite == "hostile" else beyond.cases())
+    known = {"hostile": hostile.FAMILIES, "driven": driven.SYSTEMS, "systems": systems.names()}
+    return sorted(known.get(suite) or beyond.cases())
 
 
 def posed(suite: str, name: str, seed: int) -> tuple[Problem, dict[str, float]]:
     """A problem with data that were drawn, and its true values."""
     rng = np.random.default_rng([seed, *name.encode()])
+    if suite == "systems":
+        noise = float(rng.choice(systems.protocol().noise[1:]))
+        made = accuracy.draw(name, noise, seed, seed, POINTS, False)
+        return Problem(made.system.model, made.data, bounds=systems.protocol().bounds), made.values
+    if suite == "driven":
+        task = driven.SYSTEMS[name](rng)
+        return Problem(task.model, task.data, bounds=task.bounds), {**task.truth, **task.initial}
     if suite == "hostile":
         family = hostile.FAMILIES[name]
         truth, data = family.drawn(rng)

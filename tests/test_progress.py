@@ -10,7 +10,7 @@ import types
 import pytest
 
 from odejet import progress
-from odejet.progress import WIDTH, Progress, aside
+from odejet.progress import WIDTH, Progress, aside, doing
 
 
 class Terminal(io.StringIO):
@@ -73,15 +73,58 @@ def test_the_bar_is_the_share_of_the_time_that_is_used(monkeypatch):
         assert len(progress.line(30)) == 29
 
 
-def test_a_notebook_shows_it_without_codes_of_terminals(monkeypatch):
+@pytest.fixture
+def notebook(monkeypatch):
+    """A notebook as IPython has it, and what is shown under its cell, by display."""
+    shown: list[list[dict[str, str]]] = []
+
+    def display(contents, raw, display_id):
+        assert raw and display_id
+        shown.append([contents])
+        return types.SimpleNamespace(update=lambda contents, raw: shown[-1].append(contents))
+
     shell = types.SimpleNamespace(kernel=object())
     monkeypatch.setitem(sys.modules, "IPython", types.SimpleNamespace(get_ipython=lambda: shell))
-    monkeypatch.setattr(progress, "EVERY_NOTEBOOK", 0.01)
-    written = io.StringIO()
-    monkeypatch.setattr(sys, "stderr", written)
-    with progress.Progress(True, 10.0) as shown:
-        shown.stage("smooth")
-        time.sleep(0.2)
-    assert "smoothing the data" in written.getvalue() and "\x1b" not in written.getvalue()
-    shell = None
-    assert not progress.is_notebook()
+    monkeypatch.setitem(sys.modules, "IPython.display", types.SimpleNamespace(display=display))
+    return shown
+
+
+def until(true) -> None:
+    end = time.monotonic() + 20
+    while not true() and time.monotonic() < end:
+        time.sleep(0.02)
+    assert true()
+
+
+def test_a_notebook_shows_a_bar_that_goes(notebook):
+    with Progress(True, 10.0) as shown:
+        shown.stage("<smooth>")
+        until(lambda: notebook)
+        shown.share(0.25)
+        until(lambda: 'value="0.250"' in notebook[0][-1]["text/html"])
+    assert "&lt;smooth&gt;" in notebook[0][0]["text/html"] and "<progress" in notebook[0][0]["text/html"]
+    assert len(notebook) == 1 and notebook[0][-1]["text/html"] == ""  # nothing is left of it
+
+
+def test_whoever_waits_is_told_without_asking(notebook, monkeypatch):
+    monkeypatch.setattr(progress, "PATIENCE", 0.3)
+    with doing("something short"):
+        pass
+    assert notebook == []
+    with doing("something long"), doing("a part of it"):
+        until(lambda: notebook)
+    assert "something long" in notebook[0][0]["text/html"] and len(notebook) == 1
+
+
+def test_programs_are_silent_unless_they_ask(monkeypatch):
+    told = Terminal()
+    monkeypatch.setattr("sys.stderr", told)
+    monkeypatch.setattr(progress, "PATIENCE", 0.0)
+    monkeypatch.delattr(sys, "ps1", raising=False)
+    with doing("something long"):
+        time.sleep(0.5)
+    assert told.getvalue() == ""
+    monkeypatch.setattr(sys, "ps1", ">>> ", raising=False)
+    with doing("something long"):
+        assert waited(told, "something long")
+    assert told.getvalue().endswith("\r\x1b[2K")

@@ -21,6 +21,7 @@ from odejet.errors import DataError, ModelError
 from odejet.fitting import fit
 from odejet.problem import Problem
 from odejet.problem.variants import variant
+from odejet.progress import Progress
 from odejet.result import Fit
 from odejet.search.refine import refine
 from odejet.uncertainty.calibration import Calibration
@@ -48,13 +49,14 @@ def calibrate(
     level: float = 0.95,
     search: bool = True,
     time_limit: float = 600.0,
-    progress: Callable[[float], object] | None = None,
+    progress: bool | Callable[[float], object] | None = None,
 ) -> Calibration:
     """Whether intervals of a problem hold what they promise: simulation-based calibration with so many data sets.
 
     Data sets have the times and experiments of the problem.  Each is fitted by a search from nothing, or with
     `search=False` from its true values, which is faster and tests the intervals alone.  After `time_limit` seconds the
-    data sets so far are the answer.
+    data sets so far are the answer.  `progress` is that of `oj.fit`, but that a function is called with the share of
+    data sets that are done.
     """
     unknown = [name for name in methods if name not in METHODS]
     if unknown or not methods:
@@ -66,12 +68,15 @@ def calibrate(
     begin = now()
     source = _Source.of(problem, seed, time_limit)
     trials = list[_Trial | None]()
-    for number in range(draws):
-        if now() - begin > time_limit and trials:
-            break
-        trials.append(_tried(problem, source, number, seed, methods, level, search))
-        if progress is not None:
-            progress((number + 1) / draws)
+    told = progress if callable(progress) else None
+    with Progress(False if callable(progress) else progress, time_limit, "fitting simulated data sets") as shown:
+        for number in range(draws):
+            if now() - begin > time_limit and trials:
+                break
+            shown.share(number / draws, f"{number + 1} of {draws}")
+            trials.append(_tried(problem, source, number, seed, methods, level, search))
+            if told is not None:
+                told((number + 1) / draws)
     done = [trial for trial in trials if trial is not None]
     if not done:
         raise ModelError("no data set could be made and fitted; give bounds or priors within which the model is solved")

@@ -34,7 +34,7 @@ from odejet.problem import Problem
 from odejet.problem.coordinates import Bounds
 from odejet.problem.noise import Given
 from odejet.problem.priors import Priors
-from odejet.progress import Progress
+from odejet.progress import Progress, Wanted
 from odejet.result import Fit
 from odejet.search.pool import Pool
 from odejet.search.strategies import chosen
@@ -93,7 +93,7 @@ def fit(
     seed: int = 0,
     jobs: int = 1,
     effort: str = "auto",
-    progress: bool | Callable[[str], object] = False,
+    progress: Wanted = None,
     fixed: Mapping[str, float | str] | None = None,
     local: Sequence[str] = (),
     priors: Priors = None,
@@ -124,7 +124,8 @@ def fit(
     `checkpoint` names a file in which the search keeps what it has found: the same fit, started again after it was
     killed, goes on from there and gives the answer that it would have given.  The file is removed when the search has
     come to its end; it stays where an interruption or the time limit ended it, to go on later or with more time.
-    `progress` shows a bar in terminals; a function is called with the name of every stage instead.
+    `progress=True` shows a bar in terminals and notebooks, and a function is called with the name of every stage; by
+    default a notebook or a prompt shows the bar of what takes longer than two seconds, and a program none.
     `method` is for comparisons with other methods, such as `oj.Method(refine=False)`.
 
     `fit.success` tells that the search came to an end, `fit.certified` that the answer is confirmed.
@@ -276,14 +277,15 @@ def sample(
     chains: int = posterior.CHAINS,
     seed: int = 0,
     time_limit: float = posterior.TIME_LIMIT,
+    progress: Wanted = None,
 ) -> Posterior:
     """Draws of all unknowns of a problem from their posterior, found by a fit first; needs `odejet[bayes]`.
 
     Sampling goes on until every unknown has `ess` effective draws or the time is over; what is wrong with the draws is
     in `warnings` and in the summary.
     """
-    found = problem if isinstance(problem, Fit) else fit(problem, seed=seed, time_limit=time_limit)
-    return found.sample(ess=ess, chains=chains, seed=seed, time_limit=time_limit)
+    found = problem if isinstance(problem, Fit) else fit(problem, seed=seed, time_limit=time_limit, progress=progress)
+    return found.sample(ess=ess, chains=chains, seed=seed, time_limit=time_limit, progress=progress)
 
 
 def fit_many(
@@ -300,7 +302,12 @@ def fit_many(
         with Pool(min(jobs, len(data_sets)) - 1) as pool, Workers(many, pool) as workers:
             return list(workers.ahead(_Many.attempt, data_sets))
     if executor is None:
-        return [_attempt(model, data, options) for data in data_sets]
+        found: list[Fit | Failure] = []
+        with Progress(options.get("progress") if len(data_sets) > 1 else False, words="fitting data sets") as shown:
+            for number, data in enumerate(data_sets):
+                shown.share(number / len(data_sets), f"{number + 1} of {len(data_sets)}")
+                found.append(_attempt(model, data, options))
+        return found
     waiting = [executor.submit(_attempt, model, data, options) for data in data_sets]
     return [future.result() for future in waiting]
 

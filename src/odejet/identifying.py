@@ -12,13 +12,15 @@ from odejet.identify.judge import judge
 from odejet.model import Model
 from odejet.model.cumulated import of_rates
 from odejet.model.transform import written_out
+from odejet.population import Population
 from odejet.problem import Problem, joint
+from odejet.progress import doing
 from odejet.renaming import renamed
 
 
 @renamed("budget", "time_limit")
 def identify(
-    model: Model | Problem,
+    model: Model | Problem | Population,
     functions: Sequence[object] = (),
     inputs: Literal["generic", "actual"] = "generic",
     time_limit: float = 60.0,
@@ -28,7 +30,9 @@ def identify(
 ) -> Verdict:
     """What can be known of a model from its outputs, if these were measured without noise at all times.
 
-    Of a problem, what all its experiments together can tell: `x_hot` is the state x of the experiment hot.
+    Of a problem, what all its experiments together can tell: `x_hot` is the state x of the experiment hot.  Of a
+    population, what a subject tells of itself, the first with the most measurements; `population.alone("7")` is the
+    problem of another.
     `functions` are expressions in parameters and states (at the initial time) to be judged too.  Known initial states
     and fixed parameters of the model count as known.  Inputs are taken to be known and generic: any signal that excites
     the model enough; `inputs="actual"` takes the model's own functions of time.  Curves that are to be found are
@@ -40,6 +44,8 @@ def identify(
     their parameters in common and states and inputs of their own; "any" asks for as many as one likes, and from how
     many on nothing more is gained.
     """
+    if isinstance(model, Population):
+        model = model.alone()
     if isinstance(model, Model):
         starts = (model.start or 0.0,) * 2
         model = of_rates(written_out(model))
@@ -48,7 +54,8 @@ def identify(
             raise ModelError("experiments: a problem has experiments of its own; ask its model instead")
         together = joint(model)
         model, starts = together.model, together.starts
-    verdict = judge(model, functions, inputs, time_limit, seed, engine, experiments, starts)
-    if verdict.reason and engine in ("auto", "monodromy"):
-        return likely(verdict, max(time_limit - verdict.seconds, 0.0), seed)
-    return verdict
+    with doing("finding out what can be known", limit=time_limit):
+        verdict = judge(model, functions, inputs, time_limit, seed, engine, experiments, starts)
+        if verdict.reason and engine in ("auto", "monodromy"):
+            return likely(verdict, max(time_limit - verdict.seconds, 0.0), seed)
+        return verdict

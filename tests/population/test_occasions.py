@@ -100,3 +100,12 @@ def test_an_occasion_with_a_gap_names_the_row() -> None:
     ]
     with pytest.raises(oj.DataError, match="a: the occasion 'occ' of the row at t = 4 is missing"):
         oj.Population(LEVEL, oj.Data.of(parts), {"m": "normal"}, occasions="occ")
+
+
+def test_a_dose_without_an_occasion_is_refused(tmp_path) -> None:
+    rows = [f"{subject},{row}" for subject in (1, 2) for row in ("0,100,.,1", "1,.,3,1", "24,100,.,.", "25,.,4,2")]
+    path = tmp_path / "visits.csv"
+    path.write_text("\n".join(["ID,TIME,AMT,DV,OCC", *rows]) + "\n", encoding="utf-8")
+    model = oj.Model({"x": "-k*x"}, {"y": "x/V"}, initial={"x": 0}, parameters=["k", "V"])
+    with pytest.raises(oj.DataError, match="the occasion 'OCC' of the row at t = 24 is missing"):
+        oj.Population(model, oj.Data.from_csv(path), {"k": "lognormal"}, occasions="OCC")

@@ -91,6 +91,43 @@ def test_a_missing_covariate_names_the_subject() -> None:
         oj.Population(decay(), data, {"k": "lognormal"}, covariates={"k": "k*wt/70"})
 
 
+@pytest.mark.parametrize(
+    ("expression", "message"),
+    [
+        ("k*(WT/70)^beta", "covariates of 'k': the data have 'wt', not 'WT'; write it as there"),
+        ("k*exp(beta*sex)", "covariates of 'k': 'sex' is a category, which is told by sex_male and sex_female, not by"),
+        ("k*exp(beta*sex_m)", "'sex' is a category, which is told by sex_male and sex_female, not by 'sex_m'"),
+        ("k*exp(beta*sex_Male)", "the data have 'sex_male', not 'sex_Male'"),
+    ],
+)
+def test_what_is_nearly_a_covariate_is_no_coefficient(expression, message) -> None:
+    data = oj.Data.join(
+        [
+            oj.Data(TIMES, {"y": np.exp(-TIMES)}, name=word, start=0.0, values={"sex": word, "wt": weight})
+            for word, weight in (("male", 80.0), ("female", 60.0))
+        ]
+    )
+    with pytest.raises(oj.ModelError, match=message):
+        oj.Population(decay(), data, {"k": "lognormal"}, covariates={"k": expression})
+
+
+def test_a_subject_by_itself_is_judged() -> None:
+    model = oj.Model(
+        {"gut": "-ka*gut", "central": "ka*gut - Cl/V*central"},
+        {"cp": "F*central/V"},
+        initial={"gut": 100, "central": 0},
+        parameters=["ka", "Cl", "V", "F"],
+    )
+    data = oj.Data.join([oj.Data(TIMES, {"cp": np.exp(-TIMES)}, name=name, start=0.0) for name in ("a", "b")])
+    population = oj.Population(model, data, dict.fromkeys(["ka", "Cl", "V"], "lognormal"))
+    verdict = oj.identify(population, ("Cl/V",))
+    assert verdict["F"].kind == "none"
+    assert verdict["V"].kind == "none"
+    assert verdict["Cl/V"].kind == "local"
+    with pytest.raises(oj.ModelError, match="no subject 'c'"):
+        population.alone("c")
+
+
 def test_a_number_that_the_model_knows_may_be_a_covariate() -> None:
     model = oj.Model({"x": "-k*x"}, {"y": "x"}, initial={"x": "wt"}, parameters=["k", "wt"])
     population = oj.Population(model, subjects(wt=70.0), {"k": "lognormal"}, covariates={"k": "k*(wt/60)^beta"})

@@ -15,6 +15,7 @@ from odejet.population.diagnostics import (
     normality,
     prediction_discrepancies,
 )
+from odejet.population.figures import check
 from tests.population.test_approximations import SHARED, needs_data, rows_of
 from tests.population.test_estimation import DECAY, decays
 
@@ -152,6 +153,26 @@ def test_fits_that_do_not_compare_are_refused(fit) -> None:
 def test_tables_have_a_row_per_estimate_and_per_subject(fit) -> None:
     assert list(fit.population.to_dataframe().columns) == ["value", "stderr", "low", "high"]
     assert fit.individuals.to_dataframe().shape == (24, 4)
+
+
+def test_a_visual_check_does_not_take_a_limit_for_a_measurement(tmp_path) -> None:
+    rng, parts = np.random.default_rng(9), []
+    times = np.array([1.0, 3.0, 7.0])
+    for i in range(12):
+        values = 10 * np.exp(-0.3 * np.exp(0.3 * rng.standard_normal()) * times) + 0.3 * rng.standard_normal(3)
+        parts.append(oj.Data(times, {"y": [float(v) if v > 4 else "<4" for v in values]}, name=str(i), start=0.0))
+    options = {"noise": {"y": "normal(s)"}, "fixed": {"x0": 10}}
+    found = oj.fit(oj.Population(DECAY, oj.Data.join(parts), {"k": "lognormal"}, **options))
+    table = found.residuals
+    assert table["censored"].sum() >= 12
+    assert (table["completed"][table["censored"]] < 4).all()
+    assert (table["completed"] == table["observed"])[~table["censored"]].all()
+    middles, seen, _ = check(found, 0)
+    # At the last time nearly all are below the limit, and so is their median.
+    assert middles[-1] == 7
+    assert seen[-1, 1] < 3
+    for kind in ("vpc", "individual", "observed-predicted"):
+        found.plot(kind, tmp_path / f"{kind}.png")
 
 
 def test_censored_values_do_not_spoil_diagnostics() -> None:

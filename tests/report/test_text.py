@@ -6,7 +6,10 @@ import numpy as np
 import pytest
 
 from odejet import Data, Model
+from odejet.app.results import result
 from odejet.decide import Certificate
+from odejet.decide.adequacy import Adequacy, Shortcoming
+from odejet.decide.optimality import Optimality
 from odejet.report.answer import solutions
 from odejet.report.combinations import readable
 from tests.fits import predators, refined_fit
@@ -18,6 +21,43 @@ def test_several_reasons_are_for_what_the_first_line_says(granted):
     shown = str(replace(predators(), certificate=Certificate(granted, reasons)))
     assert ("predators: certified" in shown) == granted == ("not granted" not in shown)
     assert "certificate: granted: the residuals look like noise" in shown or not granted
+
+
+REASONS = (
+    "the residuals look like noise and 8 starts agree",
+    "only one start ended at this optimum",
+    "K runs off to infinity: no value of it does better than that limit, in which the model has an unknown less",
+    "2 other optima are nearly as likely",
+    "the time limit was reached",
+)
+SHORTCOMINGS = tuple(
+    Shortcoming("y", (), kind, f"the residuals of y have too much {kind}") for kind in ("size", "tails")
+)
+
+
+def drawn(rng):
+    """A certificate of any answers, with any reasons for them and beside them."""
+
+    def some(of):
+        return [of[i] for i in rng.permutation(len(of))[: rng.integers(len(of) + 1)]]
+
+    search = Optimality(str(rng.choice(["confirmed", "likely", "open"])), 9, 5, 2, 0.1, some(REASONS))
+    adequacy = Adequacy(str(rng.choice(["yes", "no", "untested"])), some(SHORTCOMINGS), some(("look at y",)))
+    granted = search == "confirmed" and adequacy == "yes"
+    return Certificate(granted, tuple(some(REASONS)), search=search, adequacy=adequacy)
+
+
+@pytest.mark.parametrize("seed", range(24))
+def test_nothing_says_certified_where_anything_says_not(seed):
+    certificate = drawn(np.random.default_rng(seed))
+    fit = replace(predators(), certificate=certificate, message=certificate.message)
+    words = ("not granted", "not certified")
+    page = result(fit)
+    texts = {"text": str(fit), "notebook": fit._repr_html_(), "page": f"{page['state']} {page['message']}"}
+    for where, text in texts.items():
+        denied, told = any(word in text for word in words), "certified" in text.replace("not certified", "")
+        assert told is fit.certified is not denied, where
+    assert ("certificate: granted" in texts["text"]) is fit.certified
 
 
 @pytest.mark.parametrize(

@@ -99,12 +99,14 @@ def ended(cost):
 def spent_by(explained, successes, costs=(1, 1), count=60, agreeing=0):
     """The evaluations of each of two ways, of whose starts such parts lead to the best, at such a cost each."""
     ways = [Turns(None), Turns(None)]
-    search = SimpleNamespace(is_explained=explained, agreeing=agreeing, evidence=SimpleNamespace(best_cost=0.0))
+    search = SimpleNamespace(
+        is_explained=explained, is_settled=agreeing >= SETTLED, evidence=SimpleNamespace(best_cost=0.0)
+    )
     for _ in range(count):
         way = Portfolio.next_of(search, ways)
         own = ways.index(way)
-        way.spent, way.starts = way.spent + costs[own], way.starts + 1
-        way.ends.append(ended(0.0 if way.starts * successes[own] % 1 < successes[own] else 5.0))
+        way.spent, starts = way.spent + costs[own], len(way.ends) + 1
+        way.ends.append(ended(0.0 if starts * successes[own] % 1 < successes[own] else 5.0))
     return [way.spent for way in ways]
 
 
@@ -127,6 +129,26 @@ def test_a_way_that_leads_to_what_explains_the_data_has_more_turns_but_not_all()
 def test_so_has_one_that_leads_where_many_starts_agree():
     rarely, often = spent_by(False, (0.0, 0.5), agreeing=SETTLED)
     assert rarely >= 3 and often >= 4 * rarely
+
+
+def test_the_cheaper_of_two_ways_to_the_best_has_more_of_what_is_spent():
+    dear, cheap = spent_by(False, (1.0, 1.0), costs=(30, 10), agreeing=SETTLED, count=200)
+    assert 2 * dear < cheap < 4 * dear
+
+
+def test_starts_are_taken_as_drawn_once_many_agree(monkeypatch):
+    misfit, _, _ = problem("daisy_mamil3", points=60)
+    seen, begun = [], Multistart.begun
+
+    def counted(own, ground, group):
+        seen.append((own.groups, len(group)))
+        return begun(own, ground, group)
+
+    monkeypatch.setattr(Multistart, "begun", counted)
+    ends = explore(misfit, BOX, starts=640, agree=40)
+    chosen, plain = ([size for groups, size in seen if (groups == (1,)) is alone] for alone in (False, True))
+    assert max(chosen) > 1 and set(plain) == {1} and len(plain) > SETTLED
+    assert sum(abs(end.cost - ends[0].cost) < 1e-3 for end in ends) >= 40
 
 
 @pytest.mark.parametrize(("found", "starts"), [([1.0, 2.0], 1), ([0.0, 0.0, 0.0, 0.0, 2.0], 4)])

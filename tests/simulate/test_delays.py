@@ -129,3 +129,61 @@ def test_the_start_alone_is_a_simulation(start):
     model = oj.Model({"x": "-x(t - 1)"}, {"y": "2*x"}, initial={"x": 1})
     found = oj.simulate(model, times=[start])
     assert found.states["x"].tolist() == [1] and found["y"].tolist() == [2]
+
+
+SIRS = {
+    "outputs": {"y": "I"},
+    "initial": {"S": "N - 10", "I": 10},
+}
+
+
+@pytest.mark.parametrize(
+    ("rate", "options"),
+    [
+        ("b*piecewise(1, t < 30, 0.4, t <= 40, 0.7)", {}),
+        ("b*piecewise(1, t < 30, piecewise(0.7, t > 40, 0.4))", {}),
+        ("b*piecewise(0.4, 30 <= t and not t >= 40, 0.7, t >= 40, 1)", {}),
+        ("b*u", {"inputs": {"u": "piecewise(1, t < 30, 0.4, t < 40, 0.7)"}}),
+    ],
+)
+def test_rates_that_switch_at_known_times(rate, options):
+    """Values and sensitivities are those of a model in which events set the rate."""
+    times, values = np.linspace(0, 100, 26), {"b": 0.5, "g": 0.2, "tau": 15.0}
+    events = [oj.Event(at=30, set={"f": 0.4}), oj.Event(at=40, set={"f": 0.7})]
+    both = [
+        oj.Model({"S": f"-{r}*S*I/N + g*I(t - tau)", "I": f"{r}*S*I/N - g*I"}, **SIRS, **more)
+        for r, more in (
+            (rate, {"fixed": {"N": 1000}, **options}),
+            ("b*f", {"fixed": {"N": 1000, "f": 1}, "events": events}),
+        )
+    ]
+    found, expected = (oj.simulate(one, values, {}, times, sensitivities=True) for one in both)
+    np.testing.assert_allclose(found["y"], expected["y"], rtol=1e-12)
+    for name in values:
+        slopes = expected.sensitivity("y", name)
+        np.testing.assert_allclose(found.sensitivity("y", name), slopes, atol=1e-11 * np.abs(slopes).max())
+    assert oj.identify(both[0]).reason
+
+
+def test_a_delayed_input_that_switches():
+    """By the closed form: x' = -x(t - 5) + u(t - d) with u a pulse from 1 to 2, until x is looked back at."""
+    model = oj.Model(
+        {"x": "u(t - d) - x(t - 5)"},
+        {"y": "x"},
+        {"u": "piecewise(0, t < 1, 3, t < 2, 0)"},
+        initial={"x": 0},
+    )
+    found = oj.simulate(model, {"d": 0.7}, {}, [1.0, 2.0, 2.5, 3.0, 6.0], sensitivities=True, start=0)
+    np.testing.assert_allclose(found["y"], [0, 0.9, 2.4, 3, 3], atol=1e-14)
+    np.testing.assert_allclose(found.sensitivity("y", "d"), [0, -3, -3, 0, 0], atol=1e-14)
+
+
+def test_switches_that_are_not_solved_together_with_delays():
+    for rate, output in (
+        ("x(t - 1) - piecewise(1, t < ts, 0)", "x"),
+        ("max(x(t - 1), 0)", "x"),
+        ("x(t - 1)", "max(x, 0)"),
+    ):
+        model = oj.Model({"x": f"-k*{rate}"}, {"y": output})
+        with pytest.raises(oj.ModelError, match="compare t with numbers"):
+            oj.simulate(model, {"k": 1.0, "ts": 1.0} if "ts" in rate else {"k": 1.0}, {"x": 1.0}, [0, 1])

@@ -7,6 +7,7 @@ from typing import Any
 
 from odejet.cli.console import Status, put
 from odejet.errors import ModelError
+from odejet.progress import doing
 
 
 def describe(commands: Any) -> None:
@@ -31,5 +32,7 @@ def run(arguments: argparse.Namespace) -> int:
         names = list(arguments.fits)
     if len(set(names)) < len(names):
         raise ModelError(f"{max(names, key=names.count)}: this file is named twice; name each fit once")
-    put(f"{compare(dict(zip(names, found, strict=True)))}\n".encode())
+    with doing("comparing fits", True):
+        ranking = compare(dict(zip(names, found, strict=True)))
+    put(f"{ranking}\n".encode())
     return Status.DONE

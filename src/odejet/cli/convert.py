@@ -11,6 +11,7 @@ from odejet.cli.arguments import described, is_same
 from odejet.cli.console import Status, told
 from odejet.cli.networks import is_problem
 from odejet.errors import ModelError
+from odejet.progress import doing
 
 
 def describe(commands: Any) -> None:
@@ -65,7 +66,8 @@ def _fit(arguments: argparse.Namespace) -> int:
 
     if arguments.free:
         raise ModelError(f"{arguments.model}: a fit is written with all its estimates; leave out --free")
-    read(arguments.model).export(arguments.output, arguments.experiment)
+    with doing(f"writing {arguments.output}", not arguments.quiet):
+        read(arguments.model).export(arguments.output, arguments.experiment)
     if not arguments.quiet:
         told(arguments.output)
     return Status.DONE

@@ -8,6 +8,7 @@ from typing import Any
 from odejet.cli.arguments import add_values, described, read_noise, read_times, read_values
 from odejet.cli.console import Status, put
 from odejet.cli.posing import read_inputs
+from odejet.progress import doing
 
 
 def describe(commands: Any) -> None:
@@ -40,5 +41,7 @@ def run(arguments: argparse.Namespace) -> int:
 
     parameters = {name: values[name] for name in model.parameters}
     states = {name: value for name, value in values.items() if name in model.states}
-    put(f"{design(model, parameters, states, times, noise, inputs=inputs)}\n".encode())
+    with doing("finding the errors to expect", True):
+        found = str(design(model, parameters, states, times, noise, inputs=inputs))
+    put(f"{found}\n".encode())
     return Status.DONE

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from odejet.cli.arguments import check_files
 from odejet.cli.console import Status, complain, put
 from odejet.errors import DataError, ModelError
+from odejet.progress import doing
 
 if TYPE_CHECKING:
     from odejet.population import PopulationFit
@@ -59,7 +60,8 @@ def _delivered(
         content = json.dumps(found.to_dict(), indent=1) + "\n"
         complaints += write(arguments.json, content.encode, arguments.quiet)
     if not arguments.quiet:
-        words = f"{found}\n  explains the data: {found.adequacy.sentence}\n"
+        with doing("comparing simulations with the data", True):
+            words = f"{found}\n  explains the data: {found.adequacy.sentence}\n"
         if "-" in (arguments.json, arguments.report):
             print(words, file=sys.stderr, end="")
         else:

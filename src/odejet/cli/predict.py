@@ -10,6 +10,7 @@ from odejet.cli.console import Status, complain, told
 from odejet.cli.course import add_course, check_plot, write_course
 from odejet.errors import ModelError
 from odejet.io.files import check_writable
+from odejet.progress import doing
 
 
 def describe(commands: Any) -> None:
@@ -45,7 +46,8 @@ def run(arguments: argparse.Namespace) -> int:
 
     from odejet.io.fits import read
 
-    found = read(arguments.fit).predict(times, arguments.experiment, level, arguments.method, arguments.states)
+    with doing("finding the bands of a prediction", True):
+        found = read(arguments.fit).predict(times, arguments.experiment, level, arguments.method, arguments.states)
     if not found.success:
         return complain(found.message, Status.UNSOLVED)
     files = write_course(found.columns(arguments.states), lambda: found.plot(states=arguments.states), arguments)

@@ -10,6 +10,7 @@ from odejet.cli.arguments import described, seconds, whole_number
 from odejet.cli.console import Status, complain, put
 from odejet.cli.fit import describe_experiments, describe_knowledge
 from odejet.cli.posing import posed
+from odejet.progress import doing
 
 if TYPE_CHECKING:
     from odejet.result import Fit
@@ -52,7 +53,11 @@ def run(arguments: argparse.Namespace) -> int:
         if not found.found:
             return complain(f"{arguments.data or arguments.model}: {found.message}", Status.UNSOLVED)
         draws = found.sample(
-            ess=arguments.ess, chains=arguments.chains, seed=arguments.seed, time_limit=arguments.time_limit
+            ess=arguments.ess,
+            chains=arguments.chains,
+            seed=arguments.seed,
+            time_limit=arguments.time_limit,
+            progress=not arguments.quiet,
         )
     return _delivered(found, draws, arguments)
 
@@ -65,7 +70,8 @@ def _delivered(fit: Fit, draws: Posterior, arguments: argparse.Namespace) -> int
     if arguments.json:
         contents[arguments.json] = dumps(draws).encode()
     if arguments.report:
-        contents[arguments.report] = page(draws, compared_intervals(fit)).encode()
+        with doing(f"writing {arguments.report}", not arguments.quiet):
+            contents[arguments.report] = page(draws, compared_intervals(fit)).encode()
     if not arguments.quiet:
         if "-" in contents:
             print(draws.summary(), file=sys.stderr)

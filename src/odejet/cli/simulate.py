@@ -13,6 +13,7 @@ from odejet.cli.console import Status, complain, told
 from odejet.cli.course import add_course, check_plot, write_course
 from odejet.cli.posing import read_inputs
 from odejet.errors import ModelError, clipped
+from odejet.progress import doing
 
 if TYPE_CHECKING:
     import numpy as np
@@ -71,14 +72,15 @@ def run(arguments: argparse.Namespace) -> int:
 
     from odejet.simulate import simulate
 
-    simulation = simulate(
-        model,
-        {name: values[name] for name in model.parameters},
-        {name: values[name] for name in model.unknowns if name in model.states},
-        times,
-        inputs=inputs,
-        max_steps=arguments.max_steps,
-    )
+    with doing("simulating", not arguments.quiet):
+        simulation = simulate(
+            model,
+            {name: values[name] for name in model.parameters},
+            {name: values[name] for name in model.unknowns if name in model.states},
+            times,
+            inputs=inputs,
+            max_steps=arguments.max_steps,
+        )
     if not simulation.success:
         return complain(simulation.message, Status.UNSOLVED)
     outputs = _noisy(simulation.outputs, arguments.noise, arguments.seed)

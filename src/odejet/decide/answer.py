@@ -127,6 +127,7 @@ def _certificate(state: State, rivals: int, interrupted: bool) -> Certificate:
     if rivals:
         which = "another optimum is" if rivals == 1 else f"{rivals} other optima are"
         reasons.append(f"{which} nearly as likely")
+    reasons += state.limits
     if (state.is_exact or state.explains_data) and state.missing > 0:
         found = f"{state.counted - state.missing} of {state.counted}"
         reasons.append(f"{found} solutions of the model were found; the others may be complex")

@@ -11,7 +11,7 @@ from functools import partial
 
 from odejet import clock, interruption
 from odejet.data.series import MIN_TIMES
-from odejet.decide import stages
+from odejet.decide import limits, stages
 from odejet.decide.answer import Answer, answer
 from odejet.decide.apart import fitted_apart, groups
 from odejet.decide.optimality import Optimality
@@ -21,6 +21,7 @@ from odejet.decide.task import Task
 from odejet.decide.valleys import join
 from odejet.problem import Problem
 from odejet.problem.stretches import stretch
+from odejet.search.lags import is_lagged
 from odejet.search.pieces import MultipleShooting, pieces
 from odejet.search.proposals import ALL, FEW, AlgebraicStarts
 from odejet.search.refine import Refined
@@ -78,7 +79,8 @@ def climb(state: State) -> Iterator[State]:
         state = yield from climbed(state, stages.sweep if state.is_rough else stages.search_box)
     if state.task.options.refine:
         state = yield from stages.find_others(state)
-        yield join(state)
+        yield (state := join(state))
+        yield limits.find(state)
 
 
 def _answered(task: Task) -> tuple[Refined, Optimality]:
@@ -117,7 +119,7 @@ def rungs(state: State) -> list[Step]:
     if shooting is not None and pieces(state.task.problem) is not None:
         return [partial(by_stretches, settings=shooting, search=search), *plan]
     if not algebraic:
-        return plan
+        return [FEW_TIMES, *plan] if is_lagged(state.task.problem) else plan
     if options.effort == "full":
         return [EVERY, *plan]
     return [FEW_TIMES, *plan, EVERY] if can_smooth(state.task.problem) else [*plan, FEW_TIMES, EVERY]

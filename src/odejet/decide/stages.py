@@ -7,7 +7,7 @@ import itertools
 import math
 from collections.abc import Generator, Iterable, Iterator
 from dataclasses import replace
-from functools import partial
+from functools import lru_cache, partial
 
 import numpy as np
 
@@ -23,7 +23,7 @@ from odejet.objective.misfit import Misfit
 from odejet.problem import coordinates, joint
 from odejet.problem.coordinates import Coordinates
 from odejet.problem.stretches import stretch
-from odejet.search import candidates, matching
+from odejet.search import candidates, lags, matching
 from odejet.search import sweep as sweeping
 from odejet.search.alternatives import EXPERIMENTS, Alternatives, alternatives
 from odejet.search.candidates import Candidate
@@ -54,6 +54,8 @@ SHARPENED, SHARP_STARTS = 4, 384
 """Optima from which a sharp one is looked for, and starts that are drawn if none leads there."""
 SHARP = 8.0
 """Relative residuals of so many times the rounding of one operation are those of a whole simulation."""
+
+FROM_BOX = Provenance(BOX, start="multistart")
 
 Steps = Generator[State, None, State]
 """States on the way, and the last of them."""
@@ -112,10 +114,12 @@ def roots(state: State, rung: Rung) -> list[Candidate]:
 
 
 def matches(state: State) -> list[Candidate]:
-    """Candidates of a large model whose states are all measured, for which roots are too sensitive to noise."""
+    """Candidates of a model whose states are all measured: roots of a large one are too sensitive to noise, and one
+    that looks back in time has none."""
     task = state.task
+    way = lags if lags.is_lagged(task.problem) else matching
     with task.stage("match") as budget:
-        found = matching.candidates(task.problem, state.smoothed, state.levels, state.frame, budget)
+        found = way.candidates(task.problem, state.smoothed, state.levels, state.frame, budget)
     task.record.census.add("candidates", "matched", len(found))
     return found
 
@@ -123,7 +127,8 @@ def matches(state: State) -> list[Candidate]:
 def shoot(state: State, rung: Rung) -> Steps:
     """Candidates at the shooting times of a rung, and refinements of the best."""
     task, record = state.task, state.task.record
-    everything = matches(state) if matching.is_matched(task.problem) else roots(state, rung)
+    matched = matching.is_matched(task.problem) or lags.is_lagged(task.problem)
+    everything = matches(state) if matched else roots(state, rung)
     with task.stage("rank") as budget:
         inside, outside = candidates.within(everything, state.frame, record.census)
         ranked = partial(
@@ -328,8 +333,9 @@ def starts_around(
     """With the optima to which starts in the box, or around a scale, lead."""
     task = state.task
     # Smoothing is not to be trusted here: neither its noise nor, within bounds, the scale of what came of it.
-    plausible = partial(is_plausible, task.misfit)
+    plausible = lru_cache(partial(is_plausible, task.misfit))  # the best is asked for at every start
     watch = Watch(state.box, state.effort, plausible)
+    optimum = lru_cache(partial(Optimum, task.misfit, provenance=FROM_BOX))  # what is known of one is asked for again
     found = explore(
         task.misfit,
         task.problem.given_bounds,
@@ -342,19 +348,17 @@ def starts_around(
         evaluations=evaluations,
         before=state.optima.refined,
         plausible=plausible,
-        accepted=lambda ends: with_ends(state, ends).has_enough,
+        accepted=lambda ends: with_optima(state, map(optimum, ends)).has_enough,
         answered=watch,
         strategies=task.options.box,
         executor=task.options.executor,
     )
-    return with_ends(replace(state, effort=watch.effort), found)
+    return with_optima(replace(state, effort=watch.effort), map(optimum, found))
 
 
-def with_ends(state: State, ends: Iterable[Refined]) -> State:
+def with_optima(state: State, optima: Iterable[Optimum]) -> State:
     """With the optima at which starts in the box ended."""
-    for one in ends:
-        state = state.adding(one, Provenance(BOX, start="multistart"))
-    return state
+    return replace(state, optima=state.optima.adding(*optima))
 
 
 def sweep(state: State) -> Steps:
@@ -364,7 +368,7 @@ def sweep(state: State) -> Steps:
     seed = task.options.seed, state.rounds, LEAST_LOOKS
     with task.stage(BOX) as budget:
         found = sweeping.sweep(task.misfit, state.frame, task.problem.sizes, looks, seed, budget.deadline)
-        state = with_ends(state, found)
+        state = with_optima(state, [Optimum(task.misfit, one, FROM_BOX) for one in found])
         task.record.census.add("refinements", "of sweeps", len(state.optima.found) - count)
         yield (state := replace(state, looks=state.looks + looks, rounds=state.rounds + 1))
     return state
@@ -399,7 +403,7 @@ def sharpen(state: State) -> State:
         executor=task.options.executor,
     )
     if drawn and _is_sharp(fine, drawn[0]):
-        return _with_sharp(state, drawn[0], Provenance(BOX, start="multistart"))
+        return _with_sharp(state, drawn[0], FROM_BOX)
     return replace(state, blunt=True)
 
 

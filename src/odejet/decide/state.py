@@ -61,6 +61,7 @@ class State:
     effort: Effort = field(default_factory=Effort)  # of the search of the box
     apart: tuple[float, Optimality] | None = None  # the optimum of experiments one by one: its cost, and how sure it is
     looks: int = 0  # points of the box that a sweep has looked at
+    limits: tuple[str, ...] = ()  # which unknowns of the best optimum run off
 
     @classmethod
     def of(cls, task: Task) -> State:

@@ -55,7 +55,7 @@ class Valley:
                 self.misfit,
                 z,
                 levels=one.levels,
-                frame=_pinned(self.frame, pivot, z[pivot]),
+                frame=pinned(self.frame, pivot, z[pivot]),
                 max_evaluations=EVALUATIONS,
                 time_limit=budget.seconds,
             )
@@ -64,7 +64,7 @@ class Valley:
         return not is_apart(end, other, self.determined)
 
 
-def _pinned(frame: Coordinates, place: int, value: float) -> Coordinates:
+def pinned(frame: Coordinates, place: int, value: float) -> Coordinates:
     """The same scales with one unknown kept at a value."""
     low, high = frame.low.copy(), frame.high.copy()
     low[place] = high[place] = value

@@ -39,8 +39,14 @@ def find_rates_abreast(point, piece, t, h, places, count):
                 total = total * d + peek(point.coefficients, a + k)
             poke(c, peek(point.inputs, i) + lane, total)
         poke(c, point.time + lane, now)
-    code, terms = point.code, point.terms
-    for row in range(point.first * _COLUMNS, point.last * _COLUMNS, _COLUMNS):
+    run_abreast(point, point.code, point.first, point.last, count)
+
+
+@kernel
+def run_abreast(point, code, first, last, count):
+    """Values of the instructions first..last-1 in all lanes, of which so many have a point."""
+    c, lanes, terms = point.p, point.lanes, point.terms
+    for row in range(first * _COLUMNS, last * _COLUMNS, _COLUMNS):
         op, out, a, b = peek(code, row), peek(code, row + _OUT), peek(code, row + _A), peek(code, row + _B)
         if op <= _ADVANCE:
             constant, out = peek(code, row + _C), out + lanes if op == _ADVANCE else out

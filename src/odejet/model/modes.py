@@ -178,6 +178,8 @@ def decided(expression: Expression) -> Expression:
             return Power(decided(base), decided(exponent))
         case Function(name, argument):
             return Function(name, decided(argument))
+        case Delay(argument, by):
+            return Delay(decided(argument), by)
         case Choice(name, arguments):
             kept: Expression = Choice(name, tuple(map(decided, arguments)))
         case Piecewise(values, conditions):

@@ -22,7 +22,9 @@ from odejet.model import Model
 from odejet.problem.conditions import Condition
 from odejet.problem.measurements import Block, Measurements
 from odejet.problem.unknowns import Unknowns
+from odejet.simulate.backward import Solution, can_be_kept, keep
 from odejet.simulate.flow import TOLERANCE, Flow, Outcome, Trajectory
+from odejet.simulate.initial_value import Allowance
 from odejet.simulate.rest import Rest
 from odejet.simulate.steady import RestingFlow
 from odejet.simulate.trajectory import defined_part
@@ -122,6 +124,26 @@ class Course:
         found = over_windows(self.windows, self.times, self.start, solved) if self.windows else solved(self.times)
         # Outputs that are not compared may be anything.
         return defined_part(found, self.times, [output for _, output, _ in self.series] or None)
+
+    @property
+    def leads_back(self) -> bool:
+        """Whether its solutions may be followed backward."""
+        return not self.windows and can_be_kept(self.flow)
+
+    def keep(self, z: np.ndarray, effort: Effort, deadline: float = math.inf) -> Solution | None:
+        """Simulate as `run` does, and keep the steps for a way back; None where they would not lead back."""
+        states = np.zeros(len(self.flow.model.states))
+        states[self.states] = z[self.entries]
+        steps = effort.max_steps + effort.per_time * self.recorded
+        allowance = Allowance(steps, steps, effort.operations)
+        kept = keep(
+            self.flow, z[self.parameters], states, self.times, self.start, effort.tolerance, allowance, deadline
+        )
+        if kept is None:
+            return None
+        return kept._replace(
+            found=defined_part(kept.found, self.times, [output for _, output, _ in self.series] or None)
+        )
 
     def reached(self, run: Trajectory) -> float:
         """The fraction of the time span that was simulated."""

@@ -16,8 +16,9 @@ from odejet.problem.measurements import Measurements
 _ROUNDS = 30
 """Steps to the best scale and offset of logarithms; mostly a few are enough."""
 
-_ENOUGH = 1e-12
-"""A relative decrease of the squares that ends them."""
+_SETTLED, _ROUNDING = 1e-8, 1e-13
+"""A relative step that is the last, so that the gradient of what is left is exact to nine digits; and what the squares,
+which are flat there, may rise by none the less."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,17 +99,18 @@ class Line:
             if not (np.isfinite(slopes).all() and np.isfinite(squares)):
                 break
             there = bounded(slopes, slopes @ log - now, low, high)  # exactly, where it is on a bound
+            if np.abs(there - log).max() <= _SETTLED:
+                log = there
+                break
             for _ in range(_ROUNDS):
                 then = residuals(np.exp(there))
                 after = float(then @ then)
-                if after <= squares:
+                if after <= squares * (1 + _ROUNDING):
                     break
                 there = log + (there - log) / 4
             else:
                 break
-            gained, log, now, squares = squares - after, there, then, after
-            if gained <= _ENOUGH * squares:
-                break
+            log, now, squares = there, then, after
         # What is on a bound is exactly there, whatever rounding says, or nobody would know that it is held.
         return np.where(log <= low, self.low, np.where(log >= high, self.high, np.exp(log)))
 

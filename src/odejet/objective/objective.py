@@ -23,7 +23,7 @@ import numpy as np
 
 from odejet.clock import now
 from odejet.errors import ModelError
-from odejet.objective import many, slopes
+from odejet.objective import backward, many, slopes
 from odejet.objective.evaluation import Evaluation
 from odejet.objective.linear_model import LinearModel
 from odejet.objective.misfit import Misfit
@@ -97,6 +97,11 @@ class Objective:
         nothing = math.inf, np.full(len(z), math.nan)
         if not self._inside(z):
             return nothing
+        if self._leads_back:
+            with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+                found = backward.value_and_gradient(self.misfit, z, now() + self.time_limit)  # type: ignore[arg-type]
+            if found is not None:
+                return found
         if self._has_slopes:
             with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
                 found = slopes.value_and_gradient(self.misfit, z, now() + self.time_limit)  # type: ignore[arg-type]
@@ -105,10 +110,18 @@ class Objective:
         return nothing if evaluated is None else (self._cost(evaluated), self._weighted(evaluated).gradient())
 
     @cached_property
-    def _has_slopes(self) -> bool:
+    def _compares_all(self) -> bool:
         """Whether the gradient follows from predictions alone: no rows are left out or weighed otherwise."""
-        misfit = self.misfit
-        return isinstance(misfit, Misfit) and misfit.weighted and not misfit.large and self.noise_levels is None
+        return isinstance(self.misfit, Misfit) and self.misfit.weighted and self.noise_levels is None
+
+    @cached_property
+    def _has_slopes(self) -> bool:
+        return self._compares_all and not self.misfit.large
+
+    @cached_property
+    def _leads_back(self) -> bool:
+        """Whether one way back is worth more than sensitivities."""
+        return self._compares_all and backward.pays(self.misfit)  # type: ignore[arg-type]
 
     def residuals(self, theta: Sequence[float] | np.ndarray) -> np.ndarray:
         """Return one number per measurement in units of its noise, then those of noise scales and of priors.

@@ -26,7 +26,8 @@ from odejet.problem.measurements import Measurements, limits_of
 from odejet.problem.priors import Term, Truncated
 
 _TUNING, _LONGEST = 30, 1.0
-"""Rounds in which scales are fitted to residuals as they are, and the longest step of one, in logarithmic units."""
+"""Rounds in which scales are fitted to residuals as they are, and the longest step of the first, in logarithmic units;
+each that goes down all of it is followed by one of twice the length, since noise may be off by many decades."""
 
 _GAINED = 1e-3
 """A decrease of the negative log-likelihood that is worth no further round: what tells nothing may go anywhere."""
@@ -292,26 +293,38 @@ def tuned(
     if not len(entries):
         return z.copy()
     low, high = (side[entries] for side in box) if box is not None else (0.0, np.inf)
-    alike, here, damping = _alike(parts), z.copy(), 0.0
+    alike, here, damping, bend, longest = _alike(parts), z.copy(), 0.0, 1.0, _LONGEST
     cost, gradient, curvature = _by_scales(alike, here, entries)
     for _ in range(_TUNING):
         at = here[entries]
         held = ((at <= low) & (gradient > 0)) | ((at >= high) & (gradient < 0))
         slope, matrix = np.where(held, 0.0, gradient), np.where(held[:, None] | held, 0.0, curvature)
-        matrix = matrix + np.diag(damping * matrix.diagonal() + 1e-9)
+        matrix = bend * matrix + np.diag(damping * matrix.diagonal() + 1e-9)
         if not (np.isfinite(matrix).all() and np.isfinite(slope).all()):  # curvature that is too large for a number
             break
         step = -np.linalg.lstsq(matrix, slope, rcond=None)[0]
         if not np.all(np.isfinite(step)) or -float(slope @ step) < _GAINED:
             break
         there = here.copy()
-        there[entries] = np.clip(at * np.exp(np.clip(step, -_LONGEST, _LONGEST)), low, high)
+        there[entries] = np.clip(at * np.exp(np.clip(step, -longest, longest)), low, high)
         found = _by_scales(alike, there, entries)
+        bend = _bend(np.log(there[entries] / at), found[1] - gradient, found[2])
         if found[0] < cost:
             here, (cost, gradient, curvature), damping = there, found, damping / _EASED
+            longest *= 2.0 if np.abs(step).max() > longest else 1.0
         else:
-            damping = max(_EASED * damping, _DAMPED)
+            damping, longest = max(_EASED * damping, _DAMPED), _LONGEST
     return here
+
+
+def _bend(move: np.ndarray, change: np.ndarray, curvature: np.ndarray) -> float:
+    """How much more the likelihood bends along a move than is expected of it, at least once.
+
+    Of predictions that are far off it bends more than of true ones, and steps by what is expected alone would go from
+    one side of the best scale to the other without end.
+    """
+    expected, seen = float(move @ curvature @ move), float(move @ change)
+    return max(seen / expected, 1.0) if math.isfinite(seen) and 0 < expected < math.inf else 1.0
 
 
 def _by_scales(alike: Sequence[_Alike], z: np.ndarray, entries: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:

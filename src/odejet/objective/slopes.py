@@ -26,7 +26,7 @@ def value_and_gradient(misfit: Misfit, z: np.ndarray, deadline: float) -> tuple[
     if found.residuals is None or found.jacobian is None:
         return None
     slopes, gradient = np.zeros(misfit.rows), np.zeros(len(z))
-    cost = _compared(misfit, z, found.residuals, slopes, gradient)
+    cost = cost_of(misfit, z, found.residuals, slopes, gradient)
     gradient += found.jacobian.rmatvec(slopes)
     # A sum is finite where all its parts are.
     return (cost, gradient) if np.isfinite(cost + gradient.sum()) else None
@@ -35,18 +35,18 @@ def value_and_gradient(misfit: Misfit, z: np.ndarray, deadline: float) -> tuple[
 def value(misfit: Misfit, z: np.ndarray, deadline: float) -> float:
     """Return the negative log-posterior at z; infinite where there is none."""
     found = misfit.predicted(z, False, deadline)
-    cost = np.inf if found.residuals is None else _compared(misfit, z, found.residuals)
+    cost = np.inf if found.residuals is None else cost_of(misfit, z, found.residuals)
     return cost if np.isfinite(cost) else np.inf
 
 
-def _compared(
+def cost_of(
     misfit: Misfit,
     z: np.ndarray,
     mu: np.ndarray,
     slopes: np.ndarray | None = None,
     gradient: np.ndarray | None = None,
 ) -> float:
-    """The cost of predictions; slopes by these and a gradient by z are added to, where they are asked for."""
+    """Return the cost of predictions; slopes by these and a gradient by z are added to, where they are asked for."""
     scoring, total, compared, factors = misfit.scoring, 0.0, mu, None
     if scoring is not None:
         refused = scoring.compared(mu)

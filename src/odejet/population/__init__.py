@@ -14,13 +14,24 @@ start           the pooled fit
 estimation      from nothing to the maximum of the likelihood; rivals are other maxima
 result          PopulationFit, the answer; estimates by name, ranking of several
 prediction      a new subject
+expected        what a design can tell; profiles, what the data tell of one parameter
 diagnostics     CWRES, NPDE; figures draw them
 """
 
 from odejet.population.approximations import exact, objective
+from odejet.population.expected import expected
 from odejet.population.fitting import fit_population
 from odejet.population.population import Population
 from odejet.population.ranking import PopulationRanking, compare
 from odejet.population.result import PopulationFit
 
-__all__ = ["Population", "PopulationFit", "PopulationRanking", "compare", "exact", "fit_population", "objective"]
+__all__ = [
+    "Population",
+    "PopulationFit",
+    "PopulationRanking",
+    "compare",
+    "exact",
+    "expected",
+    "fit_population",
+    "objective",
+]

@@ -39,7 +39,7 @@ def objective(population: Population, values: Mapping[str, float], method: str =
         raise ModelError(f"the method must be one of {', '.join(METHODS)}, not {method!r}")
     if method == "exact":
         return exact(population, values)[0]
-    _check(population, values)
+    check_values(population, values)
     layout = population.layout
     u = layout.to(values)
     factor, noise, moments = layout.cholesky(u), layout.noise_values(u), layout.moments(u)
@@ -54,7 +54,7 @@ def exact(
     population: Population, values: Mapping[str, float], error: float = 0.02, seed: int = 0
 ) -> tuple[float, float]:
     """Return -2 log L at values by name with the standard error of its computation, which is to be about so large."""
-    _check(population, values)
+    check_values(population, values)
     u = population.layout.to(values)
     with Simulator(Members(population.members)) as simulator:
         integrator = Integrator(population.layout, simulator, seed)
@@ -64,58 +64,76 @@ def exact(
         return 2 * marginal.value_and_gradient(u)[0], 2 * float(np.linalg.norm(errors))
 
 
-def _check(population: Population, values: Mapping[str, float]) -> None:
+def check_values(population: Population, values: Mapping[str, float]) -> None:
+    """Refuse values in which one that is estimated is missing."""
     missing = [name for name in population.names if name not in values]
     if missing:
         raise ModelError(f"no value is given for {', '.join(missing)}")
 
 
 def _first_order(subject: Subject, mean: Array, common: Array, omega: Array, noise: Array) -> float:
-    at_mean = _linear(subject, mean, common, noise)
+    _refuse_censored(subject)
+    at_mean = linear(subject, mean, common, noise)
     return at_mean.measure(at_mean.residuals, omega)
 
 
 def _conditional(subject: Subject, mean: Array, common: Array, omega: Array, noise: Array) -> float:
-    variances, precision, x = _linear(subject, mean, common, noise).variances, np.linalg.inv(omega), mean
+    _refuse_censored(subject)
+    fixed, precision, x = linear(subject, mean, common, noise).variances, np.linalg.inv(omega), mean
     for _ in range(ITERATIONS):  # least squares whose weights do not move
-        at_x = replace(_linear(subject, x, common, noise), variances=variances)
-        weighted = at_x.slopes.T / variances
+        at_x = replace(linear(subject, x, common, noise), variances=fixed)
+        weighted = at_x.slopes.T / fixed
         target = weighted @ (at_x.residuals + at_x.slopes @ (x - mean))
         x, before = mean + np.linalg.solve(precision + weighted @ at_x.slopes, target), x
         if np.abs(x - before).max() < 1e-10:
             break
-    at_x = replace(_linear(subject, x, common, noise), variances=variances)
+    at_x = replace(linear(subject, x, common, noise), variances=fixed)
     return at_x.measure(at_x.residuals + at_x.slopes @ (x - mean), omega)
 
 
 @dataclass(frozen=True, eq=False)
-class _Linear:
+class Linear:
     """A subject's measurements, or their logarithms where the noise is of these, linear in x."""
 
     residuals: Array
-    slopes: Array
+    slopes: Array  # by x
+    by_common: Array  # by parameters without random effects
     variances: Array
     jacobian: float  # twice the sum of the logarithms of the slopes of the measurements by what is compared
+    predictions: Array
 
     def measure(self, residuals: Array, omega: Array) -> float:
         return _normal(residuals, np.diag(self.variances) + self.slopes @ omega @ self.slopes.T) + self.jacobian
 
 
-def _linear(subject: Subject, x: Array, common: Array, noise: Array) -> _Linear:
-    predictions, by_x, _ = subject.linearise(x[None], common)
-    scales, _, _ = subject.scales(predictions, noise)
-    residuals, slopes, variances, jacobian = subject.values - predictions[0], by_x[0].copy(), scales[0] ** 2, 0.0
+def linear(subject: Subject, x: Array, common: Array, noise: Array) -> Linear:
+    """Return a subject's measurements as they are expected near x."""
+    predictions, by_x, by_common = subject.linearise(x[None], common)
+    residuals, slopes, others = subject.values - predictions[0], by_x[0].copy(), by_common[0].copy()
+    jacobian = 0.0
+    for block in subject.blocks:
+        rows, base, mu = block.rows, block.density.law.logarithm, predictions[0, block.rows]
+        if base:
+            residuals[rows] = (np.log(block.values) - np.log(mu)) / base
+            slopes[rows] /= mu[:, None] * base
+            others[rows] /= mu[:, None] * base
+            jacobian += 2 * float(np.log(block.values * base).sum())
+    return Linear(residuals, slopes, others, variances(subject, predictions[0], noise), jacobian, predictions[0])
+
+
+def variances(subject: Subject, predictions: Array, noise: Array) -> Array:
+    """Return the variances of a subject's measurements, or of their logarithms where the noise is of these."""
+    scales = subject.scales(predictions[None], noise)[0][0]
+    found = scales**2
+    for block in subject.blocks:
+        if not block.density.law.logarithm:
+            found[block.rows] = block.density.law.sd(predictions[block.rows], scales[block.rows]) ** 2
+    return found
+
+
+def _refuse_censored(subject: Subject) -> None:
     if any(block.limits is not None for block in subject.blocks):
         raise ModelError(f"{subject.name}: censored values have no residuals that could be linearised; use laplace")
-    for block in subject.blocks:
-        rows, law, mu = block.rows, block.density.law, predictions[0, block.rows]
-        if law.logarithm:
-            residuals[rows] = (np.log(block.values) - np.log(mu)) / law.logarithm
-            slopes[rows] /= mu[:, None] * law.logarithm
-            jacobian += 2 * float(np.log(block.values * law.logarithm).sum())
-        else:
-            variances[rows] = law.sd(mu, scales[0, rows]) ** 2
-    return _Linear(residuals, slopes, variances, jacobian)
 
 
 def _normal(residuals: Array, covariance: Array) -> float:

@@ -30,9 +30,25 @@ class Covariates:
         self._rows = [_known_of(one, model) for one in experiments]
         self.names = tuple(dict.fromkeys(name for row in self._rows for name in row))
         self._varying = [_varying_of(one) for one in experiments]
+        self.categories: dict[str, list[str]] = {}
+        for one in experiments:
+            for category, level in _categories_of(one, model).items():
+                if level not in self.categories.setdefault(category, []):
+                    self.categories[category].append(level)
 
     def __contains__(self, name: str) -> bool:
         return name in self.names or any(name in row for row in self._varying)
+
+    def check_new(self, name: str, where: str) -> None:
+        """Refuse a coefficient whose name is nearly that of something known of subjects."""
+        varying = (key for row in self._varying for key in row)
+        for known in dict.fromkeys([*self.names, *varying]):
+            if name.lower() == known.lower():
+                raise ModelError(f"{where}: the data have '{known}', not '{name}'; write it as there")
+        for category, levels in self.categories.items():
+            if name.lower() == category.lower() or name.startswith(f"{category}_"):
+                told = " and ".join(levels) if len(levels) < 3 else ", ".join(levels)
+                raise ModelError(f"{where}: '{category}' is a category, which is told by {told}, not by '{name}'")
 
     def column(self, name: str, needed_by: str) -> np.ndarray:
         """One number per subject; refused where a subject has none, or several."""
@@ -55,19 +71,26 @@ class Covariates:
 
 
 def _known_of(experiment: Experiment, model: Model) -> dict[str, float]:
-    found: dict[str, float] = {}
+    found = dict.fromkeys(_categories_of(experiment, model).values(), 1.0)
     for name, value in _given(experiment).items():
         exact = constant(value) if isinstance(value, Expression) else None
         if isinstance(value, int | float):
             found[name] = float(value)
         elif exact is not None:
             found[name] = float(exact)
-        elif isinstance(value, str | Symbol) and name not in model.parameters:
-            text = value if isinstance(value, str) else value.name
-            found[f"{name}_{_WORD.sub('_', text).strip('_')}"] = 1.0
     for name, series in experiment.outputs.items():
         if name not in model.outputs and len(series) and (series.values == series.values[0]).all():
             found[name] = float(series.values[0])
+    return found
+
+
+def _categories_of(experiment: Experiment, model: Model) -> dict[str, str]:
+    """The number that is one for this subject, by category."""
+    found = {}
+    for name, value in _given(experiment).items():
+        if isinstance(value, str | Symbol) and name not in model.parameters:
+            text = value if isinstance(value, str) else value.name
+            found[name] = f"{name}_{_WORD.sub('_', text).strip('_')}"
     return found
 
 

@@ -70,7 +70,7 @@ def completed(design: Design, i: int, mode: Mode) -> Array:
     values = subject.values.copy()
     first = sum(member.points for member in design.population.members[:i])
     for block in subject.blocks:
-        if block.limits is None or not (hidden := block.limits.censored).any():
+        if block.limits is None or not (hidden := block.censored).any():
             continue
         mu, s = mode.predictions[block.rows][hidden], scales[0, block.rows][hidden]
         ends = block.limits.lower[hidden], block.limits.upper[hidden]

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 from odejet.errors import nearest
 from odejet.extras import needed
 from odejet.numerals import short
-from odejet.tables import table
+from odejet.population.layout import Layout
+from odejet.tables import html_table, table
 
 if TYPE_CHECKING:
     import pandas
@@ -71,6 +72,33 @@ class Estimates(Mapping[str, Any]):
         return pandas.DataFrame.from_dict(dict(self.cells), orient="index").rename_axis(self.kind)
 
     def __repr__(self) -> str:
+        rows = self._rows()
+        return "\n".join(table(rows, right=range(1, len(rows[0]))))
+
+    def _repr_html_(self) -> str:
+        rows = self._rows()
+        return html_table(rows, range(1, len(rows[0])))
+
+    def _rows(self) -> list[tuple[str, ...]]:
         columns = list(next(iter(self.cells.values()), {}))
         rows = [(name, *(short(own[key], 4) for key in columns)) for name, own in self.cells.items()]
-        return "\n".join(table([("", *columns), *rows], right=range(1, len(columns) + 1)))
+        return [("", *columns), *rows]
+
+
+def interval_of(layout: Layout, name: str, value: float, error: float, level: float) -> tuple[float, float]:
+    """Return the interval of an estimate from its standard error, symmetric on the scale where it is most normal."""
+    from scipy.special import ndtri
+
+    wide = float(ndtri(0.5 + level / 2)) * error
+    if name.startswith("corr_"):
+        low, high = (math.tanh(math.atanh(value) + sign * wide / (1 - value**2)) for sign in (-1, 1))
+        return low, high
+    scale = layout.scales[layout.typical.index(name)].name if name in layout.typical else ""
+    if scale == "logitnormal":
+        middle, reach = math.log(value / (1 - value)), wide / (value * (1 - value))
+        low, high = (1 / (1 + math.exp(min(-middle - sign * reach, 700.0))) for sign in (-1, 1))
+        return low, high
+    if scale == "lognormal" or name.startswith(("omega_", "gamma_")) or name in layout.noise:
+        factor = math.exp(min(wide / value, 700.0))
+        return value / factor, value * factor
+    return value - wide, value + wide

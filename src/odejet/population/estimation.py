@@ -413,8 +413,10 @@ class _Search:
         """The observed information on u, from differences of exact gradients.
 
         By parameters without random effects predictions are linear on the nodes, so that the nodes are simulated again
-        beside the maximum.
+        beside the maximum; those of one sequence are enough for that.
         """
+        if self.layout.common and again:
+            marginal = self.integrator.marginal([sample.of_shift(0) for sample in marginal.samples])
         size, u = len(self.u), self.u
         step = 1e-4
         rows = np.zeros((size, size))

@@ -50,10 +50,13 @@ def bins_of(times: Array) -> list[Array]:
 
 def check(fit: PopulationFit, output: int) -> tuple[Array, Array, Array]:
     """Return the middle of each group of times, percentiles 5, 50 and 95 of what was measured there, and for each of
-    these the percentiles 5, 50 and 95 among simulations of the design: (groups,), (groups, 3), (groups, 3, 3)."""
+    these the percentiles 5, 50 and 95 among simulations of the design: (groups,), (groups, 3), (groups, 3, 3).
+
+    A censored value counts as one drawn within its limits: percentiles outside of these are as if it were measured.
+    """
     table = fit.residuals
     own = table["output"] == output
-    times, observed = table["time"][own], table["observed"][own]
+    times, observed = table["time"][own], table["completed"][own]
     simulated = np.concatenate(fit.simulations, axis=1)[:, own]
     middles, seen, expected = [], [], []
     for group in bins_of(times):
@@ -73,6 +76,7 @@ def _vpc(fit: PopulationFit, figure: Any) -> None:
         for k, colour in enumerate(("tab:blue", "tab:red", "tab:blue")):
             axis.fill_between(middles, expected[:, k, 0], expected[:, k, 2], color=colour, alpha=0.2, linewidth=0)
             axis.plot(middles, seen[:, k], color=colour, linestyle="-" if k == 1 else "--")
+        own &= ~table["censored"]
         axis.plot(table["time"][own], table["observed"][own], ".", color="0.4", markersize=3)
         axis.set(xlabel="time", ylabel=name, title="visual predictive check")
 
@@ -86,15 +90,25 @@ def _individual(fit: PopulationFit, figure: Any) -> None:
         for block in subject.blocks:
             times = subject.times[block.positions]
             (line,) = axis.plot(times, mode.predictions[block.rows], "-", linewidth=1)
-            axis.plot(times, block.values, ".", color=line.get_color(), markersize=4)
+            shown = ~block.censored
+            axis.plot(times[shown], block.values[shown], ".", color=line.get_color(), markersize=4)
+            if block.limits is not None and block.censored.any():
+                low, high = block.limits.lower[block.censored], block.limits.upper[block.censored]
+                # A limit that there is stands for one that there is not.
+                ends = np.where(np.isfinite(low), low, high), np.where(np.isfinite(high), high, low)
+                axis.vlines(times[block.censored], *ends, color=line.get_color(), linewidth=1)
+                axis.plot(np.repeat(times[block.censored], 2), np.ravel(ends, "F"), "_", color=line.get_color())
         axis.set_title(subject.name, fontsize=8)
 
 
 def _observed(fit: PopulationFit, figure: Any) -> None:
     table = fit.residuals
+    measured = ~table["censored"]
+    observed = table["observed"][measured]
     for axis, key in zip(figure.subplots(1, 2), ("typical", "individual"), strict=True):
-        axis.plot(table[key], table["observed"], ".", markersize=4)
-        ends = [min(table[key].min(), table["observed"].min()), max(table[key].max(), table["observed"].max())]
+        predicted = table[key][measured]
+        axis.plot(predicted, observed, ".", markersize=4)
+        ends = [min(predicted.min(), observed.min()), max(predicted.max(), observed.max())]
         axis.plot(ends, ends, color="0.5")
         axis.set(xlabel=f"predicted, {key}", ylabel="observed")
 

@@ -33,6 +33,7 @@ class Precision:
     rounds: tuple[int, ...] = (16, 32, 64, 128, 256)  # nodes per sequence, for two effects; twice as many for one more
     least_rounds: int = 3
     even: float = 0.6  # the effective share of nodes above which laws follow a posterior well enough
+    kept: float = 0.7  # of the evenness that all rounds led to, above which laws made elsewhere still serve
     agree: float = 4.0  # standard errors by which two rounds may differ
     uneven: float = 0.5  # the effective share below which one normal law does not follow a posterior on the way
     parts: int = 4  # of a mixture of normal laws
@@ -105,6 +106,7 @@ class Integrator:
     modes: dict[int, Array] = field(default_factory=dict)  # places of those of subjects that have several
     around: dict[int, Mixture] = field(default_factory=dict)  # equal shares of normal laws around these at u
     banks: dict[int, Sample] = field(default_factory=dict)  # the nodes of the last round of a subject
+    reached: dict[int, float] = field(default_factory=dict)  # evenness after all rounds, of those that stayed uneven
     grid_errors: dict[int, float] = field(default_factory=dict)  # of the logarithms on the grids last used
     _draws: int = 0
 
@@ -112,10 +114,10 @@ class Integrator:
     def count(self) -> int:
         return len(self.simulator.members.subjects)
 
-    def samples(self, which: Sequence[int], nodes: Sequence[Nodes], state: State) -> list[Sample]:
-        """Simulate nodes of some subjects."""
+    def samples(self, which: Sequence[int], nodes: Sequence[Nodes], state: State, exact: bool = False) -> list[Sample]:
+        """Simulate nodes of some subjects; on the way slopes by parameters without random effects are about right."""
         common = state.moments.common
-        requests = [Request(i, own, common[i]) for i, own in zip(which, nodes, strict=True)]
+        requests = [Request(i, own, common[i], exact) for i, own in zip(which, nodes, strict=True)]
         return list(self.simulator.samples(requests))
 
     def marginal(self, samples: Sequence[Sample]) -> Marginal:
@@ -124,7 +126,8 @@ class Integrator:
     def simulated(self, marginal: Marginal, u: Array) -> Marginal:
         """Return the nodes simulated at other values of parameters without random effects."""
         everyone = range(self.count)
-        return self.marginal(self.samples(everyone, [one.nodes for one in marginal.samples], State.at(self.layout, u)))
+        nodes = [one.nodes for one in marginal.samples]
+        return self.marginal(self.samples(everyone, nodes, State.at(self.layout, u), exact=True))
 
     # --- laws ---
 
@@ -154,6 +157,7 @@ class Integrator:
                 more = True
                 self.banks.pop(i, None)
                 self.curves.pop(i, None)
+                self.reached.pop(i, None)
         return more
 
     def _begin_at(self, i: int, starts: Array, state: State, only_if_more: bool = False) -> bool:
@@ -229,6 +233,9 @@ class Integrator:
     def integrated(self, u: Array, error: float) -> tuple[Marginal, Array]:
         """Return the likelihood on as many nodes as an error of -2 log L asks for, with the error of every subject."""
         state, samples, drawn_for = self._adapted(u, error)
+        if self.layout.common:
+            grids = self.samples(list(samples), [one.nodes for one in samples.values()], state, exact=True)
+            samples = dict(zip(samples, grids, strict=True))
         errors = np.array([self.grid_errors.get(i, math.inf) for i in range(self.count)])
         goal, left = self._share(error), drawn_for
         for _ in range(self.precision.attempts):
@@ -257,9 +264,15 @@ class Integrator:
         """What holds at u, the nodes of subjects that a grid serves, and the others, whose laws are made to follow."""
         state = State.at(self.layout, u)
         self._keep_modes(state)
-        samples, self.grid_errors = self._on_grids(state, self._share(error))
+        goal = self._share(error)
+        samples, self.grid_errors = self._on_grids(state, goal)
         others = [i for i in range(self.count) if i not in samples]
-        self._adapt(u, state, [i for i in others if not self._is_adapted(i, state)])
+        new = [i for i in others if not self._is_adapted(i, state, goal)]
+        self._adapt(u, state, new, goal)
+        if self.layout.common:
+            # Predictions that follow slopes are not to be carried far.
+            kept = sorted({*others} - {*new})
+            self.banks.update(zip(kept, self.samples(kept, [self.banks[i].nodes for i in kept], state), strict=True))
         return state, samples, others
 
     def _on_grids(self, state: State, goal: float) -> tuple[dict[int, Sample], dict[int, float]]:
@@ -285,17 +298,23 @@ class Integrator:
         """Tell a subject whose posterior is known to be no normal law."""
         return i in self.banks or i in self.modes
 
-    def _is_adapted(self, i: int, state: State) -> bool:
+    def _is_adapted(self, i: int, state: State, goal: float) -> bool:
         """Tell if the laws of a subject, made at another u, still serve."""
         if i not in self.banks:
             return False
         found = state.integral(i, self.banks[i])
-        return found is not None and found.evenness() > self.precision.even
+        if found is None:
+            return False
+        # Where all rounds left nodes uneven, others would too.
+        even = min(self.precision.even, self.precision.kept * self.reached.get(i, math.inf))
+        return found.evenness() > even or found.spread(self.banks[i].nodes) < goal
 
-    def _adapt(self, u: Array, state: State, which: Sequence[int]) -> None:
-        """Draw nodes in rounds until they follow the posteriors of these subjects."""
+    def _adapt(self, u: Array, state: State, which: Sequence[int], goal: float) -> None:
+        """Draw nodes in rounds until they follow the posteriors of these subjects, or have an error below the goal."""
         doubled = max(self.layout.dimension - 2, 0)
         left, known = list(which), dict[int, tuple[float, float]]()
+        for i in which:
+            self.reached.pop(i, None)
         for number, count in enumerate(self.precision.rounds, 1):
             if not left:
                 return
@@ -311,8 +330,11 @@ class Integrator:
                 log, spread = known.get(i, (math.inf, 0.0))
                 known[i] = found.log, found.spread(sample.nodes)
                 agrees = abs(found.log - log) < self.precision.agree * math.hypot(spread, known[i][1])
-                if agrees and found.evenness() > self.precision.even and number >= self.precision.least_rounds:
+                even = found.evenness() > self.precision.even and number >= self.precision.least_rounds
+                if agrees and (even or known[i][1] < goal):
                     left.remove(i)
+                elif number == len(self.precision.rounds):
+                    self.reached[i] = found.evenness()
 
     def _follow_closely(self, i: int, sample: Sample, found: Integral, state: State) -> None:
         x, spread = sample.nodes.x, np.sqrt((state.factor**2).sum(axis=1))
@@ -352,7 +374,7 @@ class Integrator:
         )
         sizes = self._sizes(np.where(np.isfinite(single), single, 1e3), len(which) * goal**2)
         nodes = [drawn(size, self._proposal(i, state), self._new_seed(i)) for i, size in zip(which, sizes, strict=True)]
-        return self.samples(which, nodes, state)
+        return self.samples(which, nodes, state, exact=True)
 
     def _sizes(self, single: Array, goal: float) -> list[int]:
         """The fewest nodes per sequence, powers of two, that should have this sum of squared errors."""

@@ -16,7 +16,7 @@ from odejet.data import Experiment
 from odejet.data.covariate import Covariate
 from odejet.errors import DataError, ModelError, nearest
 from odejet.model import Event, Model
-from odejet.model.expressions import ZERO, Symbol
+from odejet.model.expressions import ZERO, Symbol, constant
 from odejet.model.transform import rewritten
 from odejet.population.layout import on_occasion
 
@@ -69,7 +69,8 @@ class Occasions:
 
     def _begins(self, experiment: Experiment) -> list[float]:
         told = self._told(experiment)
-        times = np.unique(np.concatenate([told.times, *(series.times for series in experiment.outputs.values())]))
+        given = [float(time) for time in (constant(dose.time) for dose in experiment.doses) if time is not None]
+        times = np.unique(np.concatenate([told.times, given, *(one.times for one in experiment.outputs.values())]))
         # Rows of a table are as far apart as rounding, where order at one time counts.
         missing = [t for t in times if np.abs(told.times - t).min() > 1e-9 * max(1.0, abs(t))]
         if missing:

@@ -182,6 +182,7 @@ class Population:
                     continue
                 if name in noise:
                     raise ModelError(f"covariates of '{parameter}': '{name}' belongs to the noise; choose another name")
+                self.table.check_new(name, f"covariates of '{parameter}'")
                 found[name] = None
         return list(found)
 
@@ -244,6 +245,14 @@ class Population:
         return Problem(
             self.model, self.data.knowing(known), bounds=used or None, noise=self.noise, fixed=self.given_fixed
         )
+
+    def alone(self, subject: str | None = None) -> Problem:
+        """Return the problem of one subject by itself, by default of the first with the most measurements."""
+        if subject is not None and subject not in self.subjects:
+            raise ModelError(f"there is no subject '{subject}'{nearest(subject, self.subjects)}")
+        points = [one.experiment.points for one in self.conditions]
+        place = points.index(max(points)) if subject is None else self.subjects.index(subject)
+        return Problem(self.model, Data.of([self.data.experiments[place]]), noise=self.noise, fixed=self.given_fixed)
 
     def penalty(self, layout: Layout) -> Callable[[Array], tuple[float, Array]] | None:
         """Return the negative logarithm of the priors as a function of u, with its gradient; None without priors."""

@@ -15,8 +15,12 @@ from odejet.population.layout import Layout
 from odejet.population.population import Population
 from odejet.population.subject import Subject, subjects_of
 from odejet.problem.conditions import conditions
+from odejet.tables import html_table, table
 
 Array = np.ndarray
+
+SCREEN = 20
+"""Times that a table shows."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,6 +46,29 @@ class PopulationPrediction:
         if output not in self.outputs:
             raise KeyError(f"there is no output '{output}'{nearest(output, self.outputs)}")
         return self.outputs[output]
+
+    def __repr__(self) -> str:
+        rows = self._rows()
+        return "\n".join([self._title(), *table(rows, right=range(len(rows[0])))])
+
+    def _repr_html_(self) -> str:
+        rows = self._rows()
+        return html_table(rows, range(len(rows[0])), self._title())
+
+    def _title(self) -> str:
+        return f"Prediction of a new subject; {self.level:.0%} of subjects are within the ends"
+
+    def _rows(self) -> list[tuple[str, ...]]:
+        """At no more than a screenful of times: the typical subject, and the ends of the population."""
+        shown = np.unique(np.linspace(0, len(self.times) - 1, min(len(self.times), SCREEN)).astype(int))
+        rows = [
+            (
+                f"{self.times[i]:.6g}",
+                *(f"{own.typical[i]:.4g} ({own.low[i]:.4g} to {own.high[i]:.4g})" for own in self.outputs.values()),
+            )
+            for i in shown
+        ]
+        return [("time", *self.outputs), *rows]
 
 
 @dataclass(frozen=True, eq=False)

@@ -18,7 +18,7 @@ from odejet.numerals import short
 from odejet.population.result import PopulationFit
 from odejet.result import compare as compare_fits
 from odejet.result.nested import NestedTest, likelihood_ratio
-from odejet.tables import table
+from odejet.tables import html_table, table
 
 if TYPE_CHECKING:
     import pandas
@@ -72,15 +72,21 @@ class PopulationRanking(Sequence[RankedPopulation]):
         return pandas.DataFrame([vars(row) for row in self.rows]).set_index("name")
 
     def __repr__(self) -> str:
-        cells = []
+        lines = table(self._rows(), right=range(1, len(HEAD)))
+        if self.tests:
+            lines += ["", "likelihood ratios of populations that contain each other", *map(str, self.tests)]
+        return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        return html_table(self._rows(), range(1, len(HEAD)), notes=map(str, self.tests))
+
+    def _rows(self) -> list[tuple[str, ...]]:
+        cells: list[tuple[str, ...]] = [HEAD]
         for row in self.rows:
             criteria = (f"{one:.2f}" for one in (row.aic, row.bic, row.bicc, row.aic - self.best.aic))
             likelihood = f"{row.minus_two_log_likelihood:.2f}", f"{row.error:.2f}"
             cells.append((row.name, str(row.parameters), *likelihood, *criteria, short(row.weight, 3)))
-        lines = table([HEAD, *cells], right=range(1, len(HEAD)))
-        if self.tests:
-            lines += ["", "likelihood ratios of populations that contain each other", *map(str, self.tests)]
-        return "\n".join(lines)
+        return cells
 
 
 def compare(fits: Mapping[str, Any] | Iterable[Any], *, cross_validate: bool = False) -> Any:

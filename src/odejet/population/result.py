@@ -8,6 +8,7 @@ correlations.
 
 from __future__ import annotations
 
+import html
 import json
 import math
 import os
@@ -30,12 +31,16 @@ from odejet.population.diagnostics import (
     normality,
     prediction_discrepancies,
 )
-from odejet.population.estimates import Estimates, Parameter
+from odejet.population.estimates import Estimates, Parameter, interval_of
 from odejet.population.estimation import SUCCESS, Estimated
+from odejet.population.expected import expected
 from odejet.population.figures import drawn
 from odejet.population.population import Population
 from odejet.population.prediction import Known, PopulationPrediction, predicted
+from odejet.population.profiles import profile
 from odejet.population.rivals import Rival
+from odejet.progress import doing
+from odejet.uncertainty.profile import SECONDS, Profile
 
 if TYPE_CHECKING:
     import matplotlib.figure
@@ -48,6 +53,9 @@ UNSURE = 0.5
 
 UNUSUAL = 0.01
 """The probability below which discrepancies are not those of an adequate model."""
+
+VAGUE = 0.5
+"""The relative standard error from which on little is known."""
 
 REPLICATES = 500
 """Simulations of the design that diagnostics compare the data with."""
@@ -90,24 +98,9 @@ class PopulationFit:
         errors = np.sqrt(np.maximum(np.diag(self.covariance), 0.0))
         rows = {}
         for name, error in zip(self.names, errors.tolist(), strict=True):
-            rows[name] = Parameter(name, self.values[name], error, self._interval(name, self.values[name], error))
+            interval = interval_of(self.estimated.layout, name, self.values[name], error, self.level)
+            rows[name] = Parameter(name, self.values[name], error, interval)
         return Estimates.of_population(rows)
-
-    def _interval(self, name: str, value: float, error: float) -> tuple[float, float]:
-        from scipy.special import ndtri
-
-        wide, layout = float(ndtri(0.5 + self.level / 2)) * error, self.estimated.layout
-        if name.startswith("corr_"):
-            low, high = (math.tanh(math.atanh(value) + sign * wide / (1 - value**2)) for sign in (-1, 1))
-            return low, high
-        scale = layout.scales[layout.typical.index(name)].name if name in layout.typical else ""
-        if scale == "logitnormal":
-            middle, reach = math.log(value / (1 - value)), wide / (value * (1 - value))
-            return 1 / (1 + math.exp(reach - middle)), 1 / (1 + math.exp(-reach - middle))
-        if scale == "lognormal" or name.startswith(("omega_", "gamma_")) or name in layout.noise:
-            factor = math.exp(min(wide / value, 700.0))
-            return value / factor, value * factor
-        return value - wide, value + wide
 
     # --- subjects ---
 
@@ -207,6 +200,31 @@ class PopulationFit:
         """Other maxima of the likelihood that are not far below this one, the best first."""
         return self.estimated.rivals
 
+    # --- what the data and their design tell ---
+
+    def profile(self, name: str, level: float = LEVEL, time_limit: float = SECONDS) -> Profile:
+        """The likelihood along a parameter of the population, all others at their best: `.interval()`, `.plot()`.
+
+        Where a variance is barely known, or an interval by curvature is too even, this one is to be trusted.
+        """
+        return profile(self.estimated, name, level, time_limit, self.seed)
+
+    @cached_property
+    def expected(self) -> Estimates:
+        """The standard errors that the design promises at the estimates, by the expected Fisher information."""
+        return expected(self.asked, self.values, self.level)
+
+    @property
+    def vague(self) -> tuple[str, ...]:
+        """Typical values, omegas and noise of which even a perfect analysis of this design would tell little."""
+        return tuple(
+            name
+            for name, one in self.expected.items()
+            if one.stderr > VAGUE * abs(one.value)
+            and name not in self.estimated.layout.coefficients
+            and not name.startswith("corr_")
+        )
+
     # --- two answers ---
 
     @property
@@ -262,14 +280,19 @@ class PopulationFit:
         return self.asked.layout.to(self.values)
 
     @cached_property
+    @doing("simulating the design")
     def simulations(self) -> tuple[Array, ...]:
         """Simulated measurements of every subject's design, in rows."""
         rng = np.random.default_rng([self.seed, 1])
         return tuple(self._design.simulated(i, REPLICATES, rng) for i in range(len(self.asked.members)))
 
     @cached_property
+    @doing("computing residuals")
     def residuals(self) -> dict[str, Array]:
-        """Columns of every measurement: subject, time, observed, predicted (typical and individual), CWRES, NPDE."""
+        """Columns of every measurement: subject, time, observed, predicted (typical and individual), CWRES, NPDE.
+
+        Of a censored value `completed` is one drawn within its limits, which CWRES and NPDE are of.
+        """
         design, columns = self._design, []
         for i, subject in enumerate(self.asked.members):
             mode = design.mode(i)
@@ -281,6 +304,8 @@ class PopulationFit:
                     "time": subject.measured_at,
                     "output": np.concatenate([np.full(len(block.values), block.output) for block in subject.blocks]),
                     "observed": subject.values,
+                    "censored": np.concatenate([block.censored for block in subject.blocks]),
+                    "completed": observed,
                     "typical": typical,
                     "individual": mode.predictions,
                     "cwres": conditional_residuals(design, i, mode, observed),
@@ -315,6 +340,7 @@ class PopulationFit:
             found.append(replace(self.asked.data.experiments[i], name=name, outputs=outputs))
         return Data.of(found)
 
+    @doing("predicting a new subject")
     def predict(
         self,
         times: Any,
@@ -334,6 +360,7 @@ class PopulationFit:
 
     # --- looks ---
 
+    @doing("drawing a figure")
     def plot(self, kind: str = "vpc", path: str | os.PathLike[str] | None = None) -> matplotlib.figure.Figure:
         """Draw "vpc", "individual", "observed-predicted" or "residuals"; `path` is a file to write."""
         return drawn(self, kind, path)
@@ -380,21 +407,31 @@ class PopulationFit:
             file.write(text + "\n")
 
     def __repr__(self) -> str:
+        title, criteria, *said = self._said()
+        lines = [criteria, *repr(self.population).splitlines(), *said]
+        return "\n".join([title, *(f"  {line}" for line in lines)])
+
+    def _repr_html_(self) -> str:
+        title, *said = self._said()
+        return f"<p>{html.escape(title)}</p>{self.population._repr_html_()}<p>{'<br>'.join(map(html.escape, said))}</p>"
+
+    def _said(self) -> list[str]:
+        """What was fitted, its criteria, and what is to be known of the answer, as lines."""
         pop, least = self.asked, self.estimated
         lines = [
             f"Population fit of {pop.model.name}: {len(pop.subjects)} subjects, {pop.points} measurements, "
             f"{self.seconds:.1f} s",
-            f"  -2 log L = {self.minus_two_log_likelihood:.3f} ± {least.error:.3f}, "
+            f"-2 log L = {self.minus_two_log_likelihood:.3f} ± {least.error:.3f}, "
             f"AIC {self.aic:.2f}, BIC {self.bic:.2f}",
-            *(f"  {line}" for line in repr(self.population).splitlines()),
-            "  shrinkage: " + ", ".join(f"{name} {100 * value:.0f} %" for name, value in self.shrinkage.items()),
+            "shrinkage: " + ", ".join(f"{name} {100 * value:.0f} %" for name, value in self.shrinkage.items()),
+            f"best fit: {self.search.sentence}",
         ]
-        lines.append(f"  best fit: {self.search.sentence}")
+        if self.vague:
+            lines.append(f"the design tells little of {', '.join(self.vague)}: see fit.expected")
         if self.removed:
-            names = ", ".join(self.removed)
-            lines.append(f"  taken out: the random effect of {names}, whose variance went to zero")
+            lines.append(f"taken out: the random effect of {', '.join(self.removed)}, whose variance went to zero")
         if least.stopped:
-            lines.append(f"  not at the maximum: {least.stopped}")
+            lines.append(f"not at the maximum: {least.stopped}")
         elif not self.success:
-            lines.append(f"  not at the maximum: another {least.gain:.2g} of -2 log L is to be expected")
-        return "\n".join(lines)
+            lines.append(f"not at the maximum: another {least.gain:.2g} of -2 log L is to be expected")
+        return lines

@@ -28,11 +28,13 @@ SLICE = 1024
 
 @dataclass(frozen=True, eq=False)
 class Request:
-    """Nodes at which a subject is to be simulated, beside these values of parameters without random effects."""
+    """Nodes at which a subject is to be simulated, beside these values of parameters without random effects; slopes by
+    these are exact at every node, or follow those at a few."""
 
     subject: int
     nodes: Nodes
     common: Array
+    exact: bool = True
 
 
 @dataclass(eq=False)
@@ -47,11 +49,13 @@ class Members:
         if now() > self.deadline:
             raise OutOfBudget("the time is over")
 
-    def run(self, item: tuple[int, Array, Array]) -> tuple[Array, Array | None]:
+    def run(self, item: tuple[int, Array, Array, bool]) -> tuple[Array, Array | None]:
         """Return predictions at rows of x, and their slopes by parameters without random effects if there are any."""
-        i, x, common = item
+        i, x, common, exact = item
         self.check()
         if len(common):
+            if not exact:
+                return self.subjects[i].predict_with_slopes(x, common)
             predictions, _, by_common = self.subjects[i].linearise(x, common)
             return predictions, by_common
         return self.subjects[i].predict(x, common), None
@@ -75,7 +79,7 @@ class Simulator:
         items, ends = [], []
         for one in requests:
             x = one.nodes.x
-            items += [(one.subject, x[k : k + SLICE], one.common) for k in range(0, len(x), SLICE)]
+            items += [(one.subject, x[k : k + SLICE], one.common, one.exact) for k in range(0, len(x), SLICE)]
             ends.append(len(items))
         answers, begin = iter(self._workers.ahead(Members.run, items)), 0
         for one, end in zip(requests, ends, strict=True):

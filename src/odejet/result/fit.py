@@ -21,6 +21,7 @@ from odejet.errors import ModelError
 from odejet.model import Model
 from odejet.model.cumulated import refuse_windows
 from odejet.problem import Problem, Unknowns, find
+from odejet.progress import Wanted, doing
 from odejet.renaming import renamed
 from odejet.result.building import parts_of
 from odejet.result.comparison import Comparison, compared
@@ -268,7 +269,8 @@ class Fit(Shown):
         key = (asked.label, level)
         if key in self._profiles:
             return self._profiles[key]
-        found = profile(self.likelihood, asked, level, time_limit)
+        with doing(f"following the likelihood along {asked.label}", limit=time_limit):
+            found = profile(self.likelihood, asked, level, time_limit)
         # One that was stopped would tell more with more time.
         return found if found.stopped else self._profiles.setdefault(key, found)
 
@@ -296,12 +298,14 @@ class Fit(Shown):
 
     @cached_property
     def _doubted(self) -> dict[str, Doubt]:
-        return doubts(self.likelihood, self.intervals(), LEVEL, self.held) if self.found else {}
+        with doing("looking where intervals by curvature are wrong"):
+            return doubts(self.likelihood, self.intervals(), LEVEL, self.held) if self.found else {}
 
     @cached_property
     def practical(self) -> Practical:
         """What the data determine: unknowns by their profiles, and compounds of those they leave loose."""
-        return practical(self.likelihood, self.intervals())
+        with doing("finding out what the data determine"):
+            return practical(self.likelihood, self.intervals())
 
     @cached_property
     def glance(self) -> Practical:
@@ -337,12 +341,13 @@ class Fit(Shown):
         chains: int = posterior.CHAINS,
         seed: int = 0,
         time_limit: float = posterior.TIME_LIMIT,
+        progress: Wanted = None,
     ) -> Posterior:
         """Draws of all unknowns from their posterior, until each has `ess` effective ones or the time is over; needs
-        `odejet[bayes]`."""
+        `odejet[bayes]`.  `progress` is that of `oj.fit`."""
         others = (*self.solutions[1:], *self.rivals)
         rivals = [np.array([one.value(unknown) for unknown in self.unknowns]) for one in others]
-        return posterior.sample(self.likelihood, self.problem, rivals, ess, chains, seed, time_limit)
+        return posterior.sample(self.likelihood, self.problem, rivals, ess, chains, seed, time_limit, progress)
 
     def to_inference_data(
         self, draws: int = 1000, chains: int = 4, sampler: str = "laplace", seed: int = 0
@@ -430,7 +435,8 @@ class Fit(Shown):
         from either alone ("delta", "profile"): `prediction["y1"].low`, `prediction.states["x"].high`, and with the
         noise of a new measurement `prediction["y1"].measured_low`.  `evaluations` and `time_limit` limit the effort.
         """
-        return predicted(self, times, experiment, level, method, states, evaluations, time_limit)
+        with doing("finding the bands of a prediction", limit=time_limit):
+            return predicted(self, times, experiment, level, method, states, evaluations, time_limit)
 
     def compare(self) -> tuple[Comparison, ...]:
         """Data beside fit, for every output of every experiment."""

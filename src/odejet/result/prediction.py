@@ -22,6 +22,7 @@ from odejet.problem.distributions import Distribution
 from odejet.problem.noise import RELATIVE_FLOOR
 from odejet.simulate.flow import Outcome
 from odejet.simulate.outputs import Outputs
+from odejet.tables import html_table
 from odejet.uncertainty.bands import Ends, Tangent
 from odejet.uncertainty.fisher import noise_inflation, quantile
 from odejet.uncertainty.likelihood import Likelihood
@@ -29,6 +30,9 @@ from odejet.uncertainty.likelihood import Likelihood
 if TYPE_CHECKING:
     import matplotlib.figure
     import pandas
+
+SCREEN = 20
+"""Times that a notebook shows."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,11 +112,35 @@ class Prediction(Outputs[Band]):
         raise NotImplementedError
 
     def __repr__(self) -> str:
-        lines = [f"Prediction of {self.experiment}: {self.span}, {100 * self.level:g} % bands"]
-        lines += [] if self.success else [f"  stopped: {self.message}"]
-        for kind, bands in (("output", self.outputs), ("state", self.states)):
-            lines += [f"  {kind:6} {band.name}: {_described(band)}" for band in bands.values() if len(band)]
+        lines = [self._title(), *(f"  {words}" for words in self._said())]
+        lines += [f"  {kind:6} {band.name}: {_described(band)}" for kind, band in self._bands()]
         return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        """A table of bands at no more than a screenful of times."""
+        shown = np.unique(np.linspace(0, len(self.times) - 1, min(len(self.times), SCREEN)).astype(int))
+        heads = "time", *(f"{band.name}, {100 * self.level:g} % band" for _, band in self._bands())
+        rows = [
+            (f"{self.times[i]:.6g}", *(_cell(band, i) for _, band in self._bands())) for i in shown if len(self.times)
+        ]
+        left = len(self.times) - len(shown)
+        more = [f"{left} more times are in .to_dataframe()"] if left > 0 else []
+        return html_table([heads, *rows], range(len(heads)), self._title(), [*self._said(), *more])
+
+    def _title(self) -> str:
+        return f"Prediction of {self.experiment}: {self.span}, {100 * self.level:g} % bands"
+
+    def _said(self) -> list[str]:
+        return [] if self.success else [f"stopped: {self.message}"]
+
+    def _bands(self) -> list[tuple[str, Band]]:
+        """The bands of outputs, then of states, that reach any time."""
+        named = [("output", band) for band in self.outputs.values()]
+        return [pair for pair in (*named, *(("state", band) for band in self.states.values())) if len(pair[1])]
+
+
+def _cell(band: Band, i: int) -> str:
+    return f"{band.values[i]:.4g} ({band.low[i]:.4g} to {band.high[i]:.4g})"
 
 
 def _described(band: Band) -> str:

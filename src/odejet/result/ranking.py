@@ -19,10 +19,11 @@ import numpy as np
 from odejet.errors import ModelError
 from odejet.extras import needed
 from odejet.numerals import short
+from odejet.progress import doing
 from odejet.result.fit import Fit
 from odejet.result.nested import NestedTest, nested_tests
 from odejet.result.validation import Validation, cross_validated
-from odejet.tables import table
+from odejet.tables import html_table, table
 
 if TYPE_CHECKING:
     import pandas
@@ -101,7 +102,7 @@ class Ranking(Sequence[Ranked]):
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
-        return str(self.to_dataframe().to_html())
+        return html_table([HEAD, *self.cells()], (*range(1, 8), 9), notes=map(str, self.tests))
 
 
 def compare(fits: Mapping[str, Fit] | Iterable[Fit], *, cross_validate: bool = False) -> Ranking:
@@ -125,7 +126,11 @@ def compare(fits: Mapping[str, Fit] | Iterable[Fit], *, cross_validate: bool = F
             )
     corrected = np.array([fit.aicc for fit in named.values()])
     weights = _weights(corrected if np.isfinite(corrected).any() else np.array([fit.aic for fit in named.values()]))
-    left_out = {name: cross_validated(name, fit) for name, fit in named.items()} if cross_validate else {}
+    left_out = {}
+    with doing("fitting without each experiment in turn") as shown:
+        for number, (name, fit) in enumerate(named.items() if cross_validate else ()):
+            shown.share(number / len(named), name)
+            left_out[name] = cross_validated(name, fit)
     rows = []
     for (name, fit), weight in zip(named.items(), weights, strict=True):
         criteria = fit.log_likelihood, fit.aic, fit.aicc, fit.bic

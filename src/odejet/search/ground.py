@@ -13,6 +13,7 @@ from odejet.objective.misfit import Misfit
 from odejet.objective.projection import projected
 from odejet.objective.reduced import AnyMisfit
 from odejet.problem.coordinates import Coordinates
+from odejet.search import quasi_newton
 from odejet.search.refine import Refined, refine
 from odejet.search.screen import Screen
 from odejet.search.workers import Question
@@ -43,7 +44,8 @@ class Ground:
         key = part, points
         if key not in self._windows:
             window = self.misfit.window(part, points, self.misfit.scales, self.effort)
-            self._windows[key] = window, projected(window, self.frame) or window
+            reduced = None if quasi_newton.serves(window) else projected(window, self.frame)
+            self._windows[key] = window, reduced or window
         return self._windows[key]
 
     def exact(self, z: np.ndarray, evaluations: int) -> Refined:

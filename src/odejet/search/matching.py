@@ -90,12 +90,12 @@ def matched(
     numbers = range(len(problem.conditions))
     sides = [side for number in numbers for side in _equations(problem, number, smoothed, noise, part)]
     with np.errstate(all="ignore"):
-        theta, squares = _solved(sides, frame, frame.to(frame.inside(problem.sizes)), budget)
+        theta, squares = solved(sides, frame, frame.to(frame.inside(problem.sizes)), budget)
     return frame.back(theta) if np.isfinite(squares) else None
 
 
-def _solved(
-    equations: list[_Equation], frame: Coordinates, theta: np.ndarray, budget: Budget
+def solved(
+    equations: list[Equation], frame: Coordinates, theta: np.ndarray, budget: Budget, rounds: int = ROUNDS
 ) -> tuple[np.ndarray, float]:
     """The least squares of all equations from a start, and half their sum.
 
@@ -107,7 +107,7 @@ def _solved(
     theta = _adjusted(equations, frame, theta, linear)
     squares, gradient, curvature = _normal(equations, frame, theta)
     damping = FIRST_DAMPING
-    for _ in range(ROUNDS):
+    for _ in range(rounds):
         if budget.over or not np.isfinite(squares) or damping > 1e12:
             break
         scale = np.diag(curvature) + 1e-12 * np.trace(curvature) / len(theta) + 1e-300
@@ -126,13 +126,25 @@ def _solved(
     return theta, squares
 
 
+def screened(equations: list[Equation], frame: Coordinates, starts: np.ndarray, kept: int) -> list[np.ndarray]:
+    """The best of some starts, each with its linear unknowns where the others ask for."""
+    linear = _linear(equations)
+    found = []
+    for start in starts:
+        theta = _adjusted(equations, frame, start, linear)
+        z = frame.back(theta)
+        squares = sum(float(left @ left) for left in (one.residuals(z) for one in equations))
+        found.append((squares if np.isfinite(squares) else np.inf, theta))
+    return [theta for _, theta in sorted(found, key=lambda one: one[0])[:kept]]
+
+
 def _signed(frame: Coordinates, theta: np.ndarray, trial: np.ndarray) -> np.ndarray:
     """A trial at which unknowns have the signs that they had: beyond zero there may be a pole."""
     before, after = frame.back(theta), frame.back(trial)
     return np.where(before * after < 0, frame.to(frame.inside(SHRINK * before)), trial)
 
 
-def _linear(equations: list[_Equation]) -> np.ndarray:
+def _linear(equations: list[Equation]) -> np.ndarray:
     """Entries of z in which all equations are linear together, as they are in initial values."""
     beside: dict[int, set[int]] = {}  # of every parameter, those on which slopes by it depend
     for equation in equations:
@@ -146,7 +158,7 @@ def _linear(equations: list[_Equation]) -> np.ndarray:
     return np.array(sorted(chosen | {one.initial for one in equations if isinstance(one.initial, int)}), dtype=int)
 
 
-def _adjusted(equations: list[_Equation], frame: Coordinates, theta: np.ndarray, linear: np.ndarray) -> np.ndarray:
+def _adjusted(equations: list[Equation], frame: Coordinates, theta: np.ndarray, linear: np.ndarray) -> np.ndarray:
     """theta with its linear unknowns where the others ask for, as far as the box has such a place."""
     if not len(linear):
         return theta
@@ -167,7 +179,7 @@ def _adjusted(equations: list[_Equation], frame: Coordinates, theta: np.ndarray,
 
 
 @dataclass(frozen=True, eq=False)
-class _Equation:
+class Equation:
     """One state of one experiment: its rate, and its measurements."""
 
     rate: Expression
@@ -215,7 +227,7 @@ def _equations(
     smoothed: Mapping[tuple[str, str], Smoothed],
     noise: Mapping[str, float],
     part: slice,
-) -> list[_Equation]:
+) -> list[Equation]:
     """The equations of one experiment."""
     condition, places = problem.conditions[number], problem.layout.places[number]
     model, experiment = condition.model, condition.experiment
@@ -233,7 +245,7 @@ def _equations(
         free = [name for name in dict.fromkeys(names(rate)) if name in places and name not in model.states]
         value = constant(model.initial[state]) if state in model.initial else None
         found.append(
-            _Equation(
+            Equation(
                 rate=rate,
                 slopes={name: derivative(rate, name) for name in free},
                 values=values,
@@ -248,7 +260,7 @@ def _equations(
     return found
 
 
-def _normal(equations: list[_Equation], frame: Coordinates, theta: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
+def _normal(equations: list[Equation], frame: Coordinates, theta: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
     """Half the squares of all equations, their gradient and its Gauss-Newton curvature by theta."""
     z = frame.back(theta)
     slopes = frame.slopes(z)

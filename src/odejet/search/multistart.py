@@ -18,6 +18,9 @@ from odejet.search.halving import HALVING, Halving
 from odejet.search.refine import Refined
 from odejet.search.strategy import Evidence
 
+PLAIN_GROUPS = (1,)
+"""Every point is a start."""
+
 
 @dataclass(frozen=True)
 class Multistart:

@@ -22,7 +22,7 @@ from odejet.problem.coordinates import Bounds
 from odejet.search.box import batches, ties
 from odejet.search.ground import Ground, exactly
 from odejet.search.local_search import IteratedLocalSearch
-from odejet.search.multistart import Multistart
+from odejet.search.multistart import PLAIN_GROUPS, Multistart
 from odejet.search.refine import MAX_EVALUATIONS, SAME, Ending, Refined
 from odejet.search.screen import rough_effort
 from odejet.search.strategy import Evidence, Plausible, Strategy, agreeing
@@ -37,7 +37,7 @@ CONFIRMING = 2
 
 SETTLED = 8
 """Starts that agree on the best optimum, from which on only more of them tell anything: strategies that lead there for
-less have more turns."""
+less have more turns, and starts are taken as they are drawn, as counting them supposes."""
 
 BOX: tuple[Strategy, ...] = (Multistart(), GrowingWindows(), IteratedLocalSearch())
 """The strategies by which a box is searched."""
@@ -96,13 +96,12 @@ class Turns:
 
     strategy: Strategy
     steps: Iterator[Refined | None] = field(default_factory=lambda: iter(()))
-    starts: int = 0
     spent: int = 0  # evaluations
     ends: list[Refined] = field(default_factory=list)
 
-    def success(self, cost: float) -> float:
-        """The part of its starts that may be expected to lead to an optimum of this cost."""
-        return (agreeing(self.ends, cost) + 1) / (self.starts + 2)
+    def price(self, cost: float) -> float:
+        """The evaluations that one more end at an optimum of this cost may be expected to take."""
+        return (self.spent + 1) / (agreeing(self.ends, cost) + 1)
 
 
 class Portfolio:
@@ -152,8 +151,11 @@ class Portfolio:
                     self.goes(turns)
                     yield
         self.take(first, drawn)
-        every = [*others, first]
+        every, counted = [*others, first], self.counted
         while every:
+            if self.is_settled and counted is not None:
+                self.take(counted, drawn)
+                every, counted = [*every, counted], None
             turns = self.next_of(every)
             if not self.goes(turns):  # there are no more starts
                 every.remove(turns)
@@ -183,17 +185,16 @@ class Portfolio:
         if isinstance(end, Refined):
             evidence.add(self.polished(end))
         turns.ends += evidence.ends[before:]
-        turns.starts += end is not nothing
         turns.spent += evidence.spent - spent
         return end is not nothing
 
     def next_of(self, every: Sequence[Turns]) -> Turns:
-        """Who has the next turn: the strategy that has had least, or those more that lead to an optimum which explains
-        the data or on which many starts agree.  Turns are counted by what they take, since a start may take a hundred
-        times as long as another."""
-        if not self.is_explained and self.agreeing < SETTLED:
+        """Who has the next turn: the strategy that has had least, or the more, the less it takes to lead to an optimum
+        which explains the data or on which many starts agree.  Turns are counted by what they take, since a start may
+        take a hundred times as long as another."""
+        if not self.is_explained and not self.is_settled:
             return min(every, key=lambda turns: turns.spent)
-        return min(every, key=lambda turns: (turns.spent + 1) / turns.success(self.evidence.best_cost))
+        return min(every, key=lambda turns: turns.spent * turns.price(self.evidence.best_cost))
 
     def over(
         self,
@@ -222,6 +223,17 @@ class Portfolio:
     def is_explained(self) -> bool:
         """Whether the best optimum explains curves of data; sparse data are explained by poor optima."""
         return bool(self.evidence.optima) and self.shows_curves and self.plausible(self.evidence.optima[0])
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether so many starts agree that more of them are only counted."""
+        return self.agreeing >= SETTLED
+
+    @property
+    def counted(self) -> Turns | None:
+        """Starts as they are drawn, where those of a multistart are chosen from several."""
+        chosen = next((one for one in self.drawing if isinstance(one, Multistart)), None)
+        return None if chosen is None or chosen.groups == PLAIN_GROUPS else Turns(replace(chosen, groups=PLAIN_GROUPS))
 
     @property
     def agreeing(self) -> int:

@@ -15,6 +15,8 @@ leads along a bound of theirs.  In a narrow valley steps follow its bend.
 Where noise has another law, or where there are priors, residuals and Jacobian are those of Fisher's scoring (see
 `problem.scoring`): the gradient is exact, the curvature expected, and a step counts by what it does to the likelihood.
 
+Of hundreds of unknowns most of the way is gone by gradients alone (see `quasi_newton`).
+
 The end is reached when the best step predicts no decrease that matters beside the noise, or none beside rounding.
 """
 
@@ -34,6 +36,7 @@ from odejet.objective.projection import projected
 from odejet.objective.reduced import AnyMisfit
 from odejet.problem import coordinates
 from odejet.problem.coordinates import Bounds, Coordinates
+from odejet.search import quasi_newton
 from odejet.search.descent import Descent
 from odejet.search.identity import identity, whereabouts
 from odejet.search.refined import Refined
@@ -99,12 +102,17 @@ def _refined(
     max_evaluations: int,
     precision: float,
 ) -> Refined:
-    begin = now()
-    descent = Descent(misfit, frame, levels, begin + time_limit, max_evaluations, precision)
-    part = projected(misfit, frame)
+    begin, origin, spent = now(), start, 0
     # Far from an optimum numbers may be too large, and are refused.
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+        if quasi_newton.serves(misfit):
+            assert isinstance(misfit, Misfit)
+            start, spent = quasi_newton.descend(misfit, frame, start, time_limit, max_evaluations)
+        descent = Descent(misfit, frame, levels, begin + time_limit, max_evaluations, precision)
+        descent.allowance.evaluations = min(spent, max_evaluations - 1)  # where it ends is to be looked at
+        part = None if spent else projected(misfit, frame)
         ending = descent.run(start) if part is None else descent.follow(part, start)
+        start = origin
         return replace(descent.result(ending, now() - begin), start=frame.inside(start))
 
 

@@ -13,7 +13,7 @@ from odejet.objective.noise_model import NoiseModel
 from odejet.search.termination import Ending
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Refined:
     """The end of a refinement; residuals and Jacobian (by z) are in units of the noise level of their output.
 

@@ -24,9 +24,12 @@ from odejet.result import Fit
 from odejet.selection.calibration import BETTER, fitted, started
 from odejet.selection.candidate import is_confirmed
 from odejet.selection.selection import NEAR
-from odejet.tables import table
+from odejet.tables import html_table, table
 
 ESTIMATE = "estimate"
+
+SHOWN = 20
+"""Models that the table shows."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,20 +91,29 @@ class PetabSelection:
         names = ", ".join(one.name for one in near[:3]) + (f" and {len(near) - 3} more" if len(near) > 3 else "")
         return f"the ranking rests on fits that are not confirmed ({names}): a better optimum may change it"
 
-    def __str__(self) -> str:
+    def __repr__(self) -> str:
+        lines = table(self._rows(), right=range(1, 6))
+        return "\n".join([*lines, "", f"best: {self.best.name}", *self._said("  ")])
+
+    def _repr_html_(self) -> str:
+        return html_table(self._rows(), range(1, 6), notes=[f"best: {self.best.name}", *self._said()])
+
+    def _rows(self) -> list[tuple[str, ...]]:
         weights = self.weights
         head = "model", "estimated", "log-likelihood", self.criterion, f"Δ{self.criterion}", "weight", "confirmed"
         rows: list[tuple[str, ...]] = [head]
-        for one in self.models[:20]:
+        for one in self.models[:SHOWN]:
             numbers = (one.log_likelihood, one.criterion, one.criterion - self.best.criterion)
             ends = short(weights[one.name], 3), "yes" if one.confirmed else "no"
             rows.append((one.name, str(len(one.estimated)), *(f"{number:.2f}" for number in numbers), *ends))
-        lines = table(rows, right=range(1, 6))
-        lines += [f"and {len(self.models) - 20} more"] if len(self.models) > 20 else []
-        lines += ["", f"best: {self.best.name}"]
-        lines += [f"  {id_} = {value:.6g}" for id_, value in self.best.values.items()]
+        left = len(self.models) - SHOWN
+        return [*rows, (f"and {left} more", *[""] * 6)] if left > 0 else rows
+
+    def _said(self, indent: str = "") -> list[str]:
+        """The values of the best model, then how the selection ended and what it rests on."""
         notes = (("stopped", self.stopped), ("warning", self.warning))
-        return "\n".join([*lines, *(f"{word}: {note}" for word, note in notes if note)])
+        values = [f"{indent}{id_} = {value:.6g}" for id_, value in self.best.values.items()]
+        return [*values, *(f"{word}: {note}" for word, note in notes if note)]
 
 
 def select_petab(

@@ -21,6 +21,7 @@ from odejet.problem import Problem
 from odejet.problem.coordinates import Bounds
 from odejet.problem.noise import Given
 from odejet.problem.priors import Priors
+from odejet.progress import Progress, Wanted
 from odejet.result import LEVEL, Fit, Prediction
 from odejet.result.nested import NestedTest, likelihood_ratio
 from odejet.selection.average import LEAST, averaged
@@ -28,7 +29,7 @@ from odejet.selection.calibration import candidates, improved
 from odejet.selection.candidate import Candidate, checked_criterion
 from odejet.selection.methods import METHODS, On, checked_method
 from odejet.selection.switches import Switches
-from odejet.tables import table
+from odejet.tables import html_table, table
 
 if TYPE_CHECKING:
     import pandas
@@ -185,7 +186,8 @@ class Selection(Sequence[Candidate]):
         return "\n".join([*lines, *(["", f"warning: {self.warning}"] if self.warning else [])])
 
     def _repr_html_(self) -> str:
-        return str(self.to_dataframe().to_html())
+        warned = [f"warning: {self.warning}"] if self.warning else []
+        return html_table(self.cells(), range(1, 6), notes=[*map(str, self.tests), *warned])
 
 
 def select(
@@ -203,7 +205,7 @@ def select(
     priors: Priors = None,
     jobs: int = 1,
     executor: Executor | None = None,
-    progress: Callable[[str], object] | None = None,
+    progress: Wanted = None,
     **options: Any,
 ) -> Selection:
     """Which of the models that switches make the data support.
@@ -212,19 +214,39 @@ def select(
     whether k5 is needed, `{"k5": "k4"}` whether it differs from k4.  `criterion` is "aicc", "aic" or "bic"; `method`
     fits all models ("exhaustive"), or goes from the smallest or from the largest one switch at a time ("forward",
     "backward").  Models are fitted on `jobs` cores or on an executor, each within a `time_limit` of 30 seconds unless
-    told otherwise; further options are those of `fit`.  A model that contains another is begun anew from the other's
-    optimum wherever its own fit is worse.
+    you say otherwise; further options are those of `fit`.  A `progress` that is a function is called with a sentence
+    for every model.  A model that contains another begins anew from the optimum of the other wherever its fit is worse.
     """
     posed = {"bounds": bounds, "positive": positive, "noise": noise, "fixed": fixed, "local": local, "priors": priors}
     found = Switches.of(model, data, switches, posed)
     if found.problem.weights != "likelihood":
         raise ModelError("plain squares have no likelihood to select by; pose the problem with weights='likelihood'")
     criterion, method = checked_criterion(criterion), checked_method(method)
+    told = progress if callable(progress) else None
+    with Progress(False if told else progress, words="fitting models") as shown:
+
+        def tell(words: str) -> None:
+            shown.note(words)
+            if told is not None:
+                told(words)
+
+        return _on_cores(found, criterion, method, options, jobs, executor, tell)
+
+
+def _on_cores(
+    found: Switches,
+    criterion: str,
+    method: str,
+    options: Mapping[str, Any],
+    jobs: int,
+    executor: Executor | None,
+    tell: Callable[[str], object],
+) -> Selection:
     if executor is None and jobs > 1:
         # Fresh processes: a fork of one that has threads may never wake up.
         with ProcessPoolExecutor(jobs, multiprocessing.get_context("spawn")) as own:
-            return _selected(found, criterion, method, options, own, progress)
-    return _selected(found, criterion, method, options, executor, progress)
+            return _selected(found, criterion, method, options, own, tell)
+    return _selected(found, criterion, method, options, executor, tell)
 
 
 def _selected(
@@ -233,7 +255,7 @@ def _selected(
     method: str,
     options: Mapping[str, Any],
     executor: Executor | None,
-    tell: Callable[[str], object] | None,
+    tell: Callable[[str], object],
 ) -> Selection:
     known: dict[On, Candidate] = {}
 
@@ -241,8 +263,7 @@ def _selected(
         new = [on for on in asked if on not in known]
         for one in candidates(switches, new, options, executor):
             known[one.estimated] = improved(one, list(known.values()))
-            if tell is not None:
-                tell(f"{one.name}: {NAMES[criterion]} {known[one.estimated].criterion(criterion):.2f}")
+            tell(f"{one.name}: {NAMES[criterion]} {known[one.estimated].criterion(criterion):.2f}")
         return [known[on] for on in asked]
 
     METHODS[method](switches.names, evaluate, criterion)
@@ -252,7 +273,7 @@ def _selected(
     order = sorted(known.values(), key=lambda one: (one.criterion(criterion), one.parameters, one.name))
     selection = Selection(tuple(order), switches.names, criterion, method)
     if selection.warning:
-        warnings.warn(selection.warning, stacklevel=3)
+        warnings.warn(selection.warning, stacklevel=4)
     return selection
 
 

@@ -19,10 +19,12 @@ from odejet.jets.inputs import Sampled, sampled
 from odejet.model.cumulated import Cumulated, cumulated, has_windows
 from odejet.model.expressions import spelled, spelled_keys
 from odejet.model.transform import with_named
+from odejet.progress import doing
 from odejet.simulate.flow import TOLERANCE, Flow, Outcome, Trajectory
 from odejet.simulate.outputs import Outputs
 from odejet.simulate.steady import RestingFlow
 from odejet.simulate.windows import over_windows, windows_of
+from odejet.tables import html_table
 
 if TYPE_CHECKING:
     import matplotlib.figure
@@ -96,16 +98,30 @@ class Simulation(Outputs[np.ndarray]):
         raise NotImplementedError
 
     def __repr__(self) -> str:
-        lines = [f"Simulation of {self.model.name}: {self.span} ({self.method})"]
-        if not self.success:
-            lines.append(f"  stopped: {self.message}")
-        elif self.message != self.trajectory.message:
-            lines.append(f"  {self.message}")
-        for kind, values in (("output", self.outputs), ("state", self.states)):
-            for name, series in values.items():
-                if not np.isnan(series).all():
-                    lines.append(f"  {kind:6} {name}: {np.nanmin(series):.6g} to {np.nanmax(series):.6g}")
+        lines = [self._title(), *(f"  {words}" for words in self._said())]
+        lines += [f"  {kind:6} {name}: {low} to {high}" for kind, name, low, high in self._ranges()]
         return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        rows = [("", "name", "least", "largest"), *self._ranges()]
+        return html_table(rows, (2, 3), self._title(), self._said())
+
+    def _title(self) -> str:
+        return f"Simulation of {self.model.name}: {self.span} ({self.method})"
+
+    def _said(self) -> list[str]:
+        if not self.success:
+            return [f"stopped: {self.message}"]
+        return [self.message] if self.message != self.trajectory.message else []
+
+    def _ranges(self) -> list[tuple[str, str, str, str]]:
+        """Kind, name, least and largest value of every output and state that has any."""
+        named = [("output", *one) for one in self.outputs.items()] + [("state", *one) for one in self.states.items()]
+        return [
+            (kind, name, f"{np.nanmin(series):.6g}", f"{np.nanmax(series):.6g}")
+            for kind, name, series in named
+            if not np.isnan(series).all()
+        ]
 
 
 def simulate(
@@ -139,10 +155,11 @@ def simulate(
         "time_limit": time_limit,
     }
     first = model.start if start is None else start
-    if model.curves:
+    if model.curves or model.is_delayed:
         model, functions = _without_curves(model, inputs or {}, times, first)
         inputs = {**functions, **(inputs or {})}
-    return simulated(_cumulated(model), {}, parameters, initial_state, times, start=first, inputs=inputs, **limits)
+    with doing("simulating", limit=time_limit):
+        return simulated(_cumulated(model), {}, parameters, initial_state, times, start=first, inputs=inputs, **limits)
 
 
 def _without_curves(

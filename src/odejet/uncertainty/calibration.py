@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from odejet.attach import attached
-from odejet.tables import table
+from odejet.tables import html_table, table
 
 if TYPE_CHECKING:
     import matplotlib.figure
@@ -82,17 +82,32 @@ class Calibration:
 
     def summary(self) -> str:
         """Return the table of coverage by method, and what is to be said of it."""
+        rows = self._rows()
+        return "\n".join([self._title(), "", *table(rows, right=range(1, len(rows[0]))), "", *self._said("- ")])
+
+    __str__ = __repr__ = summary
+
+    def _repr_html_(self) -> str:
+        rows = self._rows()
+        return html_table(rows, range(1, len(rows[0])), self._title(), self._said())
+
+    def _title(self) -> str:
+        told = f"{self.level:.0%} intervals that hold the truth, of {len(self.truths)} data sets drawn from the "
+        return told + self.drawn_from
+
+    def _said(self, mark: str = "") -> list[str]:
+        return [f"{mark}{one}" for one in self.warnings] or [
+            "All intervals hold what they promise, as far as this tells."
+        ]
+
+    def _rows(self) -> list[list[str]]:
         heads = ["", *self.covered, *(["p of ranks"] if np.isfinite(self.ranks).any() else [])]
-        rows = []
+        rows = [heads]
         for label in self.labels:
             shares = [self.coverage(method)[label] for method in self.covered]
             cells = ["" if math.isnan(one) else f"{one:.0%} ({low:.0%} to {high:.0%})" for one, low, high in shares]
             rows.append([label, *cells, *([f"{self.p_values[label]:.2g}"] if len(heads) > 1 + len(cells) else [])])
-        told = f"{self.level:.0%} intervals that hold the truth, of {len(self.truths)} data sets drawn from the "
-        said = [f"- {one}" for one in self.warnings] or ["All intervals hold what they promise, as far as this tells."]
-        return "\n".join([told + self.drawn_from, "", *table([heads, *rows], right=range(1, len(heads))), "", *said])
-
-    __str__ = __repr__ = summary
+        return rows
 
     @attached
     def plot(self, path: str | os.PathLike[str] | None = None) -> matplotlib.figure.Figure:

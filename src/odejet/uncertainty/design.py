@@ -24,8 +24,9 @@ from odejet.numerals import short
 from odejet.objective.misfit import Misfit
 from odejet.problem import Problem
 from odejet.problem.noise import noise_of
+from odejet.progress import doing
 from odejet.simulate import Simulation, simulate
-from odejet.tables import table
+from odejet.tables import html_table, table
 from odejet.uncertainty.fisher import covariance
 from odejet.uncertainty.names import ByName, Matrix
 
@@ -164,6 +165,10 @@ class Design:
 
     def changes(self) -> list[Change]:
         """What would help, the most helpful first: more points, more time, another state measured."""
+        with doing("trying what would help"):
+            return self._changes()
+
+    def _changes(self) -> list[Change]:
         changes = []
         for output, times in self.times.items():
             denser = np.unique(np.concatenate([times, 0.5 * (times[1:] + times[:-1])]))
@@ -194,14 +199,22 @@ class Design:
         return pandas.DataFrame(columns, index=pandas.Index(self.labels, name="quantity"))
 
     def __repr__(self) -> str:
-        rows = [("quantity", "value", "± stderr", "relative")]
+        lines = ["", *table(self._rows(), right=(1, 2, 3)), "", *map(repr, self.changes())]
+        return "\n".join([self._title(), *(f"  {line}".rstrip() for line in lines)])
+
+    def _repr_html_(self) -> str:
+        return html_table(self._rows(), (1, 2, 3), self._title(), map(repr, self.changes()))
+
+    def _title(self) -> str:
+        return f"design of {self.model.name}: {self.points} measurement{'s' if self.points != 1 else ''}"
+
+    def _rows(self) -> list[tuple[str, ...]]:
+        rows: list[tuple[str, ...]] = [("quantity", "value", "± stderr", "relative")]
         for label, value in self.values.items():
             sd = self.stderr[label]
             shown = f"{sd:.2g}" if math.isfinite(sd) else "unknown"
             rows.append((label, f"{value:.4g}", shown, _percent(self.relative[label])))
-        head = f"design of {self.model.name}: {self.points} measurement{'s' if self.points != 1 else ''}"
-        lines = ["", *table(rows, right=(1, 2, 3)), "", *map(repr, self.changes())]
-        return "\n".join([head, *(f"  {line}".rstrip() for line in lines)])
+        return rows
 
 
 def design(

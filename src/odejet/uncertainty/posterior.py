@@ -22,12 +22,13 @@ from odejet.extras import needed
 from odejet.objective.evaluation import Evaluation
 from odejet.objective.misfit import Misfit
 from odejet.problem import Problem, find
+from odejet.progress import Progress, Wanted
 from odejet.tables import table
 from odejet.uncertainty.derived import derived
 from odejet.uncertainty.likelihood import Likelihood
 from odejet.uncertainty.mixing import doubts, is_enough, settled, statistics
 from odejet.uncertainty.replicates import levels_drawn, replicate
-from odejet.uncertainty.sampling import Progress, drawn
+from odejet.uncertainty.sampling import drawn
 
 if TYPE_CHECKING:
     import arviz
@@ -207,7 +208,7 @@ def sample(
     chains: int = CHAINS,
     seed: int = 0,
     time_limit: float = TIME_LIMIT,
-    progress: Progress | None = None,
+    progress: Wanted = None,
 ) -> Posterior:
     """Return draws around an optimum and its rivals, until all unknowns have so many effective ones or the time is
     over."""
@@ -220,9 +221,17 @@ def sample(
     begin = now()
     optima = [likelihood.optimum.z, *rivals]
     asked = float(ess)
-    found = drawn(
-        problem.objective, optima, lambda draws: is_enough(draws, asked), int(chains), int(seed), time_limit, progress
-    )
+    with Progress(progress, time_limit, "drawing from the posterior") as shown:
+        shown.stage("draws")
+        found = drawn(
+            problem.objective,
+            optima,
+            lambda draws: is_enough(draws, asked),
+            int(chains),
+            int(seed),
+            time_limit,
+            shown.note,
+        )
     found, said = settled(found, problem.objective)
     posterior = Posterior(problem, found.chains, int(seed), now() - begin, found.gradients, asked)
     said += doubts(posterior.statistics, found, asked)

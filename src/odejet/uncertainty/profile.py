@@ -28,6 +28,7 @@ from odejet.errors import ModelError
 from odejet.extras import needed
 from odejet.numerals import measured, short, spread
 from odejet.smooth.threads import one_thread
+from odejet.tables import html_table
 from odejet.uncertainty.derived import Asked
 from odejet.uncertainty.fisher import quantiles
 from odejet.uncertainty.likelihood import Likelihood
@@ -187,6 +188,11 @@ class Profile:
 
     def __repr__(self) -> str:
         return f"Profile of {self.sentence}, {len(self.values)} points"
+
+    def _repr_html_(self) -> str:
+        points = zip(self.values.tolist(), self.deviances.tolist(), strict=True)
+        rows = [(f"{value:.6g}", f"{deviance:.3g}") for value, deviance in points]
+        return html_table([(self.label, "deviance"), *rows], (0, 1), repr(self), [self.note] if self.note else [])
 
 
 def deviance_quantile(level: float, degrees_of_freedom: float, ratio: float) -> float:

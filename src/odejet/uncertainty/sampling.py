@@ -82,8 +82,6 @@ a / (2 - a) each."""
 FREEDOM = 6.0
 """Degrees of freedom of the law of proposals: its tails are heavier than those of most posteriors."""
 
-Progress = Callable[[float], None]
-
 
 @dataclass(frozen=True, eq=False)
 class Target:
@@ -209,7 +207,7 @@ def drawn(
     chains: int,
     seed: int,
     time_limit: float,
-    progress: Progress | None = None,
+    note: Callable[[str], object] | None = None,
 ) -> Drawn:
     """Return draws of chains that begin around optima, until they are enough; each optimum has two at least."""
     walnutpie, end = needed("walnutpie"), now() + time_limit
@@ -227,8 +225,8 @@ def drawn(
             chain.run(max(FIRST_ROUND, int(GROWTH * length)))
         late = now() > end
         whole = _together(counted, runs, late)
-        if progress is not None:
-            progress(min(1 - (end - now()) / time_limit, 1.0))
+        if note is not None:
+            note(f"{whole.places.shape[0] * whole.places.shape[1]:,} so far")
         if late or enough(whole):
             return whole
         if len(runs[0].draws) >= MOST_DRAWS:
