@@ -243,6 +243,8 @@ def _pilot(counted: _Counted, chains: Sequence[_Chain]) -> None:
     _tune(counted, chains)
     lengths = list(PILOTS)
     for length in lengths:
+        if length > PILOTS[1] and not counted.proposing:
+            return  # draws by trajectories alone are too dear to throw away
         for chain in chains:
             chain.run(length)
         if length == lengths[-1] < LONGEST_PILOT and _worth(chains) < SHOWN:
