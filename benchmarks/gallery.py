@@ -99,10 +99,10 @@ def facts(gallery: Gallery, name: str, limit: float) -> dict[str, Any]:
     labels = [label for label, unknown in zip(fit.labels, fit.unknowns, strict=True) if unknown.experiment is None]
     labels += [label for label in fit.labels if label not in labels]
     most = len(labels) if gallery.truths(name) else MOST_UNKNOWNS
-    rows = [
-        [label, short(fit.values[label], 4), *(short(end, 3) for end in fit.interval(label)), fit.kind(label) or "–"]
-        for label in labels[:most]
-    ]
+    rows = []
+    for label in labels[:most]:
+        ends = (short(end, 3) for end in fit.interval(label))
+        rows.append([label, short(fit.values[label], 4), *ends, fit.kind(label) or "–"])
     return {
         "equations": [f"{state}' = {rate}" for state, rate in problem.model.to_dict()["states"].items()],
         "points": sum(len(series) for one in problem.data.experiments for series in one.outputs.values()),
@@ -143,7 +143,8 @@ def entry(gallery: Gallery, name: str, told: dict[str, Any]) -> str:
     for label, value, low, high, kind in told["rows"]:
         true = f" {short(truth[label.partition('(')[0]], 4)} |" if truth else ""
         lines.append(f"| `{label}` | {value} | {low} to {high} |{true} {kind} |")
-    return "\n".join([*lines, "", *([f"and {told['more']} more.", ""] if told["more"] else [])])
+    more = [f"and {told['more']} more.", ""] if told["more"] else []
+    return "\n".join([*lines, "", *more, *([f"*What it means.* {one.meaning}", ""] if one.meaning else [])])
 
 
 def page(gallery: Gallery, known: dict[str, dict[str, Any]]) -> str:

@@ -26,13 +26,14 @@ APPROACH = oj.Model({"y": "k*(A - y)"}, {"d": "y"}, initial={"y": 0}, name="firs
 
 @dataclass(frozen=True)
 class Published:
-    """A data set with its model: where it is from, what is asked, and how to read the parameters."""
+    """A data set with its model: where it is from, what is asked, how to read the parameters, and what came out."""
 
     title: str
     field: str
     source: str
     question: str
     pose: Callable[[], oj.Problem] = field(repr=False)
+    meaning: str = ""
 
 
 def _example(name: str, **options: object) -> Callable[[], oj.Problem]:
@@ -135,7 +136,8 @@ def _bombay() -> oj.Problem:
     deaths = [4, 10, 15, 18, 21, 31, 51, 53, 97, 125, 183, 292, 390, 448, 641, 771, 701, 696, 867, 925, 801, 580]
     deaths += [409, 351, 210, 113, 65, 52, 51, 39, 33]
     model = oj.Model({"S": "-b*S*I", "I": "b*S*I - g*I"}, {"deaths": "g*I"}, name="plague in Bombay")
-    return oj.Problem(model, oj.Data(np.arange(31.0), {"deaths": deaths}), positive=True, noise="negbinomial(a)")
+    data = oj.Data(np.arange(31.0), {"deaths": deaths})
+    return oj.Problem(model, data, positive=True, noise="negbinomial(a)", bounds={"S": (0, 1e6)})  # the city's people
 
 
 def _eyam() -> oj.Problem:
@@ -263,6 +265,9 @@ PUBLISHED: dict[str, Published] = {
         "How fast is the drug absorbed (`ka`) and eliminated (`ke`), and into which volume (`V`)? One set of values "
         "for twelve people cannot explain all of them, and the second answer says so.",
         _example("theophylline"),
+        meaning="Half of the drug is eliminated in nine hours (log 2/`ke`) and absorbed in half an hour. But these "
+        "are the values of nobody: people differ, and [a population](tutorials/theophylline.md) says how "
+        "much.",
     ),
     "indomethacin": Published(
         "Indomethacin after an injection, six subjects pooled",
@@ -271,6 +276,8 @@ PUBLISHED: dict[str, Published] = {
         "A fast phase, in which the drug spreads into tissue (`k12`, `k21`), and a slow one, in which it is eliminated "
         "(`k10`).",
         _indomethacin,
+        meaning="Somewhat more than half of what leaves the blood is eliminated (`k10` against `k12`); the rest goes "
+        "into tissue and comes back slowly, which makes the late part of the curve.",
     ),
     "influenza": Published(
         "Influenza in a boarding school",
@@ -278,6 +285,8 @@ PUBLISHED: dict[str, Published] = {
         "British Medical Journal, 4 March 1978, p. 587",
         "How contagious was it, and for how long was a boy in bed?",
         _example("influenza"),
+        meaning="A boy was contagious for two days (1/`gamma`) and at the beginning infected four others "
+        "(`beta/gamma`).",
     ),
     "bombay": Published(
         "Plague in Bombay, deaths per week",
@@ -286,6 +295,9 @@ PUBLISHED: dict[str, Published] = {
         "The epidemic that the first SIR model was fitted to: `b` is the rate of infection, `g` that of removal, and "
         "`S` at the start how many could fall ill.",
         _bombay,
+        meaning="Deaths determine `b` and the ratio `S/g`, but neither `S` nor `g`: with a million people at risk the"
+        " curve asks for an illness of two hours (1/`g` of a week), which nobody believes. The curve is right"
+        " and the values are not, as N. Bacaër showed (J. Math. Biol. 64 (2012) 403).",
     ),
     "eyam": Published(
         "Plague in Eyam, 1666",
@@ -293,6 +305,8 @@ PUBLISHED: dict[str, Published] = {
         "G. F. Raggett, Bull. Inst. Math. Appl. 18 (1982) 221",
         "A village that closed itself off: `b` from person to person, `g` the rate of dying.",
         _eyam,
+        meaning="An ill person lived for ten days (1/`g` of a month) and at the beginning infected 1.6 others "
+        "(`b*S/g`); a third of the village was left.",
     ),
     "hares": Published(
         "Hares and lynxes, pelts of the Hudson's Bay Company",
@@ -300,6 +314,8 @@ PUBLISHED: dict[str, Published] = {
         "E. P. Odum, Fundamentals of Ecology (1953), after D. A. MacLulich (1937)",
         "The cycle of predators and prey from twenty-one years of trade.",
         _example("hare_lynx"),
+        meaning="Without lynxes hares would multiply by 1.7 a year; without hares lynxes would be half as many after "
+        "ten months (log 2/`gamma`). Counts scatter by a fifth.",
     ),
     "barnes": Published(
         "Predators and prey, the problem of Barnes",
@@ -307,6 +323,8 @@ PUBLISHED: dict[str, Published] = {
         "J. M. Varah, SIAM J. Sci. Stat. Comput. 3 (1982) 28",
         "Eleven samples with one significant digit of a cycle that is hardly over.",
         _barnes,
+        meaning="The rates are known to about a tenth if the model holds; but the prey swing more than it allows, so "
+        "that these intervals promise too much.",
     ),
     "yeast": Published(
         "Growth of yeast",
@@ -314,6 +332,7 @@ PUBLISHED: dict[str, Published] = {
         "T. Carlson, Biochem. Z. 57 (1913) 313, after R. Pearl (1927)",
         "The classical example of logistic growth: rate `r` and capacity `K`.",
         _yeast,
+        meaning="The yeast doubles in 1.3 hours at first (log 2/`r`) and ends at 663.",
     ),
     "census": Published(
         "Population of the United States, 1790 to 1970",
@@ -321,6 +340,8 @@ PUBLISHED: dict[str, Published] = {
         "U.S. Census; R's `uspop`",
         "A logistic curve that looks right for a century and is not: the residuals tell.",
         _census,
+        meaning="The country passed this capacity about 2012: a curve that runs through a century and a half says "
+        "little about the next.",
     ),
     "orange": Published(
         "Circumference of five orange trees",
@@ -328,6 +349,8 @@ PUBLISHED: dict[str, Published] = {
         "N. R. Draper and H. Smith, Applied Regression Analysis (1998); R's `Orange`",
         "One rate and one capacity for five trees that differ from the start.",
         _orange,
+        meaning="One rate and one capacity are enough for all five trees once each may begin at a size of its own. "
+        "The capacity is known to a fourth only, since no tree has reached it.",
     ),
     "chick": Published(
         "Weight of a chick",
@@ -335,6 +358,7 @@ PUBLISHED: dict[str, Published] = {
         "M. Crowder and D. Hand, Analysis of Repeated Measures (1990); R's `ChickWeight`, chick 1",
         "Growth that is not yet bounded: the capacity is only just determined.",
         _chick,
+        meaning="The chick grows by 9 % a day at first. How heavy it will become cannot be told from three weeks.",
     ),
     "pine": Published(
         "Height of a loblolly pine",
@@ -342,6 +366,7 @@ PUBLISHED: dict[str, Published] = {
         "F. H. Kung, Proc. Stat. Comput. Section, ASA (1986); R's `Loblolly`, seed 301",
         "Growth towards a final height `A`.",
         _pine,
+        meaning="The tree will be 77 to 114 feet high, and is half as high after 18 years.",
     ),
     "pasture": Published(
         "Regrowth of a pasture",
@@ -349,6 +374,7 @@ PUBLISHED: dict[str, Published] = {
         f"D. Ratkowsky, Nonlinear Regression Modeling (1983); {_NIST}, Rat42",
         "Logistic growth; NIST certifies the least-squares values.",
         _pasture,
+        meaning="These are the estimates of NIST, without its starting values.",
     ),
     "onions": Published(
         "Growth of onions",
@@ -356,6 +382,8 @@ PUBLISHED: dict[str, Published] = {
         f"D. Ratkowsky, Nonlinear Regression Modeling (1983); {_NIST}, Rat43",
         "Richards' curve, whose exponent `m` says where growth is fastest; NIST ranks it as hard.",
         _onions,
+        meaning="These are the estimates of NIST. Fifteen points say when onions stop growing and how heavy they are,"
+        " but hardly on which of many curves: `m` may be a third or three times as large.",
     ),
     "oxygen": Published(
         "Biochemical oxygen demand",
@@ -363,6 +391,8 @@ PUBLISHED: dict[str, Published] = {
         "D. M. Bates and D. G. Watts, Nonlinear Regression Analysis (1988); R's `BOD`",
         "Six points that leave a wide, curved range for rate and final demand.",
         _oxygen,
+        meaning="Six points leave both values vague, and vague together: a fast rate goes with a small demand. Look "
+        "at both at once, not at two intervals.",
     ),
     "box": Published(
         "Biochemical oxygen demand, another river",
@@ -370,6 +400,8 @@ PUBLISHED: dict[str, Published] = {
         f"G. P. Box, W. G. Hunter and J. S. Hunter, Statistics for Experimenters (1978); {_NIST}, BoxBOD",
         "Known for ending in wrong minima; NIST ranks it as hard.",
         _box,
+        meaning="These are the estimates of NIST. From its first start many programs end elsewhere; here no start is "
+        "asked for.",
     ),
     "misra": Published(
         "Adsorption in a dental study",
@@ -377,6 +409,8 @@ PUBLISHED: dict[str, Published] = {
         f"D. Misra, NIST (1978); {_NIST}, Misra1a",
         "Volume against pressure, far from saturation: rate and capacity are nearly one.",
         _misra,
+        meaning="Only a third of the capacity was reached, and still both values are known to 3 %. But the residuals "
+        "bend: the law of first order is not the whole truth.",
     ),
     "vapour": Published(
         "Vapour pressure of mercury",
@@ -384,6 +418,7 @@ PUBLISHED: dict[str, Published] = {
         "CRC Handbook of Chemistry and Physics; R's `pressure`",
         "Over seven powers of ten with errors in proportion.",
         _vapour,
+        meaning="This is Antoine's law, differentiated: it holds over seven powers of ten.",
     ),
     "pinene": Published(
         "Isomerisation of alpha-pinene",
@@ -391,6 +426,8 @@ PUBLISHED: dict[str, Published] = {
         "R. E. Fuguitt and J. E. Hawkins, J. Am. Chem. Soc. 69 (1947) 319; G. E. P. Box and others (1973)",
         "Five species, five rates, measured together.",
         _pinene,
+        meaning="The first two rates are known to 4 %, those of the reversible step to a third. Pyronene does not "
+        "follow the curve, so that something is missing in the model or wrong in its measurements.",
     ),
     "methanol": Published(
         "Methanol to hydrocarbons",
@@ -398,6 +435,7 @@ PUBLISHED: dict[str, Published] = {
         "C. D. Maria and others (1989), as problem of COPS, E. D. Dolan and others (2004)",
         "Five rates, of which some end at zero: reactions that the data do not need.",
         _methanol,
+        meaning="`k5` ends at zero: the data do not need this reaction, and say how fast it may be at most.",
     ),
     "gas_oil": Published(
         "Catalytic cracking of gas oil",
@@ -405,6 +443,7 @@ PUBLISHED: dict[str, Published] = {
         "I. B. Tjoa and L. T. Biegler, Ind. Eng. Chem. Res. 30 (1991) 376; COPS",
         "Second-order cracking into gasoline, which is cracked in turn.",
         _gas_oil,
+        meaning="Of what is cracked, 92 % becomes gasoline (`k1/(k1 + k3)`), which is cracked in turn nearly as fast.",
     ),
     "nitric_oxide": Published(
         "Oxidation of nitric oxide",
@@ -412,6 +451,8 @@ PUBLISHED: dict[str, Published] = {
         "M. Bodenstein (1922), after R. Bellman and others, Math. Biosci. 1 (1967) 71",
         "A reaction of the third order and its way back, by the drop of pressure.",
         _nitric_oxide,
+        meaning="The curve passes close to all points, but the first ones lie off it systematically: the mechanism is"
+        " not quite this one.",
     ),
 }
 """Those of the gallery, by a short name."""

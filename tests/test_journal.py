@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+import zlib
 
 import numpy as np
 import pytest
 
 from odejet import clock
 from odejet.errors import DataError
-from odejet.journal import Journal, Notes, digest, is_replaying, keeper, kept_by, packed, unpacked
+from odejet.journal import _HEAD, Journal, Notes, digest, is_replaying, keeper, kept_by, packed, unpacked
 
 TITLE = {"problem": "decay", "seed": 3}
 KEYS = [digest("question", number) for number in range(4)]
@@ -166,3 +167,20 @@ def test_arrays_of_other_things_are_refused(kind):
 def test_keys_tell_parts_from_each_other():
     assert digest("ab", "c") != digest("a", "bc") and digest(1.0) != digest(1)
     assert digest(np.array([1.0, 2.0]), "x") == digest(np.array([1.0, 2.0]), "x")
+
+
+def test_a_pipe_is_no_checkpoint(path):
+    if not hasattr(os, "mkfifo"):
+        pytest.skip("this system has no named pipes")
+    os.mkfifo(path)
+    with pytest.raises(DataError, match="this is no file"):
+        Journal(path, TITLE)
+
+
+@pytest.mark.parametrize("seconds", [float("nan"), float("inf"), -1.0])
+def test_a_result_at_no_time_ends_the_journal(path, seconds):
+    """The clock is put to the time of a result: one that nobody can have written is not believed."""
+    write(path, b"one")
+    with open(path, "ab") as file:
+        file.write(_HEAD.pack(3, zlib.crc32(KEYS[1] + b"two"), seconds, KEYS[1]) + b"two")
+    assert recalled(path) == [b"one", None, None, None]

@@ -40,6 +40,9 @@ MOST_TITLE = 100_000
 SYNC = 10.0
 """Seconds after which records are written to the disk itself; those of a process that is killed are safe at once."""
 
+LONGEST = 1e9
+"""Seconds that a computation may have taken so far, about thirty years."""
+
 MISSES = 50
 """Results that are not there, one after the other, after which a computation has come to the end of its journal."""
 
@@ -67,6 +70,8 @@ class Journal:
         try:
             if not os.path.exists(path):
                 _begin(path, title)
+            if not os.path.isfile(path):
+                raise DataError(f"{path}: this is no file; name one that may be written")
             self.file = open(path, "r+b", buffering=0)  # noqa: SIM115  # until `close`
             _lock(self.file, path)
             self._read(title)
@@ -133,7 +138,7 @@ class Journal:
             while len(head := file.read(_HEAD.size)) == _HEAD.size:
                 length, checksum, when, key = _HEAD.unpack(head)
                 content = file.read(length) if length <= os.fstat(file.fileno()).st_size else b""
-                if len(content) < length or zlib.crc32(key + content) != checksum:
+                if len(content) < length or zlib.crc32(key + content) != checksum or not 0 <= when < LONGEST:
                     break
                 self.found[key] = end + _HEAD.size, length, when
                 end = file.tell()

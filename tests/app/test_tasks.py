@@ -226,3 +226,24 @@ def test_a_zip_that_grows_without_end_is_given_up(tmp_path: Path, monkeypatch: p
         packed.writestr("files/zeros.csv", b"0" * 100_000)
     with pytest.raises(oj.DataError, match="larger than"):
         archives.unpacked(buffer.getvalue(), "study.zip")
+
+
+@pytest.mark.parametrize("packing", [zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
+def test_a_zip_whose_size_nobody_could_limit_is_refused(packing: int) -> None:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", packing) as packed:
+        packed.writestr("study.json", '{"name": "a", "draft": {}}')
+    with pytest.raises(oj.DataError, match="unusual way"):
+        archives.unpacked(buffer.getvalue(), "study.zip")
+
+
+def test_a_zip_that_was_damaged_gets_a_sentence() -> None:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as packed:
+        packed.writestr("study.json", '{"name": "a", "draft": {}}')
+        packed.writestr("files/d.csv", "t,y\n" * 1000)
+    content = bytearray(buffer.getvalue())
+    inside = content.find(b"files/d.csv") + len("files/d.csv")
+    content[inside : inside + 8] = b"\xff" * 8
+    with pytest.raises(oj.DataError, match="cannot be read"):
+        archives.unpacked(bytes(content), "study.zip")

@@ -98,6 +98,8 @@ def test_nonsense_in_a_file_is_one_sentence(cell, sentence, tmp_path):
         (lambda: oj.Data([0, 1], {"y": [1, oj.Censored(below="a")]}), "the values of 'y': a limit must be a finite"),
         (lambda: oj.Data([0, 1], {"y": [1, oj.Censored(below=1, above=2)]}), "the lower limit 2 is not below"),
         (lambda: oj.Data([0, 1], {"y": oj.Censored([1, 2, 3], below=[1, 2])}), "values and limits have different"),
+        (lambda: oj.Data([0, 1], {"y": oj.Censored([3, 5], below=4)}), "the value 3 is beyond its own limit, below=4"),
+        (lambda: oj.Data([0, 1], {"y": oj.Censored([3, 5], above=[4, 4])}), "the value 5 is beyond its own limit"),
         (lambda: oj.Data(["<1", 1], {"y": [1, 2]}), "time must be numbers"),
     ],
 )

@@ -41,6 +41,12 @@ def test_what_cannot_be_solved_is_refused_in_one_sentence(rate, sentence):
     assert str(told.value).startswith("[states] x: ")
 
 
+def test_a_known_delay_is_not_negative():
+    with pytest.raises(ModelError, match="the delay 'tau' is negative"):
+        states("-k*x(t - tau)", fixed={"tau": -1})
+    assert states("-k*x(t + tau)", fixed={"tau": -1}).is_delayed
+
+
 def test_a_delay_has_no_place_in_initial_values_and_events():
     with pytest.raises(ModelError, match="right-hand sides of states and in outputs only"):
         states("-x", initial={"x": "delay(k, 1)"})

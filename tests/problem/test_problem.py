@@ -144,6 +144,7 @@ def test_a_model_file_knows_experiments():
         ({"local": ["q"]}, ModelError, "local: the model has no parameter 'q'"),
         ({"local": "k"}, ModelError, "local must be a list of names"),
         ({"noise": {"z": 1}}, ModelError, "noise: the model has no output 'z'"),
+        ({"noise": {("y1", "y2"): 1}}, ModelError, "noise: errors that y1 and y2 share are not known; give each"),
         ({"bounds": {"q": (0, 1)}}, ModelError, "bounds name 'q'"),
     ],
 )

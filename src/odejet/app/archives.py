@@ -11,18 +11,24 @@ from __future__ import annotations
 import io
 import json
 import zipfile
+import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from odejet.app.drafts import Draft
 from odejet.app.studies import FILES, MOST_FILES, STUDY, Study, checked_file, checked_name, table_of
-from odejet.errors import DataError
+from odejet.errors import DataError, clipped
 
 LARGEST = 256_000_000
 """Bytes of all files of an archive together, unpacked."""
 
 _PART = 1 << 20
+
+_PACKINGS = zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED
+"""How files may be packed: of other ways, Python unpacks all that a kilobyte may hold before anybody can stop it."""
+
+_BROKEN = (zipfile.BadZipFile, zipfile.LargeZipFile, zlib.error, RuntimeError, NotImplementedError, EOFError, OSError)
 
 
 @dataclass(frozen=True)
@@ -65,7 +71,7 @@ def unpacked(content: bytes, where: str) -> Archive:
             if len(listed) > MOST_FILES + 1:
                 raise DataError(f"{where}: an archive of a study has at most {MOST_FILES} files")
             contents = _read(archive, listed, where)
-    except (zipfile.BadZipFile, zipfile.LargeZipFile, RuntimeError, NotImplementedError, EOFError, OSError) as error:
+    except _BROKEN as error:
         raise DataError(f"{where}: this zip cannot be read ({error}); export the study again") from None
     told = table_of(contents.pop(STUDY, b""))
     if told is None:
@@ -87,6 +93,8 @@ def _read(archive: zipfile.ZipFile, listed: list[zipfile.ZipInfo], where: str) -
     found: dict[str, bytes] = {}
     left = LARGEST
     for one in listed:
+        if one.compress_type not in _PACKINGS:
+            raise DataError(f"{where}: {clipped(one.filename)} is packed in an unusual way; export the study again")
         parts = []
         with archive.open(one) as file:
             while part := file.read(_PART):

@@ -175,6 +175,12 @@ def _of_arrays(told: Censored, what: str) -> tuple[np.ndarray, dict[int, Pair]]:
         )
     except (TypeError, ValueError):
         raise DataError(f"{what}: values and limits must be numbers, NaN where there is none") from None
+    for i in np.flatnonzero((values < below) | (values > above)).tolist():
+        limit = f"below={below[i]:g}" if values[i] < below[i] else f"above={above[i]:g}"
+        raise DataError(
+            f"{what}: the value {values[i]:g} is beyond its own limit, {limit}; put NaN in its place if only the limit "
+            "is known, and NaN in the place of the limit if it was measured"
+        )
     pairs = {}
     for i in np.flatnonzero(~(np.isnan(below) & np.isnan(above)) & np.isnan(values)).tolist():
         low, high = (-math.inf if np.isnan(above[i]) else above[i]), (math.inf if np.isnan(below[i]) else below[i])

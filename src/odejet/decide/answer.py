@@ -28,7 +28,8 @@ NO_TIME = "the time limit was reached before any trajectory reached the last obs
 UNREFINED = "the time limit was reached before any refinement had begun; a longer one may help"
 IMPOSSIBLE = (
     "trajectories reach the last observation, but none was found that the noise allows{reason}; look at what the model "
-    "and its events make of the outputs there, or give another noise"
+    "and its events make of the outputs there, or give another noise: one in proportion to what is zero needs a part "
+    "of its own, as normal(a + b*y) has"
 )
 LOOK = 1.0
 """Seconds for a last look at values without a likelihood."""

@@ -35,7 +35,12 @@ if TYPE_CHECKING:
 _ALLOWED = "a delay is a number, a parameter or an expression of these"
 
 
-def check(tables: Mapping[str, Mapping[str, Expression]], states: Iterable[str], inputs: Iterable[str]) -> None:
+def check(
+    tables: Mapping[str, Mapping[str, Expression]],
+    states: Iterable[str],
+    inputs: Iterable[str],
+    fixed: Mapping[str, Any],
+) -> None:
     """Refuse delays by what changes in time, negative ones, and histories that nothing looks back at."""
     kinds = {**dict.fromkeys(states, "state"), **dict.fromkeys(inputs, "input")}
     looked: set[str] = set()
@@ -43,7 +48,7 @@ def check(tables: Mapping[str, Mapping[str, Expression]], states: Iterable[str],
         for name, expression in tables[table].items():
             for delay in delays(expression):
                 looked.update(names(delay.argument))
-                _check_one(delay, f"[{table}] {name}", kinds)
+                _check_one(delay, f"[{table}] {name}", kinds, fixed)
     for name, value in tables["history"].items():
         where = f"[history] {name}"
         if name not in tables["states"]:
@@ -62,7 +67,7 @@ def _branching(expression: Expression | Condition) -> str:
     return clipped(str(inner[0]))
 
 
-def _check_one(delay: Delay, where: str, kinds: Mapping[str, str]) -> None:
+def _check_one(delay: Delay, where: str, kinds: Mapping[str, str], fixed: Mapping[str, Any]) -> None:
     shown = clipped(str(delay.by))
     for name in names(delay.by):
         if name == TIME:
@@ -75,7 +80,7 @@ def _check_one(delay: Delay, where: str, kinds: Mapping[str, str]) -> None:
             )
     if next(delays(delay.by), None) is not None or switches(delay.by):
         raise ModelError(f"{where}: the delay {shown} is too involved; {_ALLOWED}")
-    exact = constant(delay.by)
+    exact = constant(substituted(delay.by, {name: number(value) for name, value in fixed.items()}))
     if exact is not None and exact < 0:
         raise ModelError(
             f"{where}: the delay {shown} is negative, and nobody knows the future; write it with the other sign"

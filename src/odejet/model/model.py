@@ -174,11 +174,11 @@ class Model:
             declared = tuple(dict.fromkeys([*declared, *(n for value in at_knots.values() for n in names(value))]))
         entries.check_distinct(given, declared or given["fixed"])
         equations = entries.equations(given, declared)
-        delays.check(equations, given["states"], given["inputs"])
+        constants = {key: entries.fixed_value(key, value) for key, value in given["fixed"].items()}
+        delays.check(equations, given["states"], given["inputs"], constants)
         begin = entries.start(start)
         if equations["history"] and not steady:
             equations["initial"], begin = delays.first_values(equations["history"], equations["initial"], begin)
-        constants = {key: entries.fixed_value(key, value) for key, value in given["fixed"].items()}
         found = happenings.events(events)
         told = dict(enumerate(part for event in found for part in event.expressions()))
         free, used = entries.parameters({**equations, "events": told, "curves": at_knots}, given, declared)

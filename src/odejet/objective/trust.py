@@ -62,9 +62,10 @@ class Solver:
         return move, damping
 
     def predicted(self, move: np.ndarray) -> float:
-        """The decrease that the model predicts for any move."""
+        """Return the decrease that the model predicts for any move; not a number where squares are none."""
         change = self.triangle @ move
-        return -float((self.residual @ self.triangle) @ move) - 0.5 * float(change @ change)
+        with np.errstate(over="ignore", invalid="ignore"):
+            return -float((self.residual @ self.triangle) @ move) - 0.5 * float(change @ change)
 
     def curved(self, curvature: np.ndarray) -> Solver:
         """The model with second derivatives of the residuals added: R'R + S, negative curvature taken as positive.

@@ -203,6 +203,12 @@ def _noise_of(output: str, given: Given, series: Sequence[Series]) -> Noise:
 def check_names(given: Given, outputs: Sequence[str]) -> None:
     """Refuse noise of an output that the model does not have."""
     for name in given if isinstance(given, Mapping) else ():
+        if isinstance(name, tuple):
+            shown = " and ".join(map(str, name))
+            raise ModelError(
+                f"noise: errors that {shown} share are not known; give each output noise of its own, or measure their "
+                "difference as a further output"
+            )
         if name not in outputs:
             raise ModelError(f"noise: the model has no output '{name}'{nearest(str(name), outputs)}")
 

@@ -43,13 +43,13 @@ def diagnostic_pictures(output: str, pairs: Sequence[Comparison]) -> list[Pictur
         return []
     predicted, observed, residuals = predicted[known], observed[known], residuals[known]
     return [
-        _observed_picture(output, predicted, observed),
-        _residual_picture(output, predicted, residuals),
-        _quantile_picture(output, residuals),
+        observed_picture(output, predicted, observed),
+        residual_picture(output, predicted, residuals),
+        quantile_picture(output, residuals),
     ]
 
 
-def _observed_picture(output: str, predicted: np.ndarray, observed: np.ndarray) -> Picture:
+def observed_picture(output: str, predicted: np.ndarray, observed: np.ndarray) -> Picture:
     values = np.concatenate([predicted, observed])
     if values.min() > 0 and values.max() > WIDE * values.min():
         axis = logarithmic(float(values.min()) / 1.1, 1.1 * float(values.max()))
@@ -60,7 +60,7 @@ def _observed_picture(output: str, predicted: np.ndarray, observed: np.ndarray) 
     return _picture("observed against predicted values", output, Panel(layers, axis, axis, HEIGHT, "observed"))
 
 
-def _residual_picture(output: str, predicted: np.ndarray, residuals: np.ndarray) -> Picture:
+def residual_picture(output: str, predicted: np.ndarray, residuals: np.ndarray) -> Picture:
     wide = predicted.min() > 0 and predicted.max() > WIDE * predicted.min()
     across = (
         logarithmic(float(predicted.min()) / 1.1, 1.1 * float(predicted.max())) if wide else linear(*span(predicted), 4)
@@ -70,7 +70,7 @@ def _residual_picture(output: str, predicted: np.ndarray, residuals: np.ndarray)
     return _picture("residuals against predicted values", output, panel)
 
 
-def _quantile_picture(output: str, residuals: np.ndarray) -> Picture:
+def quantile_picture(output: str, residuals: np.ndarray) -> Picture:
     """Ordered residuals against the quantiles that as many normal deviates are expected at (Blom's positions)."""
     count = len(residuals)
     expected = ndtri((np.arange(1, count + 1) - 0.375) / (count + 0.25))
