@@ -36,6 +36,7 @@ SECTIONS = (
     "chains",
     "draws",
     "sbc",
+    "silence",
     "population",
     "experiments",
     "structure",

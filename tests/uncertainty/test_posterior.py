@@ -175,8 +175,8 @@ def test_predators_and_prey_as_in_posteriordb():
 
 
 def test_a_scale_whose_most_probable_value_is_zero():
-    """Counts that scatter less than Poisson's: the density of the dispersion has its mode on the bound, its law is known
-    by quadrature."""
+    """Counts that scatter less than Poisson's: the density of the dispersion has its mode on the bound, and its law is
+    known by quadrature."""
     times = np.linspace(0, 2, 8)
     mu = 50 * np.exp(-times)
     counts = np.round(mu)

@@ -33,11 +33,16 @@ from odejet.clock import now
 from odejet.errors import ModelError
 from odejet.extras import needed
 from odejet.objective.objective import Objective
+from odejet.uncertainty import effective
 from odejet.uncertainty.bending import Bending
 
 WARMUP, PILOTS = 50, (30, 100, 300)
 """Iterations in which the first chain of an optimum learns steps for all of them, and draws of each chain, three times,
 that only show their covariance: by WALNUTS, then with independent proposals."""
+
+SHOWN, LONGEST_PILOT, LEAST_DRAWS = 150.0, 1200, 10
+"""Effective draws that the last of these runs must have, or one twice as long follows, up to so many draws; of fewer
+than the last nothing can be said."""
 
 AGAIN, FIRMNESS = 15, 50.0
 """Iterations in which steps are learnt where the target is white already, and draws that its unit metric counts
@@ -236,9 +241,14 @@ def drawn(
 def _pilot(counted: _Counted, chains: Sequence[_Chain]) -> None:
     """Learn from draws that are not kept how the target is to be whitened, and what steps and proposals are worth."""
     _tune(counted, chains)
-    for length in PILOTS:
+    lengths = list(PILOTS)
+    for length in lengths:
+        if length > PILOTS[1] and not counted.proposing:
+            return  # draws by trajectories alone are too dear to throw away
         for chain in chains:
             chain.run(length)
+        if length == lengths[-1] < LONGEST_PILOT and _worth(chains) < SHOWN:
+            lengths.append(2 * length)
         # The first draws of a chain still show where it began.
         v = np.concatenate([chain.draws[len(chain.draws) // 4 :] for chain in chains])
         if len(v) > 2 * len(counted.target.centre):
@@ -246,6 +256,13 @@ def _pilot(counted: _Counted, chains: Sequence[_Chain]) -> None:
         for chain in chains:
             chain.begin(chain.place)
         _tune(counted, chains)
+
+
+def _worth(chains: Sequence[_Chain]) -> float:
+    """The least effective number of draws of the unknowns."""
+    least = min(len(chain.draws) for chain in chains)
+    draws = np.array([chain.draws[:least] for chain in chains])
+    return min((effective.bulk(one) for one in draws.T.swapaxes(1, 2)), default=0.0) if least > LEAST_DRAWS else 0.0
 
 
 def _tune(counted: _Counted, chains: Sequence[_Chain]) -> None:
