@@ -145,8 +145,8 @@ def _matched(
     least = [i for i, cost in enumerate(costs) if cost < np.inf and cost <= costs[max(i - 1, 0) : i + 2].min()]
     with np.errstate(all="ignore"):
         best = [solved(found[i][0], frame, found[i][1], budget) for i in sorted(least, key=costs.__getitem__)[:kept]]
-    ends = [frame.back(theta) for theta, squares in sorted(best, key=lambda end: end[1]) if np.isfinite(squares)]
-    return [_begun(z, sides) for z in ends]
+    settled = [frame.back(theta) for theta, squares in sorted(best, key=lambda end: end[1]) if np.isfinite(squares)]
+    return [_begun(z, sides) for z in settled]
 
 
 def _begun(z: np.ndarray, sides: list[_Side]) -> np.ndarray:
