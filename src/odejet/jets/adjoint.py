@@ -100,19 +100,18 @@ def pull_back(
     seeds: np.ndarray,
     pulled: np.ndarray,
     bars: np.ndarray,
-    initial: np.ndarray | None,
+    initial: np.ndarray,
 ) -> bool:
     """Whether a stretch of collocation can be followed backward: then `pulled`, the derivatives of a function by the
     moving states at the end of it, become those at its start, and `bars` gain those by what is static.
 
     The function has the derivatives `seeds` by outputs at the times of the stretch, where states are `trajectory`.  The
-    stretch began with rows of `states`.  With places of known `initial` states the parameters behind these are told at
-    last (see `by_statics`).
+    stretch began with rows of `states`, of which those with places of known `initial` values follow from parameters.
     """
     rule = radau(stages_for(tolerance))
     plan = plan_of(tape, rule, states.shape[1])
     work, memories = plan.benches.cleared(plan.shapes, plan.arranged, scratch=1)
-    known = np.full(len(states), -1, np.int64) if initial is None else initial
+    felt = np.zeros((len(times), len(pulled)))
     return bool(
         _go_back(
             plan.layouts,
@@ -129,11 +128,14 @@ def pull_back(
             np.ascontiguousarray(times, dtype=float),
             kept,
             own_tables(),
-            (np.ascontiguousarray(trajectory[:, :, 0]), np.ascontiguousarray(seeds), np.zeros((len(times), len(pulled)))),
+            (
+                np.ascontiguousarray(trajectory[:, :, 0]),
+                np.ascontiguousarray(seeds),
+                np.zeros((len(times), len(pulled))),
+            ),
             pulled,
             bars,
-            known,
-            initial is not None,
+            initial,
         )
     )
 
@@ -226,7 +228,7 @@ def sweep_back(point, bar, code, first, last):
 
 @kernel
 def observe_back(point, bar, layout, drive, times, trajectory, seeds, felt, moving):
-    """Derivatives by the moving states at all times, from those by outputs; as many times abreast as there are lanes."""
+    """Derivatives by the moving states at all times, from those by outputs; many times abreast."""
     c, lanes, code, count = point.p, point.lanes, pointer(layout.observe), len(layout.observe)
     for first in range(0, len(times), lanes):
         here = min(lanes, len(times) - first)
@@ -255,7 +257,7 @@ def observe_back(point, bar, layout, drive, times, trajectory, seeds, felt, movi
 def by_statics(point, bar, layout, moving, pulled, initial):
     """Derivatives by parameters and static states, in their first lanes, from those by all that is static and by the
     moving states at the start, of which some have known `initial` places."""
-    c, lanes, code, static = point.p, point.lanes, point.code, layout.split[0]
+    lanes, code, static = point.lanes, point.code, layout.split[0]
     for place in range(0, point.dynamic, 2 * lanes):
         total = 0.0
         for lane in range(lanes):
@@ -414,7 +416,6 @@ def go_back(
     pulled,
     bars,
     initial,
-    finishes,
 ):
     """`pull_back`, with all memory allotted: whether all steps could be followed."""
     constants, parameters = rows
@@ -431,8 +432,8 @@ def go_back(
     begin(work, moving, states)
     observe_back(point, bar, layouts[0], drive, times, trajectory, seeds, felt, moving)
     done, decomposed, ratio, middle = len(times), 0.0, 0.0, stages // 2
-    for back in range(kept.count[0]):
-        k = kept.count[0] - 1 - back
+    for back in range(kept.taken[0]):
+        k = kept.taken[0] - 1 - back
         t, h = kept.times[k], kept.lengths[k]
         for a in range(len(moving)):
             for lane in range(point.lanes):
@@ -462,8 +463,7 @@ def go_back(
     for i in range(done):
         for a in range(len(moving)):
             pulled[a] += felt[i, a]
-    if finishes:
-        by_statics(point, bar, layouts[0], moving, pulled, initial)
+    by_statics(point, bar, layouts[0], moving, pulled, initial)
     memories[0][0] += 0.0  # a last use, for pointers do not keep the memory alive
     memories[1][0] += 0.0
     memories[2][0] += 0.0

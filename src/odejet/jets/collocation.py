@@ -25,8 +25,8 @@ from odejet.jets.caps import caps_matter, is_marked, own_tables, unmark
 from odejet.jets.direct import Benches, Direct
 from odejet.jets.drive import Drive
 from odejet.jets.features import VANISHES, awake_step, exponent_of, may_hide, next_peak, slack_of
-from odejet.jets.kernel import Layout, lay_out, prepare
 from odejet.jets.kept import NOT_KEPT, Kept, keep_step
+from odejet.jets.kernel import Layout, lay_out, prepare
 from odejet.jets.lanes import (
     entry,
     kernel,

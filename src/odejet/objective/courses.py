@@ -136,10 +136,14 @@ class Course:
         states[self.states] = z[self.entries]
         steps = effort.max_steps + effort.per_time * self.recorded
         allowance = Allowance(steps, steps, effort.operations)
-        kept = keep(self.flow, z[self.parameters], states, self.times, self.start, effort.tolerance, allowance, deadline)
+        kept = keep(
+            self.flow, z[self.parameters], states, self.times, self.start, effort.tolerance, allowance, deadline
+        )
         if kept is None:
             return None
-        return kept._replace(found=defined_part(kept.found, self.times, [output for _, output, _ in self.series] or None))
+        return kept._replace(
+            found=defined_part(kept.found, self.times, [output for _, output, _ in self.series] or None)
+        )
 
     def reached(self, run: Trajectory) -> float:
         """The fraction of the time span that was simulated."""

@@ -179,8 +179,8 @@ class _Keeping(InitialValueProblem):
             found,
             kept,
         )
-        count = int(kept.count[0])
-        kept = Kept(kept.count, kept.times[:count].copy(), kept.lengths[:count].copy(), kept.values[:count].copy())
+        count = int(kept.taken[0])
+        kept = Kept(kept.taken, kept.times[:count].copy(), kept.lengths[:count].copy(), kept.values[:count].copy())
         self.bytes += kept.values.nbytes
         if self.bytes > MEMORY:
             self.deadline = -math.inf
