@@ -11,7 +11,8 @@ from numba import njit
 
 import odejet as oj
 from odejet.jets.lanes import pointer
-from odejet.jets.steps import finite, guarded_step, nearest_time, shortened
+from odejet.jets.lengths import finite, guarded_step, shortened
+from odejet.jets.steps import nearest_time
 from odejet.simulate.flow import Flow, Outcome
 
 ORDER = 20

@@ -13,12 +13,14 @@ from odejet.problem.distributions import LAWS
 
 
 def scipy_law(name, mu, s):
-    """The same law as SciPy has it."""
+    """Return the law as SciPy has it; of errors that persist, that of one measurement alone."""
     size = 1 / s
     return {
         "normal": stats.norm(mu, s),
         "lognormal": stats.lognorm(s, scale=mu),
         "log10normal": stats.lognorm(s * math.log(10), scale=mu),
+        "ar1": stats.norm(mu, s),
+        "logar1": stats.lognorm(s, scale=mu),
         "laplace": stats.laplace(mu, s),
         "student": stats.t(4, mu, s),
         "poisson": stats.poisson(mu),

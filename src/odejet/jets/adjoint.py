@@ -46,7 +46,7 @@ from odejet.jets.linear import exchange
 from odejet.jets.points import point_of
 from odejet.jets.polynomial import place_weights
 from odejet.jets.radau import Radau, radau, stages_for
-from odejet.jets.stages import begin, decompose, differentiate, factored, measure
+from odejet.jets.stages import begin_stages, decompose, differentiate, factored, measure
 from odejet.model.tape import Column, Op, Tape
 
 _OUT, _A, _B, _C = int(Column.OUT), int(Column.A), int(Column.B), int(Column.C)
@@ -110,8 +110,7 @@ def pull_back(
     """
     rule = radau(stages_for(tolerance))
     plan = plan_of(tape, rule, states.shape[1])
-    work, memories = plan.benches.cleared(plan.shapes, plan.arranged, scratch=1)
-    felt = np.zeros((len(times), len(pulled)))
+    work, memories, _ = plan.benches.cleared(plan.shapes, plan.arranged, scratch=1)
     return bool(
         _go_back(
             plan.layouts,
@@ -429,7 +428,7 @@ def go_back(
     for a in range(len(moving)):
         poke(slope.p, peek(slope.states, moving[a]) + 1 + work.fill.colours[a], 1.0)
     take_statics(point, force, point.lanes)
-    begin(work, moving, states)
+    begin_stages(work, moving, states)
     observe_back(point, bar, layouts[0], drive, times, trajectory, seeds, felt, moving)
     done, decomposed, ratio, middle = len(times), 0.0, 0.0, stages // 2
     for back in range(kept.taken[0]):

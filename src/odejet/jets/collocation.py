@@ -24,45 +24,43 @@ from odejet.jets.abreast import find_rates_abreast, take_statics
 from odejet.jets.caps import caps_matter, is_marked, own_tables, unmark
 from odejet.jets.direct import Benches, Direct
 from odejet.jets.drive import Drive
-from odejet.jets.features import VANISHES, awake_step, exponent_of, may_hide, next_peak, slack_of
+from odejet.jets.inspection import GRAIN_OF_TIME, SHORTEST, aimed, attentive_part, is_at
 from odejet.jets.kept import NOT_KEPT, Kept, keep_step
 from odejet.jets.kernel import Layout, lay_out, prepare
 from odejet.jets.lanes import (
     entry,
+    inlined,
     kernel,
     padded,
     peek,
     pointer,
     poke,
 )
-from odejet.jets.linear import solve
-from odejet.jets.points import point_of
+from odejet.jets.points import Point, point_of
 from odejet.jets.polynomial import (
     analyse,
-    analyse_row,
     analyse_tangents,
     extrapolate_tangents,
-    legendre,
     look_ahead,
     sample,
     start_next,
 )
 from odejet.jets.radau import Radau, radau, stages_for
 from odejet.jets.records import observe
-from odejet.jets.roots import NONE, Switches, crossing
+from odejet.jets.roots import Switches
 from odejet.jets.sparsity import Fill, fill_of, sparse_order
 from odejet.jets.stages import (
     Work,
-    begin,
+    begin_stages,
     decompose,
     differentiate,
-    factored,
     is_outgrown,
     measure,
     shapes_of,
     size_of,
     solve_stages,
 )
+from odejet.jets.stepper import COLLAPSED, GOING, NONFINITE, REACHED, SLOW, SWITCHED, begin, is_going, record
 from odejet.jets.tangents import find_slight, solve_tangents
 from odejet.model.tape import Tape
 
@@ -73,15 +71,54 @@ _GRAIN = 1e-6  # what sensitivities lack may be rounding if it is less
 _FINER = 0.5  # and if a shorter step does not make so much less of it
 _DENIALS = 12  # or if so many shorter ones have not helped
 _FRESH = 0.02  # ratios of updates beyond which the Jacobian is computed again
-_SHRINK, _GROW = 0.2, 4.0  # limits of the change of the step size
+_GROW = 4.0  # the limit of the growth of a step
 _KEPT = 1.15  # a step that could grow by less keeps its length, and with it the factors
 _SAFE = 0.8
 _SHORT, _LENGTHENS = 5, 1.5  # steps in a row that are too short to be worth their effort and grow by less than that
-_GRAIN_OF_TIME = 2e-15  # the rounding of a time, relative to it
 _RESOLUTION = 1e-13  # the smallest step, relative to the time
-_AIMED, _TRIES = 1e-13, 8  # how near to the end of a step a switch is to be, relative to the step; in how many tries
 _MEMORIES = "abreast", "slope", "force"  # of the layouts
-_UNSEEN = 300.0  # times the tolerance: what a hidden change may do to a state
+
+
+NOW = record(
+    {
+        "length": float,  # of the step, which shows in which direction it leads
+        "before": float,  # of the last one that was taken
+        "decomposed": float,  # of the one for which the factors are; zero where there are none
+        "ratio": float,  # of updates of Newton's method, as of late
+        "failed": bool,  # whether that did not converge
+        "goal": float,  # what polynomials of values may lack, and those of sensitivities
+        "aim": float,
+        "grain": float,  # what these lack by rounding
+        "denials": int,  # of steps in a row by them, and what they lacked at the last
+        "denied": float,
+        "rough": float,  # what the polynomials of the step lack
+        "tries": int,  # to end a step at a switch
+        "short": int,  # steps in a row that are not worth their effort
+    }
+)
+
+
+class Method(NamedTuple):
+    """A rule on the equations of a model, and the memory of its steps."""
+
+    point: Point  # with a lane per node
+    slope: Point  # with one per colour of the Jacobian
+    force: Point  # with those of the states
+    rule: Radau
+    work: Work
+    moving: np.ndarray
+    recorded: np.ndarray
+    watched: np.ndarray
+
+
+class Task(NamedTuple):
+    """What is asked of a trajectory."""
+
+    times: np.ndarray
+    piece: int  # of the inputs
+    tolerance: float
+    least: float  # length of a step that is worth its effort
+    with_tangents: bool
 
 
 def collocate(
@@ -111,7 +148,7 @@ def collocate(
     """
     rule, lanes = radau(stages or stages_for(tolerance)), states.shape[1]
     plan = plan_of(tape, rule, lanes)
-    work, memories = plan.benches.cleared(plan.shapes, plan.arranged, scratch=1)
+    work, memories, now = plan.benches.cleared(plan.shapes, plan.arranged, scratch=1)
     if found is None:
         found = np.empty((len(times), *states.shape)), np.empty((len(times), len(tape.outputs), lanes))
     done, reached, steps, crossed = _follow(
@@ -131,6 +168,7 @@ def collocate(
         own_tables(),
         found,
         switches,
+        now,
         kept,
     )
     return found[0][:done], found[1][:done], reached, steps, crossed
@@ -148,9 +186,14 @@ class Plan(NamedTuple):
 
     def shapes(self) -> dict[str, tuple[int, ...]]:
         sizes = {name: (layout.size,) for name, layout in zip(_MEMORIES, self.layouts, strict=True)}
-        return sizes | shapes_of(len(self.moving), self.layouts[2].lanes, self.stages, len(self.recorded))
+        return (
+            {"now": (NOW.itemsize // 8,)}
+            | sizes
+            | shapes_of(len(self.moving), self.layouts[2].lanes, self.stages, len(self.recorded))
+        )
 
-    def arranged(self, arrays: dict[str, np.ndarray]) -> tuple[Work, tuple[np.ndarray, ...]]:
+    def arranged(self, arrays: dict[str, np.ndarray]) -> tuple[Work, tuple[np.ndarray, ...], np.ndarray]:
+        now = arrays.pop("now").view(NOW)
         memories = tuple([arrays.pop(name) for name in _MEMORIES])
         n = len(self.moving)
         lists = np.zeros((n + 3, n), np.int64)
@@ -162,7 +205,7 @@ class Plan(NamedTuple):
             filled=lists[:n],
             counts=lists[n + 1 :].reshape(n, 2),
         )
-        return work, memories
+        return work, memories, now
 
 
 def plan_of(tape: Tape, rule: Radau, lanes: int) -> Plan:
@@ -180,76 +223,7 @@ def plan_of(tape: Tape, rule: Radau, lanes: int) -> Plan:
 @kernel
 def shrinkage(goal, rough, stages):
     """The part of a step whose polynomial would lack no more than the goal."""
-    return max(_SHRINK, _SAFE * (goal / rough) ** (1 / stages))
-
-
-@kernel
-def gap(point, piece, moving, rule, work, t, h, s):
-    """How far the polynomial is from the equations at a place, in units of the states, after one implicit correction.
-
-    At the start of a step the registers have its rates already.
-    """
-    n, nodes, systems = len(moving), len(rule.nodes), work.systems.shape[2]
-    legendre(2 * s - 1, nodes, work.weights[0], work.weights[1])
-    if s != 0:
-        for a in range(n):
-            total = 0.0
-            for k in range(nodes):
-                total += work.weights[0, k] * work.coefficients[a, k]
-            poke(point.p, peek(point.states, moving[a]), total)
-        find_rates_abreast(point, piece, t + s * h, 0.0, rule.abreast.nodes, 1)
-    for a in range(n):
-        total = 0.0
-        for k in range(1, nodes):
-            total += 2 * work.weights[1, k] * work.coefficients[a, k]
-        rate = peek(point.p, peek(point.states, moving[a]) + point.lanes)
-        for part in range(2):
-            for q in range(systems):
-                work.systems[a, part, q] = 0.0
-        work.systems[a, 0, 0] = (h * rate - total) / work.scales[a]
-    solve(factored(work), pointer(work.systems))
-    largest = 0.0
-    for a in range(n):
-        if not abs(work.systems[a, 0, 0]) < np.inf:
-            return np.inf
-        largest = max(largest, abs(work.systems[a, 0, 0]))
-    return largest
-
-
-@kernel
-def attentive_part(point, piece, moving, watched, rule, work, t, h, tolerance):
-    """The part of a step, at most one, in which every watched argument holds and nothing hides."""
-    nodes, c, lanes = len(work.powers), pointer(work.powers), np.int64(1)
-    part = 1.0
-    # The points do not see the start of the step.
-    if len(watched) > 0 and gap(point, piece, moving, rule, work, t, h, 0.0) > _UNSEEN * tolerance:
-        return _SHRINK
-    for i in range(len(watched)):
-        kind, power = watched[i, 0], watched[i, 2]
-        exponent = exponent_of(point.p, power)
-        first, change, last, size = work.watched[i, 0], 0.0, 0.0, 0.0
-        analyse_row(rule, work.watched, i, work.weights)
-        for k in range(nodes):
-            last, size = abs(work.weights[0, k]), max(size, abs(work.watched[i, k]))
-            change += 2 * last if k > 0 else 0.0
-        if kind == VANISHES and first * work.watched[i, nodes - 1] <= 0:
-            continue  # what it divides vanishes there too: at a pole there would be no smooth solution
-        slack = slack_of(kind, size)
-        if last > slack:
-            part = min(part, max(_SHRINK, (slack / last) ** (1 / nodes)))
-        elif may_hide(kind, first, change, exponent):
-            for k in range(nodes):
-                work.powers[k] = 0.0
-                for j in range(nodes):
-                    work.powers[k] += rule.powers[k, j] * work.watched[i, j]
-            degree = np.int64(nodes - 1)
-            part = min(part, awake_step(c, np.int64(0), lanes, degree, kind, exponent, part))
-            j, s = 0, 1.0
-            while s != 0 and part == 1:
-                s, j = next_peak(c, np.int64(0), lanes, degree, kind, exponent, 1.0, j)
-                if s != 0 and gap(point, piece, moving, rule, work, t, h, s) > _UNSEEN * tolerance:
-                    part = 0.5 * s
-    return part
+    return max(SHORTEST, _SAFE * (goal / rough) ** (1 / stages))
 
 
 @kernel
@@ -269,66 +243,160 @@ def first_step(point, piece, t, moving, rule, work, longest):
 
 
 @kernel
-def record(point, recorded, work):
+def record_watched(point, recorded, work):
     """Watched arguments and switching functions at the nodes, from the registers."""
     for i in range(len(recorded)):
         for lane in range(point.lanes):
             work.watched[i, lane] = peek(point.p, recorded[i] + lane)
 
 
-@kernel
-def switching(rule, work, first, i):
-    """The recorded function `first + i` as powers of the place on the step; its value and slope at the end."""
-    nodes, slope = len(work.powers), 0.0
-    for k in range(nodes):
-        total = 0.0
-        for j in range(nodes):
-            total += rule.powers[k, j] * work.watched[first + i, j]
-        work.powers[k] = total
-        slope += k * total
-    return work.watched[first + i, nodes - 1], slope
+@inlined
+def set_out(now, method, task, states, parameters):
+    """Take up the states and how long the first step may be."""
+    work, stages = method.work, len(method.rule.points)
+    begin_stages(work, method.moving, states)
+    find_slight(work, parameters)
+    now.goal = max(_INSIDE * task.tolerance, _LACKING) ** (stages / (stages + 1))
+    now.aim = max(_INSIDE * task.tolerance, _LACKING_TANGENTS) ** (stages / (stages + 1))
+    now.denied, now.ratio, now.which = np.inf, 1.0, -1
+    now.length = first_step(method.point, task.piece, now.time, method.moving, method.rule, work, now.end - now.time)
+    now.before = now.length
+    measure(work)
+    for a in range(len(method.moving)):
+        work.scales[a] = size_of(work, a)
 
 
-@kernel
-def is_at(time, other):
-    """Whether two times are the same but for rounding."""
-    return abs(time - other) <= _GRAIN_OF_TIME * abs(time)
+@inlined
+def shorten(now, part):
+    """Take the step again, of a part of its length, wherever a switch was aimed at."""
+    now.length *= part
+    now.which, now.crossed = -1, False
+    return False
 
 
-@kernel
-def first_switch(rule, work, first, switches, grain):
-    """The first place on the step at which a switching function loses its sign, and which of them does.
+@inlined
+def fail(now):
+    """Take a much shorter step, with a new Jacobian, where Newton's method does not converge."""
+    now.ratio, now.failed = np.inf, True
+    return shorten(now, 0.4)
 
-    A root that lies beyond the end by no more than the grain of time is at the end.
-    """
-    best, which, one = NONE, np.int64(-1), np.int64(1)
+
+@inlined
+def propose(now, method, task):
+    """Solve a step whose polynomial lacks no more than it may, and on which nothing hides: whether there is one."""
+    work, rule, stages, ahead = method.work, method.rule, len(method.rule.points), now.end - now.time
+    now.steps += 1
+    now.length = ahead if abs(now.length) >= abs(ahead) else now.length
+    if abs(now.length) <= _RESOLUTION * abs(now.time):
+        now.status = COLLAPSED
+        return False
+    look_ahead(rule, work, now.length / now.before, task.with_tangents)
+    measure(work)
+    if now.length != now.decomposed or now.ratio > _FRESH or is_outgrown(work):
+        middle = stages // 2
+        t = now.time + rule.nodes[middle] * now.length
+        differentiate(method.slope, task.piece, t, now.length, method.moving, middle, work)
+        now.decomposed = now.length if decompose(rule, work, now.length, now.failed) else 0.0
+    settled, now.ratio = solve_stages(
+        method.point, task.piece, method.moving, rule, work, now.time, now.length, task.tolerance, min(now.ratio, 1.0)
+    )
+    now.failed = now.decomposed == 0.0 or not settled
+    if now.failed:
+        return fail(now)
+    measure(work)
+    record_watched(method.point, method.recorded, work)
+    now.rough = analyse(rule, work)
+    if now.rough > now.goal:
+        return shorten(now, shrinkage(now.goal, now.rough, stages))
+    part = attentive_part(
+        method.point, task.piece, method.moving, method.watched, rule, work, now.time, now.length, task.tolerance
+    )
+    return True if part >= 1 else shorten(now, part)
+
+
+@inlined
+def detect(now, method, switches):
+    """See whether a switching function loses its sign where the step ends; where one does before, aim at that."""
+    if len(switches.signs) == 0:
+        return True
+    now.tries = now.tries + 1 if now.which >= 0 else 0
+    grain = GRAIN_OF_TIME * abs((now.time + now.length) / now.length)
+    part, now.which = aimed(method.rule, method.work, len(method.watched), switches, now.which, now.tries, grain)
+    now.length *= part
+    now.crossed = part == 1 and now.which >= 0
+    return part == 1
+
+
+@inlined
+def differentiate_step(now, method, task):
+    """Solve for the sensitivities of the stages: whether their polynomials lack no more than they may."""
+    work, rule, stages = method.work, method.rule, len(method.rule.points)
+    extrapolate_tangents(work)
+    settled, left = solve_tangents(
+        method.force, task.piece, method.moving, rule, work, now.time, now.length, task.tolerance, now.ratio
+    )
+    now.failed = not settled
+    if now.failed:
+        return fail(now)
+    coarse = analyse_tangents(rule, work, left)
+    if coarse > max(now.aim, now.grain):
+        now.denials += 1
+        if now.denials < _DENIALS and (coarse > _GRAIN or coarse < _FINER * now.denied):
+            now.denied = coarse
+            return shorten(now, shrinkage(now.aim, coarse, stages))
+        now.grain = 2 * coarse  # shorter steps do not help: this is rounding
+    elif coarse > now.grain:
+        now.rough = max(now.rough, coarse * now.goal / now.aim)
+    now.denials, now.denied = 0, np.inf
+    return True
+
+
+@inlined
+def is_capped(now, method, task):
+    """Whether something that was capped on the step matters where it ends."""
+    if not is_marked(method.point.tables):
+        return False
+    for a in range(len(method.moving)):
+        place = peek(method.slope.states, method.moving[a])
+        poke(method.slope.p, place, method.work.values[a, len(method.rule.points)])
+    return caps_matter(method.slope, task.piece, now.time + now.length, pointer(method.work.columns))
+
+
+@inlined
+def commit(now, method, task, trajectory, states):
+    """Take down the states that are asked for on the step and move to its end."""
+    times, reached = task.times, now.time + now.length
+    while now.done < len(times) and abs(times[now.done] - now.start) <= abs(reached - now.start):
+        if now.crossed and is_at(times[now.done], reached):
+            break
+        s = (times[now.done] - now.time) / now.length
+        sample(method.rule, method.work, method.moving, states, s, trajectory[now.done], task.with_tangents)
+        now.done += 1
+    start_next(method.rule, method.work, task.with_tangents)
+    now.before, now.time = now.length, (now.end if now.done == len(times) or is_at(now.end, reached) else reached)
+
+
+@inlined
+def handle(now, task, switches):
+    """End where everything that was asked for is known, or where a switching function loses its sign."""
     for i in range(len(switches.signs)):
-        if switches.signs[i] != 0:
-            value, slope = switching(rule, work, first, i)
-            c, degree = pointer(work.powers), np.int64(len(work.powers) - 1)
-            s = crossing(
-                c, np.int64(0), one, switches.signs[i], switches.zeros[i], degree, 1.0, best, switches.polynomials
-            )
-            if s >= best > 1 and switches.signs[i] * slope < 0 and abs(value) <= grain * abs(slope):
-                s = 1.0
-            if s < best:
-                best, which = s, np.int64(i)
-    return best, which
+        switches.zeros[i] = 0
+    if now.crossed:
+        switches.fired[0] = now.which
+        now.status = SWITCHED
+    elif now.done == len(task.times):
+        now.status = REACHED
 
 
-@kernel
-def aimed(rule, work, first, switches, which, tries, grain):
-    """The part of a step that ends where a switching function vanishes, one if it does: the one to which the step
-    was cut before, or the first."""
-    if which < 0:
-        s, which = first_switch(rule, work, first, switches, grain)
-        if which < 0:
-            return 1.0, which
-        if s < 1 - _AIMED:
-            return max(s, _AIMED), which
-    value, slope = switching(rule, work, first, which)
-    part = 1 - value / slope if slope != 0 else 1.0
-    return (part if tries < _TRIES and _AIMED < abs(part - 1) < 0.5 else 1.0), which
+@inlined
+def diagnose(now, method, task):
+    """Choose the length of the next step, and end where steps are not worth their effort."""
+    stages = len(method.rule.points)
+    growth = min(_GROW, _SAFE * (now.goal / max(now.rough, 1e-300)) ** (1 / stages))
+    now.short = now.short + 1 if abs(now.length) < task.least and growth < _LENGTHENS else 0
+    now.length *= 1.0 if 1 <= growth < _KEPT else growth
+    if now.short >= _SHORT and now.status == GOING:
+        now.status = SLOW
 
 
 @entry
@@ -349,6 +417,7 @@ def follow(
     tables,
     found,
     switches,
+    places,
     kept,
 ):
     """`collocate`, with all memory allotted: times done, the time reached, steps, and whether a switching function
@@ -360,7 +429,9 @@ def follow(
     (tolerance, max_steps, least, with_tangents), (trajectory, outputs) = limits, found
     constants, parameters = rows
     point, slope = point_of(layouts[0], memories[0], drive, tables), point_of(layouts[1], memories[1], drive, tables)
-    force, stages, watched = point_of(layouts[2], memories[2], drive, tables), len(rule.points), layouts[0].watched
+    force = point_of(layouts[2], memories[2], drive, tables)
+    method = Method(point, slope, force, rule, work, moving, recorded, layouts[0].watched)
+    task = Task(times, piece, tolerance, least, with_tangents)
     none = np.int64(0)  # named: numba would compile kernels anew for each literal
     unmark(point.tables)
     prepare(force.p, layouts[2], constants, parameters, states, point.tables, none)
@@ -368,97 +439,30 @@ def follow(
     for a in range(len(moving)):
         poke(slope.p, peek(slope.states, moving[a]) + 1 + work.fill.colours[a], 1.0)
     take_statics(point, force, point.lanes)
-    begin(work, moving, states)
-    find_slight(work, parameters)
-    goal = max(_INSIDE * tolerance, _LACKING) ** (stages / (stages + 1))
-    aim = max(_INSIDE * tolerance, _LACKING_TANGENTS) ** (stages / (stages + 1))
-    denied, denials, grain = np.inf, 0, 0.0
-    t, end, done, steps, short = start, times[-1], none, none, 0
-    h = first_step(point, piece, t, moving, rule, work, end - t)
-    measure(work)
-    for a in range(len(moving)):
-        work.scales[a] = size_of(work, a)
-    before, decomposed, ratio, failed = h, 0.0, 1.0, False
-    which, tries, crossed = np.int64(-1), 0, False
-    while done < len(times) and steps < max_steps and short < _SHORT:
-        steps += 1
-        h = end - t if abs(h) >= abs(end - t) else h
-        if abs(h) <= _RESOLUTION * abs(t):
-            break
-        look_ahead(rule, work, h / before, with_tangents)
-        measure(work)
-        if h != decomposed or ratio > _FRESH or is_outgrown(work):
-            middle = stages // 2
-            differentiate(slope, piece, t + rule.nodes[middle] * h, h, moving, middle, work)
-            decomposed = h if decompose(rule, work, h, failed) else 0.0
-        settled, ratio = solve_stages(point, piece, moving, rule, work, t, h, tolerance, min(ratio, 1.0))
-        failed = decomposed == 0.0 or not settled
-        if failed:
-            h, ratio, which = 0.4 * h, np.inf, np.int64(-1)
+    now = places[0]
+    begin(now, start, times[-1], max_steps)
+    set_out(now, method, task, states, parameters)
+    while is_going(now):
+        if not propose(now, method, task) or not detect(now, method, switches):
             continue
-        measure(work)
-        record(point, recorded, work)
-        rough = analyse(rule, work)
-        if rough > goal:
-            h, which = h * shrinkage(goal, rough, stages), np.int64(-1)
-            continue
-        part = attentive_part(point, piece, moving, watched, rule, work, t, h, tolerance)
-        if part < 1:
-            h, which = h * part, np.int64(-1)
-            continue
-        if len(switches.signs) > 0:
-            tries = tries + 1 if which >= 0 else 0
-            part, which = aimed(rule, work, len(watched), switches, which, tries, _GRAIN_OF_TIME * abs((t + h) / h))
-            if part != 1:
-                h *= part
-                continue
-            crossed = which >= 0
         if with_tangents:
-            extrapolate_tangents(work)
-            settled, left = solve_tangents(force, piece, moving, rule, work, t, h, tolerance, ratio)
-            failed = not settled
-            if failed:
-                h, ratio, which, crossed = 0.4 * h, np.inf, np.int64(-1), False
+            if not differentiate_step(now, method, task):
                 continue
-            coarse = analyse_tangents(rule, work, left)
-            if coarse > max(aim, grain):
-                denials += 1
-                if denials < _DENIALS and (coarse > _GRAIN or coarse < _FINER * denied):
-                    h, denied, which, crossed = h * shrinkage(aim, coarse, stages), coarse, np.int64(-1), False
-                    continue
-                grain = 2 * coarse  # shorter steps do not help: this is rounding
-            elif coarse > grain:
-                rough = max(rough, coarse * goal / aim)
-            denials, denied = 0, np.inf
-        if is_marked(point.tables):
-            for a in range(len(moving)):
-                poke(slope.p, peek(slope.states, moving[a]), work.values[a, stages])
-            if caps_matter(slope, piece, t + h, pointer(work.columns)):
-                break
-        for i in range(len(switches.signs)):
-            switches.zeros[i] = 0
-        while done < len(times) and abs(times[done] - start) <= abs(t + h - start):
-            if crossed and is_at(times[done], t + h):
-                break
-            sample(rule, work, moving, states, (times[done] - t) / h, trajectory[done], with_tangents)
-            done += 1
-        keep_step(kept, work, t, h)
-        start_next(rule, work, with_tangents)
-        before, t = h, (end if done == len(times) or is_at(end, t + h) else t + h)
-        if crossed:
-            switches.fired[0] = which
+        if is_capped(now, method, task):
+            now.status = NONFINITE
             break
-        growth = min(_GROW, _SAFE * (goal / max(rough, 1e-300)) ** (1 / stages))
-        short = short + 1 if abs(h) < least and growth < _LENGTHENS else 0
-        h *= 1.0 if 1 <= growth < _KEPT else growth
+        keep_step(kept, work, now.time, now.length)
+        commit(now, method, task, trajectory, states)
+        handle(now, task, switches)
+        diagnose(now, method, task)
     for a in range(len(moving)):
         for k in range(1, states.shape[1]):
             states[moving[a], k] = work.ahead[0, a, k]
         states[moving[a], 0] = work.start[a]
-    observe(memories[2], layouts[2], drive, times, none, done, trajectory, outputs, point.tables, none)
+    observe(memories[2], layouts[2], drive, times, none, now.done, trajectory, outputs, point.tables, none)
     memories[0][0] += 0.0  # a last use, for pointers do not keep the memory alive
     memories[1][0] += 0.0
-    return done, t, steps, crossed
+    return now.done, now.time, now.steps, now.crossed
 
 
 _follow = Direct(follow)

@@ -19,32 +19,16 @@ from odejet.jets.caps import own_tables, unmark
 from odejet.jets.direct import Benches, Direct
 from odejet.jets.kernel import MAX_ORDER, TABLES, Layout, expand, lay_out, prepare
 from odejet.jets.lanes import WIDTH, kernel, load, peek, plain_entry, pointer, poke, store
+from odejet.jets.lengths import finite, first_unit, guarded_step, is_smooth, move, step_size
 from odejet.jets.past import CENTRE, HIGH, LOW, UNIT, Past, Sources, Stops, recall, recall_value
 from odejet.jets.series import sample
 from odejet.jets.shared import run
-from odejet.jets.steps import (
-    COLLAPSED,
-    EXHAUSTED,
-    NONFINITE,
-    PATIENCE,
-    PAUSED,
-    REACHED,
-    STIFF,
-    finite,
-    first_unit,
-    guarded_step,
-    is_smooth,
-    move,
-    step_size,
-    unload,
-)
+from odejet.jets.stepper import COLLAPSED, EXHAUSTED, FULL, NONFINITE, PAUSED, REACHED, STIFF
+from odejet.jets.steps import PATIENCE, unload
 from odejet.model.tape import Tape
 
 SEEN = 2
 """What happens at a stop comes before what is asked for at its time."""
-
-FULL = 8
-"""How an integration ended, beside the reasons of `steps`: the past has no room for another step."""
 
 _RESOLUTION = 1e-14  # the smallest step, relative to the time
 _ROUNDING = 1e-12  # a step that is shorter than what is left by no more than this, relative to the times, reaches it

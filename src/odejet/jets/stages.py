@@ -110,7 +110,7 @@ def shapes_of(n: int, lanes: int, stages: int, watched: int) -> dict[str, tuple[
 
 
 @kernel
-def begin(work, moving, states):
+def begin_stages(work, moving, states):
     """Where steps set out from rows of value and tangents; all numbers are zero before."""
     nodes, n, lanes = work.nodes.shape
     for a in range(n):

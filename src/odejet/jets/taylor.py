@@ -10,6 +10,7 @@ from odejet.jets.caps import own_tables
 from odejet.jets.direct import Benches, Direct
 from odejet.jets.drive import Drive
 from odejet.jets.kernel import MAX_ORDER, TABLES, Layout, lay_out
+from odejet.jets.proposal import NOW
 from odejet.jets.steps import Arrays, integrate
 from odejet.model.tape import Tape
 
@@ -44,7 +45,12 @@ class Plan(NamedTuple):
             "scales": (states,),
             "rates": (2 * states, lanes),
             "kept": (2 * states + states // lanes + 1, lanes),
+            "now": (NOW.itemsize // 8,),
         }
+
+
+def _parts(arrays: dict[str, np.ndarray]) -> tuple[np.ndarray, ...]:
+    return tuple((arrays | {"now": arrays["now"].view(NOW)}).values())
 
 
 def _plan(tape: Tape, lanes: int, free: bool) -> Plan:
@@ -74,7 +80,7 @@ def steps_along(
     """
     lanes, (tolerance, *counts) = states.shape[1], limits
     plan = _plan(tape, lanes, free)
-    parts = plan.benches.cleared(plan.shapes, lambda arrays: tuple(arrays.values()))
+    parts = plan.benches.cleared(plan.shapes, _parts)
     arrays = Arrays._make((*parts, *found))
     arrays.advances[:] = TABLES[1]
     call = _PLAIN if passing is None else _PASSING

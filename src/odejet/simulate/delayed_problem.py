@@ -12,8 +12,8 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from odejet.errors import ModelError
-from odejet.jets import steps
-from odejet.jets.delayed import FULL, SEEN, steps_along
+from odejet.jets import stepper
+from odejet.jets.delayed import SEEN, steps_along
 from odejet.jets.past import Past, Sources, Stops
 from odejet.model import Event, Model
 from odejet.model.dual import Dual, Functions, selected
@@ -106,14 +106,14 @@ class DelayedProblem(InitialValueProblem):
             )
             leg.add(done, time)
             leg.steps, leg.explicit_steps = leg.steps + taken, leg.explicit_steps - taken
-            if status == FULL:
+            if status == stepper.FULL:
                 past = grown(past)
-            elif status == steps.PAUSED:
+            elif status == stepper.PAUSED:
                 calendar.happen(leg, self)
                 pass_stop(past, halts)
-            elif status == steps.EXHAUSTED and leg.explicit_steps >= 1:
+            elif status == stepper.EXHAUSTED and leg.explicit_steps >= 1:
                 continue
-            elif status != steps.REACHED:
+            elif status != stepper.REACHED:
                 return self.outcome(status, leg)
         return Outcome.COMPLETED
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from odejet.clock import now
-from odejet.jets import steps
+from odejet.jets import stepper, steps
 from odejet.jets.collocation import collocate
 from odejet.jets.crossings import LATE
 from odejet.jets.drive import NO_DRIVE, Drive
@@ -258,15 +258,15 @@ class InitialValueProblem:
             if leg.steps > 0 and self.is_late:
                 return Outcome.OUT_OF_TIME
             status, order, step = self.explicit(leg, times[leg.done :], tolerance, many, patience)
-            if self.passage is not None and status in (steps.SWITCHED, steps.PAUSED):
-                self.passage.go_on(leg, status == steps.SWITCHED)
+            if self.passage is not None and status in (stepper.SWITCHED, stepper.PAUSED):
+                self.passage.go_on(leg, status == stepper.SWITCHED)
                 leg.explicit_steps -= steps.SWITCHED_STEPS
                 continue
-            if status == steps.EXHAUSTED and leg.explicit_steps >= 1:
+            if status == stepper.EXHAUSTED and leg.explicit_steps >= 1:
                 continue
             outcome = self.outcome(status, leg)
-            stuck = status in (steps.NONFINITE, steps.COLLAPSED) or (
-                status == steps.STIFF and step <= _STUCK * abs(leg.time)
+            stuck = status in (stepper.NONFINITE, stepper.COLLAPSED) or (
+                status == stepper.STIFF and step <= _STUCK * abs(leg.time)
             )
             if stuck and leg.time != barred and hops < _HOPS:
                 barred, hops = leg.time, hops + 1
@@ -281,13 +281,13 @@ class InitialValueProblem:
                 leg.set_back(times)
             if leg.method == "taylor":
                 leg.method = f"taylor, collocation from t = {leg.time:.6g}"
-            least = self.least_step(step, order, tolerance) if status == steps.SLOW else 0.0
+            least = self.least_step(step, order, tolerance) if status == stepper.SLOW else 0.0
             origin, before, leg.tried = leg.time, leg.stiff_steps, leg.steps
             if self.implicit(leg, times[leg.done :], tolerance, least):
                 return Outcome.COMPLETED
             if self.is_late:
                 return Outcome.OUT_OF_TIME
-            if status != steps.SLOW and leg.time != times[-1]:
+            if status != stepper.SLOW and leg.time != times[-1]:
                 failures += 1
                 if passing or leg.implicit_steps < 1 or leg.time == origin or failures > _FAILURES:
                     return Outcome.EXHAUSTED if leg.implicit_steps < 1 else outcome
@@ -367,13 +367,13 @@ class InitialValueProblem:
 
     def outcome(self, status: int, leg: Leg) -> Outcome:
         """What an integration that ended with `status` has met; stiffness is a failure until solved."""
-        if status == steps.REACHED:
+        if status == stepper.REACHED:
             return Outcome.COMPLETED
-        if status == steps.EXHAUSTED:
+        if status == stepper.EXHAUSTED:
             return Outcome.EXHAUSTED
         if np.abs(leg.states[:, 0]).max() > _OVERFLOWS:
             return Outcome.BLOW_UP
-        if status in (steps.STIFF, steps.SLOW) or (leg.steps <= _FIRST_STEPS and status == steps.COLLAPSED):
+        if status in (stepper.STIFF, stepper.SLOW) or (leg.steps <= _FIRST_STEPS and status == stepper.COLLAPSED):
             return Outcome.STIFF_FAILURE
         first = leg.trajectory[0, :, 0] if leg.done else self.states[:, 0]
         if leg.steps == 0 and np.all(np.isfinite(leg.states[:, 0])):

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from odejet.jets import steps
+from odejet.jets import stepper, steps
 from odejet.jets.jumps import Jumps
 from odejet.jets.taylor import steps_along
 from odejet.model.dual import differentiated
@@ -113,7 +113,7 @@ class _Batch:
                 (trajectory, outputs),
                 (self._jumps(base, schedule, values), self.switches, self.crossing),
             )
-            if taken.status == steps.REACHED and taken.done == len(self.times):
+            if taken.status == stepper.REACHED and taken.done == len(self.times):
                 row[:] = outputs[:, :, 0]
 
     def _alike(self) -> np.ndarray:
