@@ -14,6 +14,7 @@ from odejet.data.series import MIN_TIMES
 from odejet.decide import limits, stages
 from odejet.decide.answer import Answer, answer
 from odejet.decide.apart import fitted_apart, groups
+from odejet.decide.beginning import beginning, begun
 from odejet.decide.optimality import Optimality
 from odejet.decide.state import State
 from odejet.decide.stretches import by_stretches
@@ -64,14 +65,17 @@ def so_far(state: State) -> str:
 def climb(state: State) -> Iterator[State]:
     """What is known, step by step."""
     plan = rungs(state)
-    if plan[:1] == [stages.search_box]:
+    apart = groups(state.task.problem) if state.task.options.refine else ()
+    first = beginning(state.task.problem) if state.task.options.refine and not apart else None
+    if plan[:1] == [stages.search_box] and first is None:
         yield (state := stages.look(state))
     yield (state := stages.identify(state))
-    yield (state := stages.smooth(state))
-    apart = groups(state.task.problem) if state.task.options.refine else ()
+    yield (state := stages.smooth(state, first))
     if apart:
         yield (state := fitted_apart(state, apart, _answered))
-    for step in plan if not (apart and is_over(state)) else ():
+    if first is not None:
+        yield (state := begun(state, first, _answered))
+    for step in plan if not ((apart or first) and is_over(state)) else ():
         state = yield from climbed(state, step)
         if is_over(state):
             break

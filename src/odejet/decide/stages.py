@@ -20,7 +20,7 @@ from odejet.decide.state import AGREE, BOX, State
 from odejet.decide.statistics import is_plausible
 from odejet.decide.verdict import Identifiability
 from odejet.objective.misfit import Misfit
-from odejet.problem import coordinates, joint
+from odejet.problem import Problem, coordinates, joint
 from odejet.problem.coordinates import Coordinates
 from odejet.problem.stretches import stretch
 from odejet.search import candidates, lags, matching
@@ -77,11 +77,11 @@ def identify(state: State) -> State:
         return replace(state, libraries=() if delayed else libraries(problem), verdict=verdict)
 
 
-def smooth(state: State) -> State:
-    """All outputs of all experiments, and the noise levels that this suggests."""
+def smooth(state: State, first: Problem | None = None) -> State:
+    """All outputs of all experiments, or of a first part of them, and the noise levels that this suggests."""
     misfit, smoothed = state.task.misfit, {}
     with state.task.stage("smooth") as budget:
-        conditions = state.task.problem.conditions
+        conditions = (first or state.task.problem).conditions
         for condition in conditions:
             for name, series in stretch(condition).items():
                 if not budget.over:

@@ -111,7 +111,6 @@ def pull_back(
     rule = radau(stages_for(tolerance))
     plan = plan_of(tape, rule, states.shape[1])
     work, memories, _ = plan.benches.cleared(plan.shapes, plan.arranged, scratch=1)
-    felt = np.zeros((len(times), len(pulled)))
     return bool(
         _go_back(
             plan.layouts,

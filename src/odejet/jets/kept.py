@@ -16,7 +16,7 @@ from odejet.jets.lanes import kernel
 class Kept(NamedTuple):
     """Steps in their order, as many as there is room for."""
 
-    count: np.ndarray  # (1,): how many there are
+    taken: np.ndarray  # (1,): how many there are
     times: np.ndarray  # where they begin
     lengths: np.ndarray
     values: np.ndarray  # (steps, states, lanes): at the nodes
@@ -33,10 +33,10 @@ NOT_KEPT = Kept.room(0, 0, 0)
 @kernel
 def keep_step(kept, work, t, h):
     """Add the step from t of length h, if there is room."""
-    i = kept.count[0]
+    i = kept.taken[0]
     if i < len(kept.times):
         kept.times[i], kept.lengths[i] = t, h
         for a in range(work.values.shape[0]):
             for lane in range(work.values.shape[1]):
                 kept.values[i, a, lane] = work.values[a, lane]
-        kept.count[0] = i + 1
+        kept.taken[0] = i + 1

@@ -8,6 +8,7 @@ ends, least squares with sensitivities take over, whose steps know the curvature
 from __future__ import annotations
 
 import math
+from contextlib import suppress
 from dataclasses import dataclass
 
 import numpy as np
@@ -39,9 +40,9 @@ class _OverError(Exception):
     """What may be spent is spent, or nothing is gained any more."""
 
 
-def serves(misfit: AnyMisfit, settings: QuasiNewtonSettings = SETTINGS) -> bool:
+def serves(misfit: AnyMisfit) -> bool:
     """Return whether gradients lead: there are many unknowns, and one way back tells them."""
-    if not isinstance(misfit, Misfit) or len(misfit.unknowns) < settings.unknowns or not misfit.weighted:
+    if not isinstance(misfit, Misfit) or len(misfit.unknowns) < SETTINGS.unknowns or not misfit.weighted:
         return False
     return backward.pays(misfit)
 
@@ -52,14 +53,14 @@ def descend(
     start: np.ndarray,
     time_limit: float,
     evaluations: int,
-    settings: QuasiNewtonSettings = SETTINGS,
 ) -> tuple[np.ndarray, int]:
     """Return where gradients lead from a start in the box, and how many evaluations with sensitivities it counts as."""
+    settings = SETTINGS
     way = _Way(misfit, frame, now() + settings.share * time_limit, settings.evaluations * evaluations, settings)
     low, high = frame.box
     theta = np.clip(frame.to(frame.inside(start)), low, high)
     options = {"maxcor": settings.memory, "maxfun": 1 << 30, "maxiter": 1 << 30, "ftol": 0.0, "gtol": 0.0}
-    try:
+    with suppress(_OverError):
         minimize(
             way.value_and_gradient,
             theta,
@@ -69,8 +70,6 @@ def descend(
             options=options,
             callback=way.stepped,
         )
-    except _OverError:
-        pass
     z = start if way.best is None else frame.back(way.best)
     return z, -(-way.count // settings.evaluations)
 

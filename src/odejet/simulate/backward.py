@@ -21,8 +21,6 @@ from odejet.jets.drive import Drive
 from odejet.jets.kept import Kept
 from odejet.jets.roots import Switches
 from odejet.jets.sparsity import sparse_order
-from odejet.model import Model
-from odejet.model.expressions import TIME, Choice, Comparison, Condition, Expression, children, names, switches
 from odejet.model.tape import Tape
 from odejet.simulate.flow import TOLERANCE, Flow
 from odejet.simulate.initial_value import Allowance, InitialValueProblem, Leg
@@ -179,8 +177,8 @@ class _Keeping(InitialValueProblem):
             found,
             kept,
         )
-        count = int(kept.count[0])
-        kept = Kept(kept.count, kept.times[:count].copy(), kept.lengths[:count].copy(), kept.values[:count].copy())
+        count = int(kept.taken[0])
+        kept = Kept(kept.taken, kept.times[:count].copy(), kept.lengths[:count].copy(), kept.values[:count].copy())
         self.bytes += kept.values.nbytes
         if self.bytes > MEMORY:
             self.deadline = -math.inf
@@ -192,24 +190,9 @@ class _Keeping(InitialValueProblem):
 def can_be_kept(flow: Flow) -> bool:
     """Whether solutions of a flow can be followed backward: nothing happens to them but that equations switch at known
     times, which leaves states as they are."""
-    if flow.lookback is not None or (flow.program is not None and not _switches_by_the_clock(flow.model)):
+    if flow.lookback is not None or (flow.program is not None and not flow.switches_by_the_clock):
         return False
     return not (isinstance(flow, RestingFlow) and (flow.model.regimens or flow.set_before))
-
-
-def _switches_by_the_clock(model: Model) -> bool:
-    """Whether all switches are at times that nothing moves, and none is in an output."""
-    if model.events or any(map(switches, model.outputs.values())):
-        return False
-    inputs = [value for value in model.inputs.values() if value is not None]
-    fixed = {TIME, *model.fixed}
-    return all(_by_the_clock(part, fixed) for part in (*model.states.values(), *inputs, *model.initial.values()))
-
-
-def _by_the_clock(part: Expression | Condition, fixed: set[str]) -> bool:
-    if isinstance(part, Choice) or (isinstance(part, Comparison) and not set(names(part)) <= fixed):
-        return False
-    return all(_by_the_clock(inner, fixed) for inner in children(part))
 
 
 class Solution(NamedTuple):

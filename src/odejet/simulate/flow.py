@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,6 +17,7 @@ import numpy as np
 from odejet.errors import DataError, ModelError, nearest
 from odejet.jets.drive import NO_DRIVE, Drive
 from odejet.jets.inputs import Pieces, Sampled, merged
+from odejet.model.clocks import switches_by_the_clock
 from odejet.model.delays import resolved
 from odejet.model.tape import Tape, build
 from odejet.simulate.frame import Frame
@@ -85,6 +87,11 @@ class Flow:
                 before = self.pieces.piece(np.nextafter(times[there], -np.inf))
                 values[there, i] = self.pieces.series(times[there], 0, before)[:, i, 0]
         return Drive(self.pieces.knots, np.ascontiguousarray(self.pieces.coefficients), values)
+
+    @cached_property
+    def switches_by_the_clock(self) -> bool:
+        """Whether equations switch at known times only, and nothing else happens."""
+        return switches_by_the_clock(self.model)
 
     def unknowns(self, free_states: bool = False) -> tuple[str, ...]:
         """The names behind the sensitivities: unknown initial states (all of them with `free_states`), parameters."""
