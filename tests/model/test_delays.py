@@ -93,3 +93,7 @@ def test_histories_follow_their_states():
     )
     assert renamed(model, {"x": "xx"}).history.keys() == {"xx"}
     assert restricted(model, ["y"]).history == model.history
+
+
+def test_identify_answers_where_a_delay_stands_beside_a_switch():
+    assert oj.identify(states("-k*x(t - tau)*piecewise(1, t < 2, 0.5)", outputs={"y": "x"})).reason

@@ -9,7 +9,6 @@ from functools import cached_property
 import numpy as np
 
 from odejet.jets.inputs import DEGREE, HOLD, Pieces, Sampled
-from odejet.jets.periods import by_periods
 from odejet.model import Model
 from odejet.model.curves import STEPS, Curve, driven, pieces
 
@@ -50,11 +49,9 @@ def basis(curve: Curve) -> list[Sampled]:
 
 def expanded(model: Model, recorded: Collection[str] = ()) -> tuple[Model, dict[str, Sampled]]:
     """Return the model with known functions of time in the place of its curves, and these; the curves themselves are
-    named expressions in them.  Those that are `recorded` are inputs as any others.  So are switches at known times
-    where a model looks back."""
-    model, periods = by_periods(model)
+    named expressions in them.  Those that are `recorded` are inputs as any others."""
     if not model.curves:
-        return model, periods
+        return model, {}
     unknown = {name: curve for name, curve in model.curves.items() if name not in recorded}
     taken = {*model.states, *model.outputs, *model.inputs, *model.parameters, *model.fixed, *model.expressions}
     curves, places = driven(unknown, taken)
@@ -62,4 +59,4 @@ def expanded(model: Model, recorded: Collection[str] = ()) -> tuple[Model, dict[
     inputs |= dict.fromkeys([*(name for name in model.curves if name in recorded), *places])
     found = model.replace(inputs=inputs, expressions={**model.expressions, **curves})
     bases = {name: basis(curve) for name, curve in unknown.items()}
-    return found, periods | {function: bases[name][place] for function, (name, place) in places.items()}
+    return found, {function: bases[name][place] for function, (name, place) in places.items()}

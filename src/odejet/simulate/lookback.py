@@ -196,8 +196,7 @@ def _check(model: Model) -> None:
         )
     if not model.replace(events=()).is_smooth:
         raise ModelError(
-            f"{where}switches (piecewise, min, max, ...) are not solved together with delays of states or samples, but "
-            "for those of right-hand sides that compare t with numbers"
+            f"{where}switches (piecewise, min, max, ...) are not solved together with delays of states or samples"
         )
     if model.regimens:
         raise ModelError(f"{where}doses at steady state are not solved together with delays of states or samples")

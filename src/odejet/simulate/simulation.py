@@ -155,7 +155,7 @@ def simulate(
         "time_limit": time_limit,
     }
     first = model.start if start is None else start
-    if model.curves or model.is_delayed:
+    if model.curves:
         model, functions = _without_curves(model, inputs or {}, times, first)
         inputs = {**functions, **(inputs or {})}
     with doing("simulating", limit=time_limit):
