@@ -453,7 +453,6 @@ def follow(
         if is_capped(now, method, task):
             now.status = NONFINITE
             break
-        keep_step(kept, work, now.time, now.length)
         commit(now, method, task, trajectory, states)
         handle(now, task, switches)
         diagnose(now, method, task)
