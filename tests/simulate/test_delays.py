@@ -9,6 +9,8 @@ import pytest
 
 import odejet as oj
 from odejet.errors import ModelError
+from odejet.jets import delayed
+from odejet.jets.direct import Direct
 from odejet.simulate.steady import RestingFlow
 from odejet.simulate.trajectory import Outcome
 from problems.delayed import CASES, compare
@@ -50,6 +52,24 @@ def test_dead_time_of_a_step_that_is_a_function_of_time():
     curve, slope = step_response(asked, 2.0, 0.7, 1.3, 2.0)
     assert np.abs(found["y"] - curve).max() < 1e-14
     assert np.abs(found.sensitivity("y", "d") - slope).max() < 1e-13
+
+
+def test_sampled_inputs_after_a_solution_without_any(monkeypatch):
+    """By the closed form, whatever the kernel was first called for: its types are those of the first call."""
+    monkeypatch.setattr(delayed, "_INTEGRATE", Direct(delayed.integrate))
+    oj.simulate(oj.Model({"x": "-x(t - 1)"}, {"y": "x"}, initial={"x": 1}), times=[0, 1.5])
+    inputs = {
+        "u": ([0, 1, 1, 2, 2, 9], [0, 0, 3, 3, 0, 0]),
+        "v": ([0, 1.5, 1.5, 3, 3, 9], [0, 0, 1, 1, 0, 0]),
+    }
+    model = oj.Model(
+        {"x": "u - v(t - d) - x(t - 5)"}, {"y": "x"}, {"u": "sampled, hold", "v": "sampled, hold"}, initial={"x": 0}
+    )
+    asked = np.array([1.0, 1.7, 2.0, 2.5, 3.0, 4.0])
+    found = oj.simulate(model, {"d": 0.25}, {}, asked, start=0, sensitivities=True, inputs=inputs)
+    late = np.clip(asked - 1.75, 0, 1.5)
+    np.testing.assert_allclose(found["y"], 3 * np.clip(asked - 1, 0, 1) - late, atol=1e-14)
+    np.testing.assert_allclose(found.sensitivity("y", "d"), (late > 0) & (late < 1.5), atol=1e-14)
 
 
 @pytest.mark.parametrize("seen", [False, True])

@@ -147,6 +147,11 @@ class Pieces:
     coefficients: np.ndarray
     end: float = np.nan  # until when they are known; by default to the last knot
 
+    def __post_init__(self) -> None:
+        # Compiled code that is called without a look at types reads any other layout as if it were this one.
+        object.__setattr__(self, "knots", np.ascontiguousarray(self.knots))
+        object.__setattr__(self, "coefficients", np.ascontiguousarray(self.coefficients))
+
     def cover(self, first: float, last: float) -> bool:
         if not len(self.coefficients):
             return True

@@ -86,7 +86,7 @@ class Flow:
             if there.any():
                 before = self.pieces.piece(np.nextafter(times[there], -np.inf))
                 values[there, i] = self.pieces.series(times[there], 0, before)[:, i, 0]
-        return Drive(self.pieces.knots, np.ascontiguousarray(self.pieces.coefficients), values)
+        return Drive(self.pieces.knots, self.pieces.coefficients, values)
 
     @cached_property
     def switches_by_the_clock(self) -> bool:
