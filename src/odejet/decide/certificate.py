@@ -132,7 +132,7 @@ def certify(best: Optimum, evidence: Evidence) -> Certificate:
     search = _search(best, evidence, agreeing, adequacy, tally)
     granted = search == CONFIRMED and adequacy == YES
     if granted:
-        reasons = [_why_granted(best, agreeing)]
+        reasons = [_why_granted(best, "; ".join(search.reasons) if evidence.apart else f"{agreeing} starts agree")]
         if evidence.unknowable:
             reasons.append(f"many values of {listed(evidence.unknowable)} do as well, since no data determine them")
     else:
@@ -191,12 +191,12 @@ def _noise(misfit: Misfit, refined: Refined, checks: FitCheck) -> dict[str, floa
     return found
 
 
-def _why_granted(best: Optimum, agreeing: int) -> str:
+def _why_granted(best: Optimum, searched: str) -> str:
     if best.is_exact:
         return "the residuals are down to rounding"
     if all(output.numerical for output in best.check.outputs):
-        return f"the residuals are down to the errors of a simulation and {agreeing} starts agree"
-    return f"the residuals look like noise and {agreeing} starts agree"
+        return f"the residuals are down to the errors of a simulation and {searched}"
+    return f"the residuals look like noise and {searched}"
 
 
 def _reasons_against_uniqueness(best: Optimum, evidence: Evidence, agreeing: int) -> list[str]:
