@@ -7,7 +7,7 @@ suggest lead to its optimum.  From there each subject has a mode under wide rand
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -21,12 +21,13 @@ from odejet.search.refine import Refined, refine
 
 Array = np.ndarray
 
-STARTS, AGREE, EVALUATIONS = 64, 6, 400
-"""Starts of the pooled fit, how many must lead to its optimum, and what it may cost."""
+STARTS, ENOUGH, EVALUATIONS = 64, 16, 1000
+"""Starts of the pooled fit, how many that end well are enough, and what it may cost.  A basin to which one start in
+four leads is missed by sixteen in one case of a hundred."""
 
-AS_GOOD, APART, MOST = 0.1, 0.05, 4
-"""Optima of the pooled fit are as good as the best by so much of the negative log-likelihood, differ by this share in
-some unknown, and are at most so many."""
+NOISIER, APART, MOST = 1.5, 0.05, 4
+"""Optima of the pooled fit are starts where its noise is at most so many times that of the best; they differ by this
+share in some unknown, and are at most so many."""
 
 SCATTER = 0.4
 """By which other starts differ, in the scale of u."""
@@ -38,10 +39,11 @@ FIRST_OMEGA = 0.5
 def pooled_starts(population: Population, seed: int = 0, deadline: float = math.inf) -> tuple[Layout, list[Array]]:
     """Return the layout with units that suit the data, and u of the pooled fit with wide random effects.
 
-    Where all subjects pooled have several optima as good as each other, as with absorption and elimination that may
-    change places, each is a start: random effects tell them apart.  Noise of the pooled fit holds what subjects differ
-    by, and where it has several parameters these may share it in a way that leads to a poor maximum.  Then there is one
-    more start, with each of the size that the data suggest.
+    Where all subjects pooled have several optima, as with absorption and elimination that may change places, each is a
+    start: what subjects differ by tells them apart, of which the pooled fit knows nothing, so that its cost says little
+    of which is the best.  Noise of the pooled fit holds what subjects differ by, and where it has several parameters
+    these may share it in a way that leads to a poor maximum.  Then each optimum is a start once more, with noise
+    parameters of the sizes that the data suggest.
     """
     problem = population.pooled
     optima = _optima(population, seed, deadline)
@@ -54,7 +56,8 @@ def pooled_starts(population: Population, seed: int = 0, deadline: float = math.
     starts = [layout.to(one) for one in values]
     several = [name for name in layout.noise if name in sizes]
     if len(several) > len(population.noises):
-        starts.append(layout.to({**values[0], **{name: sizes[name] for name in several}}))
+        suggested = {name: sizes[name] for name in several}
+        starts += [layout.to({**one, **suggested}) for one in values]
     return layout, starts
 
 
@@ -80,9 +83,14 @@ def scattered(layout: Layout, u: Array, count: int, seed: int) -> list[Array]:
 
 
 def _optima(population: Population, seed: int, deadline: float) -> list[Refined]:
-    """The best optimum of the pooled fit, and others that are as good."""
+    """Optima of the pooled fit that lie apart, the best first; much poorer ones are left out."""
     problem = population.pooled
     misfit, bounds = problem.misfit, problem.given_bounds
+    behind = misfit.points * math.log(NOISIER)
+
+    def enough(ends: Sequence[Refined], _: int) -> bool:
+        return sum(end.cost < ends[0].cost + behind for end in ends) >= ENOUGH
+
     ends = [refine(misfit, problem.sizes, bounds, frame=problem.frame(), time_limit=max(deadline - now(), 0.0))]
     ends += explore(
         misfit,
@@ -91,19 +99,21 @@ def _optima(population: Population, seed: int, deadline: float) -> list[Refined]
         time_limit=max(deadline - now(), 0.0),
         seed=seed,
         starts=STARTS,
-        agree=AGREE,
+        agree=STARTS,
         evaluations=EVALUATIONS,
         before=ends,
+        answered=enough,
     )
-    best = min(ends, key=lambda end: end.cost)
+    ends.sort(key=lambda end: end.cost)
+    best = ends[0]
     if not math.isfinite(best.cost):
         raise DataError(
             f"the model {population.model.name} cannot be simulated to the last measurement for any values that were "
             "tried; check it with oj.simulate, or give bounds in the model"
         )
-    found = [best]
-    for end in sorted(ends, key=lambda one: one.cost):
-        if end.cost < best.cost + AS_GOOD and all(_differ(end.z, other.z) for other in found):
+    found: list[Refined] = []
+    for end in ends:
+        if end.cost < best.cost + behind and all(_differ(end.z, other.z) for other in found):
             found.append(end)
     return found[:MOST]
 
