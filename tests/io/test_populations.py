@@ -78,8 +78,7 @@ def test_the_command_line_fits_a_population(files, capsys) -> None:
     assert "explains the data: yes" in shown
     assert json.loads(written.read_text())["population"]["k"]["value"] == pytest.approx(0.3, rel=0.3)
     text = page.read_text()
-    assert text.count("data:image/png;base64,") == 4
-    assert "omega_k" in text
+    assert "omega_k" in text and "visual predictive check of" in text and "NPDE of" in text
 
 
 def test_options_that_a_population_has_in_its_file_are_refused(files, capsys) -> None:
