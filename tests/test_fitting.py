@@ -405,7 +405,7 @@ def test_starts_on_a_dask_cluster_of_two_processes(sparse, alone, at_once, count
 
 
 def test_an_executor_is_one_of_concurrent_futures(sparse):
-    with pytest.raises(ModelError, match=r"executor must be one of concurrent\.futures.*not 4"):
+    with pytest.raises(ModelError, match=r"executor must be one of concurrent\.futures.*not int '4'"):
         fit(CURVE, sparse, executor=4)
 
 

@@ -180,7 +180,7 @@ def _workforce(jobs: int, given: Any) -> Iterator[Executor | None]:
         if (executor := executor_of(given)) is None:
             raise ModelError(
                 "executor must be one of concurrent.futures, such as ProcessPoolExecutor(4), or a Dask client, "
-                f"not {clipped(repr(given))}"
+                f"not {type(given).__name__} {clipped(str(given))}"
             )
         yield executor
     elif jobs > 1:
